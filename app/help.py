@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -19,21 +21,34 @@ from textual.widgets import Static
 from app.action_table.action import EVERYWHERE, SCOPES
 from app.actions import ACTIONS, show_key
 from app.keymap import Keymap
+from harness.events.untrusted import to_display
 from widgets.cells import Line
 from widgets.palette import palette
 
 
-def lines(keymap: Keymap, scopes: tuple[str, ...]) -> list[tuple[str, str, str]]:
-    """(keys, title, help) of every action in these scopes and everywhere; a line with an empty title is a heading."""
-    made: list[tuple[str, str, str]] = []
+@dataclass(frozen=True, slots=True)
+class KeyLine:
+    """A key of the table; without a title it is a heading. ``why``: why it would do nothing now (untrusted)."""
+
+    keys: str
+    title: str = ""
+    help: str = ""
+    why: str = ""
+
+
+def lines(keymap: Keymap, scopes: tuple[str, ...], why: Callable[[str], str]) -> list[KeyLine]:
+    """Every action in these scopes and everywhere, under headings; ``why`` says of an id why it is refused now."""
+    made: list[KeyLine] = []
     for scope in (*scopes, EVERYWHERE):
         if made:
-            made.append(("", "", ""))
-        made.append((SCOPES[scope], "", ""))
+            made.append(KeyLine(""))
+        made.append(KeyLine(SCOPES[scope]))
         # What floor and panes share stands once, under the first of them.
         before = scopes[: scopes.index(scope)] if scope in scopes else ()
         made += [
-            ("  ".join(show_key(key) for key in keymap.keys[action.id]), action.title, action.help)
+            KeyLine(
+                "  ".join(show_key(key) for key in keymap.keys[action.id]), action.title, action.help, why(action.id)
+            )
             for action in ACTIONS
             if scope in action.scopes and not set(before) & set(action.scopes)
         ]
@@ -60,10 +75,10 @@ class KeyTable(ScrollView, can_focus=True):
         Binding("end,G", "scroll_end", show=False),
     ]
 
-    def __init__(self, table: list[tuple[str, str, str]]) -> None:
+    def __init__(self, table: list[KeyLine]) -> None:
         super().__init__()
         self._table = table
-        self._key_width = min(24, max((cell_len(keys) for keys, title, _ in table if title), default=8) + 1)
+        self._key_width = min(24, max((cell_len(one.keys) for one in table if one.title), default=8) + 1)
 
     def on_resize(self) -> None:
         self.virtual_size = Size(self.scrollable_content_region.width, len(self._table))
@@ -76,17 +91,20 @@ class KeyTable(ScrollView, can_focus=True):
         line = Line(self.scrollable_content_region.width)
         if y >= len(self._table):
             return line.strip(self.rich_style)
-        keys, title, text = self._table[y]
-        if not title:
-            return line.left(f" {keys}" if keys else "", self._style("heading")).strip(self.rich_style)
-        line.left(f" {keys:>{self._key_width}}  ", self._style("key")).left(
-            f"{title:<32}" if self.scrollable_content_region.width >= 90 else f"{title}  ", self._style("text")
+        one = self._table[y]
+        if not one.title:
+            return line.left(f" {one.keys}" if one.keys else "", self._style("heading")).strip(self.rich_style)
+        grey = self._style("border") if one.why else None
+        title = f"{one.title:<32}" if self.scrollable_content_region.width >= 90 else f"{one.title}  "
+        line.left(f" {one.keys:>{self._key_width}}  ", grey or self._style("key")).left(
+            title, grey or self._style("text")
         )
-        return line.left(text, self._style("quiet")).strip(self.rich_style)
+        text = f"(not now: {to_display(one.why, limit=200)}) {one.help}" if one.why else one.help
+        return line.left(text, grey or self._style("quiet")).strip(self.rich_style)
 
 
 class HelpScreen(ModalScreen[None]):
-    """All keys of the screen below."""
+    """All keys of the screen below; greyed, with the reason, those that would be refused when it was opened."""
 
     DEFAULT_CSS = """
     HelpScreen { align: center middle; background: $background 60%; }
@@ -99,14 +117,13 @@ class HelpScreen(ModalScreen[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1", "dismiss", show=False)]
 
-    def __init__(self, keymap: Keymap, scopes: tuple[str, ...]) -> None:
+    def __init__(self, table: list[KeyLine]) -> None:
         super().__init__()
-        self._keymap = keymap
-        self._scopes = scopes
+        self._table = table
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield KeyTable(lines(self._keymap, self._scopes))
+            yield KeyTable(self._table)
             yield Static(
                 Content.styled(
                     "esc closes · every key can be changed: [ui.keys] in config.toml, see docs/keys.md", "$text-muted"

@@ -417,10 +417,11 @@ class WatchApp(App[int]):
         open_palette(self)
 
     def _open_help(self) -> None:
-        from app.help import HelpScreen
+        from app import help as keys_of
 
-        scopes = self.screen.SCOPES if isinstance(self.screen, WatchScreen) else ()
-        self.push_screen(HelpScreen(self.keys, scopes))
+        screen = self.screen
+        if isinstance(screen, WatchScreen):
+            self.push_screen(keys_of.HelpScreen(keys_of.lines(self.keys, screen.SCOPES, screen.refused_now)))
 
     def _back_to_floor(self) -> None:
         while len(self.screen_stack) > 1:

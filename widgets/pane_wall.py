@@ -449,7 +449,7 @@ class PaneWall(Widget, can_focus=True):
         row = self._rows.get(self.session_of(leaf))
         if row is None:
             return [(rule * width, edge)]
-        line = Line(width).left("▌" if chosen and len(self.places) > 1 else rule, edge).left(" ", edge)
+        line = Line(width).left("▌" if chosen else rule, edge).left(" ", edge)
         line.right(rule, edge)
         spent = words.spend_cell(row.spent_nano, row.unknown_nano)
         line.right(f" {spent}/{words.cap_text(row.cap_nano)} ", self._style("quiet"))

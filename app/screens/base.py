@@ -125,7 +125,7 @@ class WatchScreen(Screen[Any]):
             key = next((k for k in keys[action.id] if not self._taken(k)), None)
             if not action.bar or key is None or (why and not own):
                 continue
-            entry = Entry(action.id, show_key(key), self.label_of(action), why or self._not_yet(action.id), not why)
+            entry = Entry(action.id, show_key(key), self.label_of(action), self.refused_now(action.id), not why)
             (refused if why else works).append((action.bar, entry))
         shown = [entry for _, entry in sorted(works, key=lambda e: e[0])]
         for _, entry in sorted(refused, key=lambda e: e[0]):
@@ -133,9 +133,10 @@ class WatchScreen(Screen[Any]):
                 shown.append(entry)
         return shown
 
-    def _not_yet(self, ident: str) -> str:
+    def refused_now(self, ident: str) -> str:
+        """Why its key would be refused this moment, for long or until a card was looked at; empty when it would not."""
         handler = self.handler(ident)
-        return "" if handler is None else handler.not_yet()
+        return self.why_not(ident) or ("" if handler is None else handler.not_yet())
 
     def label_of(self, action: Action) -> str:
         """What the action is called in the help bar now."""

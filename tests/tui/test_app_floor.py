@@ -526,6 +526,7 @@ async def test_one_pane_is_enough_on_a_small_screen_and_the_current_one_is_marke
     async with shown(tmp_path, crowd, size=(80, 24)) as s:
         await s.see("NEEDS YOU")
         assert len(floor(s).wall.places) == 1
+        assert sum(line.count("▌ ") for line in s.grid if "─" in line) == 1, "the only pane is the current one too"
     (tmp_path / "large").mkdir()
     async with shown(tmp_path / "large", crowd, size=(200, 50)) as s:
         wall = floor(s).wall

@@ -16,6 +16,7 @@ from textual.screen import Screen
 
 from app.action_table.action import EVERYWHERE
 from app.actions import ACTIONS, show_key
+from app.help import KeyTable, lines
 from app.screens.base import WatchScreen
 from harness.events import types as t
 from tests.tui.app_pilot import Shown, shown
@@ -171,6 +172,23 @@ async def test_a_walk_along_its_keys_is_never_refused(tmp_path: Path, seed: int)
             assert said == [], walked
             if isinstance(s.app.screen, WatchScreen):
                 await hold(s)
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (200, 50)])
+async def test_the_help_screen_greys_what_is_refused_with_the_reason(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with shown(tmp_path, over, size=size) as s:
+        floor = s.screen
+        await s.press("question_mark")
+        table = s.app.screen.query_one(KeyTable)
+        found = lines(s.app.keys, floor.SCOPES, floor.refused_now)
+        refused = [(at, line) for at, line in enumerate(found) if line.why]
+        assert "has ended" in next(line.why for _, line in refused if line.title == "Stop the session")
+        for at, line in (refused[0], refused[-1]):
+            table.scroll_to(y=at, animate=False)
+            await s.see(line.title, f"(not now: {line.why}"[: size[0] // 4])
+        assert all(len(line) <= size[0] for line in s.grid)
+        works = next(at for at, line in enumerate(found) if line.title == "Help")
+        assert not found[works].why
 
 
 async def test_what_is_refused_for_a_moment_is_greyed_in_its_place(tmp_path: Path) -> None:

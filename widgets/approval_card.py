@@ -32,7 +32,6 @@ _ROLES = (
     "remove",
     "hunk",
     "fold",
-    "unusual",
 )
 
 
@@ -75,12 +74,11 @@ class ApprovalCard(ScrollView, can_focus=True, inherit_bindings=False):
         & > .ac--add { color: $success; }
         & > .ac--remove { color: $error; }
         & > .ac--hunk { color: $accent; }
-        & > .ac--rule { color: $text-muted; }
+        & > .ac--rule { color: $warning; text-style: bold; }
         & > .ac--claim-head { color: $text-muted; text-style: bold; }
         & > .ac--claim { color: $text-muted; text-style: italic; }
         & > .ac--mark { color: $text-muted; }
         & > .ac--fold { color: $primary; }
-        & > .ac--unusual { color: $warning; text-style: bold; }
     }
     ApprovalCard:ansi {
         & > .ac--badge-low, & > .ac--badge-medium {
@@ -89,7 +87,7 @@ class ApprovalCard(ScrollView, can_focus=True, inherit_bindings=False):
         & > .ac--badge-high, & > .ac--badge-critical {
             background: ansi_default; color: ansi_red; text-style: bold reverse;
         }
-        & > .ac--dim, & > .ac--rule, & > .ac--mark { color: ansi_default; text-style: dim; }
+        & > .ac--dim, & > .ac--mark { color: ansi_default; text-style: dim; }
         & > .ac--claim { color: ansi_default; text-style: italic; }
         & > .ac--claim-head { color: ansi_default; text-style: bold; }
     }

@@ -65,7 +65,7 @@ def _consequence(effect: Effect, writes: bool) -> str:
     if effect == PUSH_FORCE:
         return "It can overwrite commits on the remote."
     if effect.publishes:
-        return f"It publishes to {shown}. Others can see it at once."
+        return f"It publishes to {shown}. Others see it at once."
     if effect.is_outside:
         return f"It {'writes' if writes else 'reads or writes'} {shown}, outside its worktree."
     if effect == NO_UNDO:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -12,11 +13,14 @@ from harness.events.words import counted
 from widgets.card_action import arguments, inputs
 from widgets.card_line import CardLine
 
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+:,./-]+")
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The lines that have to be seen before anything is approved, and the others; ``words`` is what stands in place of
-    all of them while they are folded, and ``folded`` whether they are by themselves.
+    """The lines that have to be seen before anything is approved, and the others; ``words`` is what stands above those
+    that have to be seen, or in place of all of them while they are folded, and ``folded`` whether they are by
+    themselves.
     """
 
     needed: tuple[CardLine, ...]
@@ -39,14 +43,18 @@ def facts(action: Action, notes: CardNotes | None, *, runs: bool, closing: Colle
         (needed if fact in unusual else others).extend(lines)
     if isinstance(action, FileAction):
         others += inputs(action)
+    if isinstance(action, PushAction):
+        others += [
+            CardLine(f"  {to_display(new)} → {to_display(ref)}, now {to_display(old)}", "dim")
+            for new, ref, old in action.to.refspecs
+        ]
     count = counted(len(needed) + len(others) + len(closing), "line")
-    if needed and notes is not None and not notes.first and (others or notes.before):
-        head = "MACHINE FACTS: those that differ from what you approved before stand first"
-        needed.insert(0, CardLine(head, "unusual"))
-    elif needed:
-        needed.insert(0, CardLine("MACHINE FACTS: nothing of this kind was approved before", "unusual"))
     words = f"{count} of machine facts"
-    if notes is not None and notes.routine:
+    if needed and notes is not None and not notes.first and (others or notes.before):
+        words = "MACHINE FACTS: those that differ from what you approved before stand first"
+    elif needed:
+        words = "MACHINE FACTS: nothing of this kind was approved before"
+    elif notes is not None and notes.routine:
         words += f", same shape as {notes.before:,} approved before"
     return Facts(tuple(needed), (*others, *closing), words, not needed)
 
@@ -69,15 +77,14 @@ def groups(action: Action) -> list[tuple[Fact, list[CardLine]]]:
 
 def _reach(action: Action) -> list[CardLine]:
     fence = action.fence
-    out = [CardLine("MAY REACH", "label")]
-    if not fence.fenced:
-        out.append(CardLine("  everything you can: no fence", "warn"))
     hosts = [to_display(host) for host in fence.hosts]
     said = "yes" if fence.network else "no"
     if hosts:
         said = f"only {', '.join(hosts)}"
     warn = "warn" if fence.network or hosts else "text"
-    out.append(CardLine(f"  network  {said}   access  {to_display(action.access)}", warn))
+    out = [CardLine(f"MAY REACH  network  {said}   access  {to_display(action.access)}", warn)]
+    if not fence.fenced:
+        out.append(CardLine("  everything you can: no fence", "warn"))
     return out + [CardLine(f"  outside  “{to_display(path)}”", "warn") for path in action.outside]
 
 
@@ -87,7 +94,7 @@ def _push_reach(action: PushAction) -> list[CardLine]:
     """
     out = [
         CardLine(
-            "  git runs outside the fence, as you, with your own git credentials; no hook of your repository runs",
+            "  git runs outside the fence, as you, with your credentials; no hook of yours",
             "warn",
         )
     ]
@@ -96,12 +103,8 @@ def _push_reach(action: PushAction) -> list[CardLine]:
     if local is not None:
         runs = [to_display(name) for name in (*local.hooks, *local.programs)]
         said = f"its hooks and programs run as you: {', '.join(runs)}" if runs else "it has no hooks"
-        out.append(
-            CardLine(
-                f"  the remote is a folder of this machine, “{to_display(local.folder)}”; {said}",
-                "warn",
-            )
-        )
+        where = "" if local.folder == action.to.url else f", “{to_display(local.folder)}”"
+        out.append(CardLine(f"  the remote is a folder of this machine{where}; {said}", "warn"))
     elif address and address != action.to.url:
         out.append(
             CardLine(
@@ -110,8 +113,6 @@ def _push_reach(action: PushAction) -> list[CardLine]:
                 "warn",
             )
         )
-    for new, ref, old in action.to.refspecs:
-        out.append(CardLine(f"  {to_display(new)} → {to_display(ref)}, now {to_display(old)}", "dim"))
     if action.note:
         out.append(CardLine(f"  {to_display(action.note)}", "dim"))
     return out
@@ -127,8 +128,18 @@ def _folders(action: Action) -> list[CardLine]:
 
 
 def _environment(action: Action) -> list[CardLine]:
-    pairs = "  ".join(f"{to_display(name)}=“{to_display(value)}”" for name, value in sorted(action.env.items()))
+    # the short ones first, which leaves the fewest rows half empty
+    pairs = " ".join(sorted((f"{_bare(name)}={_bare(value)}" for name, value in action.env.items()), key=_by_length))
     return [CardLine(f"  environment  {pairs or 'empty'}", "dim")]
+
+
+def _by_length(text: str) -> tuple[int, str]:
+    return len(text), text
+
+
+def _bare(text: str) -> str:
+    """Text that reads in one way only as it is, any other in quotation marks."""
+    return text if _PLAIN.fullmatch(text) else f"“{to_display(text)}”"
 
 
 def _preconditions(action: Action) -> list[CardLine]:

@@ -29,7 +29,7 @@ from widgets.patch import patch_display, roles
 CLAIM = "CLAIMED BY THE AGENT (not verified)"
 WORDS = "THE AGENT'S WORDS"
 CHANGED = "CHANGED SINCE YOU LOOKED: ASKED AGAIN, BECAUSE"
-_RULE = "┄" * 24
+_RULE = "┄" * 3
 RISKS = {"low": "LOW RISK", "medium": "MEDIUM RISK", "high": "HIGH RISK", "critical": "CRITICAL"}
 _KINDS: dict[str, str] = {
     Request.CAP: "has reached a cap",
@@ -60,10 +60,10 @@ class Card:
         if self.facts is None:
             return out, len(out)
         if self.facts.folded:
-            out.append(CardLine(f"{_RULE[:3]} {'▾' if unfolded else '▸'} {self.facts.words}", "fold"))
+            out.append(CardLine(f"{_RULE} {'▾' if unfolded else '▸'} {self.facts.words}", "fold"))
             needed = len(out)
             return (out + list(self.facts.others) if unfolded else out), needed
-        out += [CardLine(_RULE, "rule"), *self.facts.needed]
+        out += [CardLine(f"{_RULE} {self.facts.words}", "rule"), *self.facts.needed]
         return [*out, *self.facts.others], len(out)
 
 

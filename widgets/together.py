@@ -61,7 +61,8 @@ def _parts(view: ApprovalView) -> list[_Part]:
     if action is None or whole.facts is None:
         return found
     needed = set(whole.facts.needed)
-    found += [_Part((line,), (line.text,), True) for line in whole.facts.needed[:1]]
+    if needed:
+        found.append(_Part((CardLine(whole.facts.words, "rule"),), (whole.facts.words,), True))
     for fact, lines in groups(action):
         unusual = needed.issuperset(lines)
         if unusual or fact != Fact.WORLD:

@@ -117,6 +117,7 @@ class QueueScreen(WatchScreen):
         """An empty queue leads on, in place of an empty list and an empty card."""
         empty = not self._needs
         self.set_class(empty, "-nothing")
+        self.set_class(len(self._needs) == 1, "-alone")
         if empty:
             self.query_one("#nothing", Static).update(nothing_open(self.host.keys, snapshot.fleet))
 

@@ -49,7 +49,7 @@ def _one(tree: Worktree, remote: str, sha: str, ref: str, old: str) -> Outgoing:
             return Outgoing(ref, new, commits, more, lost, lost_more)
         if seen := git.text("for-each-ref", "--format=%(objectname)", f"refs/remotes/{remote}/").split():
             without = [f"^{name}" for name in seen]
-            against = f"what {remote} was last seen to hold"
+            against = f"{remote} as last seen"
         else:
             without = [f"^{tree.base}"]
             against = "where this session began; what is older is sent too if the remote lacks it"

@@ -82,3 +82,49 @@ async def test_folded_facts_unfold_and_fold_and_an_unusual_one_has_to_be_seen(tm
         assert "i facts" not in s.grid[-1]
         await s.press("i")
         await s.see("nothing of this card is folded")
+
+
+PATHS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+FIRST = CardNotes(
+    of=ROUTINE.of,
+    unusual=[Fact.DESTINATION, Fact.ENVIRONMENT, Fact.REACH],
+    first=True,
+    outgoing=[
+        Outgoing(
+            "refs/heads/docs/unreleased",
+            True,
+            [CommitNote("7dec9de0123456789", "Mention the tests", [FileCount("CHANGELOG.md", 2, 0)])],
+            against="origin as last seen",
+        )
+    ],
+    goal="Add an entry to the changelog and push it for review",
+    checks=1,
+    passed=1,
+)
+
+
+async def test_the_first_push_of_all_fits_a_small_screen_too(tmp_path: Path) -> None:
+    ref = "refs/heads/docs/unreleased"
+    argv = ["git", "push", "origin", f"HEAD:{ref}"]
+    environment = {
+        "GIT_TERMINAL_PROMPT": "0",
+        "HOME": "/home/you",
+        "LANG": "C.UTF-8",
+        "PATH": PATHS,
+        "SHELL": "/bin/sh",
+    }
+    local = {"folder": PUSH["url"], "hooks": [], "programs": []}
+    push = PUSH | {"argv": argv, "env": environment, "local": local, "effects": [f"push:origin {ref}"]}
+    push |= {"refspecs": [["9" * 40, ref, "absent"]]}
+
+    def scene(world: World) -> None:
+        world.ask(world.add("changelog"), push, claim="for review", risk="medium", detail=in_detail(FIRST))
+
+    async with shown(tmp_path, scene, size=(80, 24)) as s:
+        await s.press("2")
+        await s.see("changelog wants to push", "nothing of this kind was approved before", PATHS, "it has no hooks")
+        screen = s.app.screen
+        assert isinstance(screen, QueueScreen)
+        await s.until("armed without a scroll", lambda: screen.arming.armed(time.monotonic()))
+        await s.press("ctrl+y")
+        await s.until("the decision", lambda: s.world.of("decide"))

@@ -9,13 +9,17 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from app.cli import bundled, exits, export
 from app.cli.context import Context, convert
 from app.cli.output import emit, safe, say
 from app.cli.sessions import Refused
-from harness.events import endpoints
+from harness.events import endpoints, payloads
+from harness.events.framing import LogError
 from harness.events.reader import verify as verify_log
 from harness.events.views import FleetView, TroubleView
 from harness.protocol import api_key
@@ -28,7 +32,7 @@ FENCE_SECONDS = 60
 
 
 def verify(ctx: Context, args: argparse.Namespace) -> int:
-    """Works without a supervisor: it reads the logs only, or the file of an exported session."""
+    """Works without a supervisor: it reads logs and the payloads that they name, or the file of an exported session."""
     if args.id and (file := bundled.file_of(args.id)) is not None:
         return export.verify(file, as_json=args.json)
     found = [path for root in (ctx.folders.sessions, ctx.folders.archive) for path in sorted(root.glob("*/log"))]
@@ -46,25 +50,37 @@ def verify(ctx: Context, args: argparse.Namespace) -> int:
     for path in found:
         name = path.parent.name if path.name == "log" else path.name
         report = verify_log(path)
-        bad += not report.ok
         at = report.problem
         problem = f"{at.file} at byte {at.offset}, record {at.seq}: {at.why}" if at else ""
+        lost = _lost(path) if report.ok and path.name == "log" else ()
+        whole = report.ok and not lost
+        bad += not whole
         if args.json:
             emit(
                 {
                     "log": name,
-                    "ok": report.ok,
+                    "ok": whole,
                     "records": report.records,
                     "last_seq": report.head,
                     "hash": report.hash,
-                    "problem": problem,
+                    "problem": problem or "; ".join(lost),
                 }
             )
         else:
-            say(f"{name}  {'ok' if report.ok else 'DAMAGED'}  {report.records} records  {safe(problem or report.hash)}")
+            say(f"{name}  {'ok' if whole else 'DAMAGED'}  {report.records} records  {safe(problem or report.hash)}")
+            for one in lost:
+                say(f"  {safe(one)}")
     if not found and not args.json:
         say("no logs yet")
     return exits.NO if bad else exits.OK
+
+
+def _lost(log: Path) -> tuple[str, ...]:
+    """What is wrong with the payloads that a session's log names."""
+    try:
+        return tuple(payloads.wrong(log, log.with_name("blobs")))
+    except (LogError, OSError, msgspec.DecodeError) as exc:
+        return (f"its payloads cannot be looked at: {exc}",)
 
 
 def _not_found(name: str) -> int:

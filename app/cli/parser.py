@@ -333,7 +333,11 @@ def build() -> argparse.ArgumentParser:
     purge.add_argument("ids", metavar="ID", nargs="+", help="whole ids, or names, as in: watchfloor ls --archived")
     session(verb("attach", "open the floor on one session"))
     session(
-        verb("verify", "check the event logs, or a file made by export: framing, checksums, chain", json=True),
+        verb(
+            "verify",
+            "check the event logs and their payloads, or a file made by export: framing, checksums, chain",
+            json=True,
+        ),
         optional=True,
     )
     export = verb("export", "write a session into one file that can be checked and read anywhere", json=True)

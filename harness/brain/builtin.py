@@ -35,6 +35,7 @@ from harness.events import blocks, layers, said
 from harness.events import types as t
 from harness.events.contract_events import PLANS
 from harness.events.evaluation_events import JUDGES
+from harness.events.framing import LogError
 from harness.roles import pinned
 from harness.roles.role import JUDGE, PLANNER, WORKER
 
@@ -277,7 +278,7 @@ class BuiltIn(Agent):
     def _shown(self, ref: t.BlobRef, what: str) -> str:
         try:
             return self._desk.read_blob(ref).decode("utf-8", "replace")
-        except (OSError, ValueError) as exc:
+        except (LogError, OSError, ValueError) as exc:
             raise CannotGoOn(f"{what} cannot be read: {exc}") from exc
 
     def _aside(self, request: stream.Request, request_id: str, attempt: int, purpose: str) -> Draft:

@@ -23,6 +23,7 @@ from harness.brain.retry import too_long
 from harness.events import course, fold, said, tools
 from harness.events import types as t
 from harness.events.earlier import parts_in
+from harness.events.framing import LogError
 from harness.events.memory_events import NOW
 from harness.events.session_state import SessionState
 from harness.plan import contract
@@ -307,7 +308,7 @@ class View:
     def _agreed(self, r: t.Record, body: t.ContractAgreed, load: LoadBlob) -> None:
         try:
             text = load(body.text).decode("utf-8", "replace")
-        except (OSError, ValueError) as exc:
+        except (LogError, OSError, ValueError) as exc:
             raise DamagedMessage(
                 f"the contract agreed at seq {r.seq} cannot be read from its blob {body.text.sha[:12]}: {exc}"
             ) from exc
@@ -415,7 +416,7 @@ class View:
     def _compacted(self, r: t.Record, body: t.ContextCompacted, load: LoadBlob) -> None:
         try:
             text = load(body.summary).decode("utf-8", "replace")
-        except (OSError, ValueError) as exc:
+        except (LogError, OSError, ValueError) as exc:
             raise DamagedMessage(
                 f"the summary at seq {r.seq} cannot be read from its blob {body.summary.sha[:12]}: {exc}"
             ) from exc
@@ -530,7 +531,7 @@ def _parts(seq: int, body: t.ModelMessage, load: LoadBlob) -> list[said.Part]:
         return []
     try:
         return parts_in(load(body.parts_blob))
-    except (OSError, ValueError) as exc:
+    except (LogError, OSError, ValueError) as exc:
         raise DamagedMessage(
             f"the reply at seq {seq} cannot be read from its blob {body.parts_blob.sha[:12]}: {exc}"
         ) from exc

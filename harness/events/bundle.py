@@ -18,8 +18,7 @@ from typing import IO, Annotated
 
 import msgspec
 
-from harness.events import plain_tar, reader, types
-from harness.events.body import BlobRef
+from harness.events import payloads, plain_tar, reader, types
 from harness.events.framing import MAX_LINE, LogError, parse_mark, whole
 from harness.events.plain_tar import BLOCK, CHUNK, header
 from harness.events.regular import opened
@@ -279,7 +278,7 @@ def _log(manifest: Manifest, folder: Path, found: dict[str, Part]) -> Iterator[s
     if (report.records, report.head, report.hash) != (manifest.records, manifest.head, manifest.hash):
         yield f"the log ends at record {report.head}, the manifest says {manifest.head}, or another one"
     try:
-        wanted = {ref.sha for line in reader.read(log) for ref in named(types.decode(line).body)}
+        wanted = {ref.sha for line in reader.read(log) for ref in payloads.named(types.decode(line).body)}
     except msgspec.DecodeError as exc:
         yield f"a record of the log cannot be understood: {exc}"
         return
@@ -289,18 +288,3 @@ def _log(manifest: Manifest, folder: Path, found: dict[str, Part]) -> Iterator[s
     ledger = folder / LEDGER
     if ledger.is_file() and not all(map(whole, ledger.read_bytes().splitlines(keepends=True))):
         yield "a row of the ledger is damaged"
-
-
-def named(value: object) -> Iterator[BlobRef]:
-    """Every payload that a record's body names."""
-    left = [value]
-    while left:
-        one = left.pop()
-        if isinstance(one, BlobRef):
-            yield one
-        elif isinstance(one, msgspec.Struct):
-            left += [getattr(one, name) for name in one.__struct_fields__]
-        elif isinstance(one, (list, tuple)):
-            left += one
-        elif isinstance(one, dict):
-            left += one.values()

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from harness.budget.ledger_types import Reserved, Settled, Unknown, decode
-from harness.events import anchor, bundle, reader, types
+from harness.events import anchor, bundle, payloads, reader, types
 from harness.events.fold import fold
 from harness.events.framing import BadLine, LogError
 from harness.events.regular import opened
@@ -173,7 +173,7 @@ def _whole_lines(path: Path) -> int:
 def _records(log: Path, wanted: set[str]) -> Iterator[types.Record]:
     for line in reader.read(log):
         record = types.decode(line)
-        wanted.update(ref.sha for ref in bundle.named(record.body))
+        wanted.update(ref.sha for ref in payloads.named(record.body))
         yield record
 
 

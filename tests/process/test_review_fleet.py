@@ -16,7 +16,7 @@ from harness.events import types as t
 from harness.events.contract_events import AGREES, PLANS
 from harness.events.evaluation_events import JUDGES
 from harness.plan.contract import HEADINGS
-from tests.fleetlib import Fleet, fleet, kill, make_repository, play, wait_for
+from tests.fleetlib import HOLD, Fleet, fleet, kill, make_repository, play, wait_for
 from tests.process.test_judge_fleet import bodies, case_of, write
 
 pytestmark = pytest.mark.timeout(300)
@@ -158,4 +158,36 @@ def test_a_role_never_spends_more_than_its_own_limit(f: Fleet) -> None:
     assert bodies(f, sid, t.ModelRequest) == []
     f.run("stop", sid)
     f.wait_state(sid, "stopped")
+    assert f.violations() == []
+
+
+def test_a_contract_that_is_damaged_is_named_and_nobody_works_without_it(f: Fleet) -> None:
+    """Hash on record, verified, shown, exported, restored."""
+    goal = f"{play([HOLD], write('one.txt'), 'All done.')} [[judge satisfied]]"
+    sid = f.launch(goal, checks=("test -s one.txt",), more=("--review",))
+    f.wait_event(sid, "tool.started")
+    (agreed,) = bodies(f, sid, t.ContractAgreed)
+    text = text_of(f, sid, agreed.text)
+    stored = blobs.path(f.folders.session(sid).blobs, agreed.text.sha)
+    bundle = f.root / "contract.watchfloor.tar"
+    stored.write_text(text.replace("Out of scope", "In the scope"))
+    try:
+        kill(f.brain_pid(sid))
+        wrong = f.run("verify", sid, check=False)
+        assert wrong.returncode == 1
+        assert f"(contract.drafted) cannot be used: payload {stored} is damaged" in wrong.stdout
+        shown = f.run("contract", sid, check=False)
+        assert (shown.returncode, "cannot be read" in shown.stderr) == (1, True)
+        f.release(sid)
+        asked = f.approval(sid)
+        assert "the contract agreed at seq" in asked["title"] + str(asked["detail"]), asked
+    finally:
+        stored.write_text(text)
+    f.run("approve", asked["approval_id"], "--choose", "retry")
+    row = f.wait_state(sid, "done", "failed", "waiting")
+    assert (row["state"], row["verified"]) == ("done", True), row["detail"]
+    f.run("verify", sid)
+    f.run("export", sid, str(bundle))
+    assert f.run("contract", sid).stdout.strip() == text.strip()
+    f.run("verify", str(bundle))
     assert f.violations() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.events import payloads
 from harness.events.reader import verify
 from harness.supervisor.fleet.fleet import Money
 from harness.supervisor.fleet.session import Session
@@ -112,12 +113,12 @@ class FleetOps:
                 f"{report.problem.file} at byte {report.problem.offset}, record {report.problem.seq}:"
                 f" {report.problem.why}"
                 if report.problem
-                else ""
+                else "; ".join(payloads.wrong(session.folder.log, session.folder.blobs))
             )
             return {
                 "sid": session.sid,
                 "name": session.name,
-                "ok": report.ok,
+                "ok": report.ok and not problem,
                 "records": report.records,
                 "problem": problem,
             }

@@ -20,7 +20,7 @@ import msgspec
 
 from harness.budget.ledger import Ledger, NotReserved
 from harness.budget.ledger_types import Reserved, Settled, decode
-from harness.events import blobs, merging, pulling, reader
+from harness.events import merging, payloads, pulling, reader
 from harness.events import types as t
 from harness.events.action import action_hash
 from harness.events.fold import advance
@@ -80,7 +80,7 @@ class _Books:
     keepers: list[Identity] = field(default_factory=list)
     sent: dict[str, list[t.ModelRequest]] = field(default_factory=dict)
     costs: dict[str, tuple[int, str]] = field(default_factory=dict)
-    blobs: dict[str, int] = field(default_factory=dict)
+    blobs: set[t.BlobRef] = field(default_factory=set)
 
     def take(self, r: t.Record) -> Iterator[tuple[str, str]]:
         """Check one record against those before it."""
@@ -97,8 +97,7 @@ class _Books:
         ordered = merging.checks_result(self.merging, b) or pulling.pushes(self.pulling, b)
         if self.ended and began and not ordered:
             yield "I8", f"{at} after the session ended"
-        for ref in _refs(b):
-            self.blobs[ref.sha] = ref.bytes
+        self.blobs.update(payloads.named(b))
         if isinstance(
             b, (t.LeaseGranted, t.KeeperStarted, t.SessionDesired, t.Quarantined, t.SessionEnded, t.SessionContinued)
         ):
@@ -223,13 +222,6 @@ class _Books:
                 pass
 
 
-def _refs(b: t.Body) -> Iterator[t.BlobRef]:
-    for name in b.__struct_fields__:
-        value = getattr(b, name)
-        if isinstance(value, t.BlobRef):
-            yield value
-
-
 def check(folders: Folders, *, live: bool, index: Mapping[str, SessionRow] | None = None) -> list[Violation]:
     """Every violation found. ``live``: processes of this fleet may be running; else nothing of it may be left.
 
@@ -261,12 +253,9 @@ def _session(folder: SessionFolder, books: _Books, state: SessionState) -> Itera
             advance(state, record)
     except (LogError, msgspec.DecodeError, OSError) as exc:
         yield "I1", str(exc)
-    for sha, size in books.blobs.items():
-        try:
-            if len(blobs.get(folder.blobs, sha)) != size:
-                yield "I10", f"blob {sha} is not {size} bytes long"
-        except (LogError, OSError) as exc:
-            yield "I10", f"a record names blob {sha}, which is not there or damaged: {exc}"
+    for ref in books.blobs:
+        if why := payloads.problem(folder.blobs, ref):
+            yield "I10", f"a record names payload {ref.sha}, which {why}"
 
 
 def _compare(sid: str, row: SessionRow, state: SessionState) -> Iterator[Violation]:

@@ -17,10 +17,10 @@ from app import requests
 from app.host import Host
 from app.screens.dialogs import Dialog
 from harness.events import merge_events as m
-from harness.events.merging import named
+from harness.events.merging import MergeLook, named
 from harness.events.untrusted import to_display
 from harness.events.views import SessionRow
-from harness.events.words import age
+from harness.events.words import age, counted
 from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
 
@@ -114,9 +114,23 @@ class MergeDialog(Taking):
         )
         super().__init__(row, "Merge", text, "merge")
 
+    def fields(self) -> list[Widget]:
+        return [Static("looking at your checkout …", id="where"), *super().fields()]
+
     def on_mount(self) -> None:
         super().on_mount()
         self.query_one("#how").focus()
+        self.host.run_beside(self._look())
+
+    async def _look(self) -> None:
+        """Say into which branch of which checkout it would go, and what is in the way there."""
+        try:
+            reply = await self.host.feed.call("merge_look", sid=self._row.sid)
+            shown = where(msgspec.convert(reply["merge"], MergeLook))
+        except (*_FAILURES, msgspec.ValidationError) as exc:
+            shown = Content.styled(to_display(f"where it would go is not known: {exc}", limit=_SHOWN), "$warning")
+        if self.is_open:
+            self.query_one("#where", Static).update(shown)
 
     def result(self) -> dict[str, Any]:
         how = next((way for way in _WAYS if self.typed("how") and way.startswith(self.typed("how").lower())), "")
@@ -141,6 +155,21 @@ class MergeDialog(Taking):
         self.complain("merging, its checks run on the result; this may be closed, it goes on")
         ended = msgspec.convert(await self.host.feed.call_within(_PATIENCE_S, "merge", **asked), m.MergeEnded)
         return (not_merged(ended), "") if ended.outcome != m.MERGED else ("", merged(name, ended))
+
+
+def where(look: MergeLook) -> Content:
+    """Into which branch of which checkout it would go now, or why not."""
+    repo = to_display(look.repo, limit=_SHOWN)
+    into = (
+        ("branch ", (to_display(look.into, limit=_SHOWN), "bold"))
+        if look.into
+        else ("no branch (its HEAD is detached)",)
+    )
+    said = Content.assemble("Your checkout ", repo, " is on ", *into, f"; {counted(look.commits, 'commit')} to bring. ")
+    if not look.no:
+        return said
+    hint = f"; {look.hint}" if look.hint else ""
+    return said + Content.styled(f"Not now: {to_display(look.no + hint, limit=2 * _SHOWN)}", "bold $warning")
 
 
 def merged(name: str, ended: m.MergeEnded) -> str:

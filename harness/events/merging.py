@@ -6,12 +6,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from harness.events import merge_events as m
 from harness.events.body import BlobRef, Body
 from harness.events.call_events import ToolEnded, ToolProposed, ToolStarted
 from harness.events.session_events import SessionContinued
 
 _NAMED = 3
+
+
+class MergeLook(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a session's work would go now: ``into`` is the branch that the checkout ``repo`` shows, empty when it is on
+    none; ``commits`` it has not. ``no`` and ``hint`` say why it cannot be tried, and what to do; empty when it can.
+    """
+
+    repo: str
+    into: str
+    commits: int
+    no: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

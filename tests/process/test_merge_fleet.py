@@ -75,6 +75,17 @@ def test_from_done_to_merged() -> None:
         assert f.row(first)["group"] == "to review"
         assert f.run("diff", "--stat", first).stdout.splitlines()[-1] == "1 file changed, +1 -0"
 
+        with Client(UnixSocket(f.folders.supervisor_socket)) as client:
+            look = client.call("merge_look", sid=first)["merge"]
+            assert (look["repo"], look["into"], look["commits"], look["no"]) == (str(repo), "main", 1, "")
+            (repo / "README.md").write_text("changed\n")
+            look = client.call("merge_look", sid=first)["merge"]
+            assert (look["into"], "README.md" in look["no"]) == ("main", True)
+            git(repo, "checkout", "-q", "--", "README.md")
+            git(repo, "checkout", "-q", "--detach")
+            assert client.call("merge_look", sid=first)["merge"]["into"] == ""
+            git(repo, "checkout", "-q", "main")
+
         assert f.run("open", "--path", first).stdout == f"{f.row(first)['worktree']}\n"
         assert f.run("open", first, check=False).returncode == 2, "there is no terminal"
 

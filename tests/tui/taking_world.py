@@ -9,6 +9,7 @@ import msgspec
 
 from harness.events import merge_events as m
 from harness.events import types as t
+from harness.events.merging import MergeLook
 from tests.tui.memory_world import Refused
 
 Reply = dict[str, Any]
@@ -41,6 +42,8 @@ class Taken:
     def __init__(self) -> None:
         self.conflicts: set[str] = set()
         """Sessions of which both sides changed a file."""
+        self.looks = MergeLook(repo="/home/you/shop", into="main", commits=2)
+        """Where every merge would go."""
         self.kept: list[Reply] = []
         """The checkpoints of every session, newest first."""
 
@@ -62,6 +65,12 @@ class Taken:
         ended = _ended(outcome=m.CONFLICTS, how=m.MERGE, conflicts=["src/cart.py"])
         self.log(session, ended)
         return ended
+
+    def _op_merge_look(self, r: Reply, w: Writer) -> Reply:
+        session = self._find(r)
+        if not session.state.terminal:
+            raise Refused("not_ended", f"{session.state.name} has not ended, so its work may still change")
+        return {"merge": msgspec.to_builtins(self.looks)}
 
     def _op_merge(self, r: Reply, w: Writer) -> Reply:
         session = self._find(r)

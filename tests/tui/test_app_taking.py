@@ -8,6 +8,7 @@ import pytest
 
 from app.screens.floor import FloorScreen
 from harness.events import types as t
+from harness.events.merging import MergeLook
 from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import World
 from tests.tui.taking_world import kept
@@ -67,6 +68,35 @@ async def test_a_merge_sends_what_the_fields_say(tmp_path: Path, size: tuple[int
         await s.press("M")
         await s.see("cart is merged into")
         assert not s.app.screen.is_modal
+
+
+@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize(
+    ("into", "no", "said"),
+    [
+        ("main", "", ("is on branch main; 2 commits to bring",)),
+        (f"{HOSTILE}side", "", ("is on branch evil␛[2J[bold]",)),
+        ("main", "2 files in it are changed", ("is on branch main", "Not now: 2 files in it are changed; commit them")),
+        ("", "it is on no branch", ("no branch (its HEAD is detached)", "Not now: it is on no branch")),
+    ],
+)
+async def test_it_names_the_checkout_and_what_is_in_the_way_there(
+    tmp_path: Path, size: tuple[int, int], into: str, no: str, said: tuple[str, ...]
+) -> None:
+    async with shown(tmp_path, done, size=size) as s:
+        s.world.looks = MergeLook(repo="/home/you/shop", into=into, commits=2, no=no, hint="commit them" if no else "")
+        await s.see("cart")
+        await s.press("M")
+        await s.until("it was looked", lambda: "Your checkout /home/you/shop" in flat(s))
+        for words in (*said, "Commit rest", "ctrl+y merge"):
+            assert words in flat(s), f"{words} in\n{s.text}"
+        assert s.app.no_control.hits == 0
+
+
+def flat(s: Shown) -> str:
+    """The words of the question in one line."""
+    inside = s.app.screen.query_one("#dialog").content_region
+    return " ".join(" ".join(line[inside.x : inside.right] for line in s.grid).split())
 
 
 async def test_what_does_not_fit_is_said_in_place_and_handed_back(tmp_path: Path) -> None:

@@ -23,7 +23,9 @@ _MOST_MESSAGE = 16 * 1024
 
 
 class MergeOps:
-    """``merge``, whose reply comes when it has ended, however that was, and ``resolve``."""
+    """``merge_look`` (where it would go), ``merge``, whose reply comes when it has ended, however that was, and
+    ``resolve``.
+    """
 
     def __init__(self, parts: Parts, find: Find) -> None:
         self._p = parts
@@ -31,7 +33,11 @@ class MergeOps:
 
     def table(self) -> dict[str, Handler]:
         """Operations by their name on the wire."""
-        return {"merge": self.merge, "resolve": self.resolve}
+        return {"merge_look": self.look, "merge": self.merge, "resolve": self.resolve}
+
+    async def look(self, c: Connection, m: Reply) -> Reply:
+        session = await self._find(m)
+        return {"merge": msgspec.to_builtins(await self._p.merging.look(session, parse(m, session).wish))}
 
     async def merge(self, c: Connection, m: Reply) -> Reply:
         session = await self._find(m)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from harness.events import merge_events as m
 from harness.events import types as t
+from harness.events.merging import MergeLook, named
 from harness.events.merging import Merging as Known
-from harness.events.merging import named
 from harness.supervisor import ids
 from harness.supervisor.calls import on_result, ratchet
 from harness.supervisor.calls.ground import private_of
@@ -30,7 +30,7 @@ from harness.workspace.diff import diff
 from harness.workspace.discard import discard
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.git import open_repository
-from harness.workspace.merge_rules import refusal
+from harness.workspace.merge_rules import Refusal, refusal
 from harness.workspace.merging import Conflict, Place, Result, Wish
 from harness.workspace.private import Worktree
 from harness.workspace.worktrees import open_worktree
@@ -72,6 +72,21 @@ class Merging:
                 await self._keepers.take_up(session)
                 await self.settle(session)
             return await self._merged(session, asked, by)
+
+    async def look(self, session: Session, wish: Wish) -> MergeLook:
+        """Where it would go, and what stands in the way; nothing is made. Raises OpError ``not_ended``."""
+        if not session.state.terminal:
+            raise OpError("not_ended", f"{session.name} has not ended, so its work may still change")
+
+        def work() -> MergeLook:
+            seen, _ = merging.survey(open_worktree(private_of(session)), session.sid, wish)
+            no = refusal(seen) or Refusal("", "")
+            return MergeLook(repo=seen.repo, into=seen.into, commits=seen.commits, no=no.message, hint=no.hint)
+
+        try:
+            return await session.look("looking where its work would go", _MAKE_S, work)
+        except WorkspaceError as exc:
+            raise OpError(exc.code, f"{session.name} cannot be merged: {exc}") from exc
 
     async def _merged(self, session: Session, asked: Asked, by: t.By) -> t.MergeEnded:
         tree, place, head, made = await self._made(session, asked)

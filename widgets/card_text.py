@@ -205,8 +205,9 @@ def _details(detail: Mapping[str, Any]) -> list[CardLine]:
     cap = Cap.of(detail.get("cap"))
     money = cap is not None and cap.in_usd
     out = []
-    told = ("asks", person_tool.CHOICES, KEY)
-    for name, value in sorted((name, value) for name, value in detail.items() if name not in told):
+    told = ("asks", person_tool.CHOICES, KEY, *(("name",) if "phase" in detail else ()))
+    known = [(name, value) for name, value in detail.items() if name not in told]
+    for name, value in sorted(known, key=lambda one: ("\n" in str(one[1]), one[0])):  # what fits a line before lists
         shown = str(value)
         if name == "part":
             shown = trouble.part(shown)

@@ -9,6 +9,8 @@ from harness.events.session_state import SessionState
 from harness.plan import order
 
 _LISTED = 30
+_NEWEST = 8
+"""Entries of what was done before that a card names."""
 
 
 def settled(s: SessionState) -> list[str]:
@@ -61,11 +63,17 @@ def detail(plan: Plan, phase: t.PlanPhase, spent: str) -> dict[str, str]:
     return {
         "phase": phase.name or "(the whole plan)",
         "gate": phase.gate,
-        "done": _listed(before, plan) or "nothing yet",
+        "done": _done(before, plan),
         "comes": _listed(entries, plan),
         "spent": spent,
         "may": "work on these entries; whatever leaves the fence is asked for by itself, as before",
     }
+
+
+def _done(before: list[t.PlanEntry], plan: Plan) -> str:
+    left = len(before) - _NEWEST
+    first = f"{len(before)} entries, the last of them:\n" if left > 0 else ""
+    return first + _listed(before[-_NEWEST:], plan) or "nothing yet"
 
 
 def _listed(entries: list[t.PlanEntry], plan: Plan) -> str:

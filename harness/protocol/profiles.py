@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from harness.protocol.config_sections import FRESH
+
 LEAST_CONTEXT = 20_000
 LEAST_CLEARING = 10_000
 LEAST_COMPACTION = 50_000
@@ -15,13 +17,15 @@ LEAST_COMPACTION = 50_000
 class Profile:
     """``working_tokens``: the size that its requests are kept within (0 = as for every model); ``api_clearing``: input
     tokens from which the endpoint itself clears old tool results (0 = never); ``api_compaction``: those from which it
-    summarises what came before (0 = never); ``api_memory``: its own memory tool stands in the place of ours.
+    summarises what came before (0 = never); ``api_memory``: its own memory tool stands in the place of ours; ``fresh``:
+    when its context begins anew as it goes through a plan (empty = as for every model).
     """
 
     working_tokens: int = 0
     api_clearing: int = 0
     api_compaction: int = 0
     api_memory: bool = False
+    fresh: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,10 @@ def _setting(key: str, value: object) -> Any:
     if key == "api_memory":
         if not isinstance(value, bool):
             raise BadProfile(key, "must be true or false")
+        return value
+    if key == "fresh":
+        if value not in FRESH:
+            raise BadProfile(key, f"must be one of {', '.join(FRESH)}")
         return value
     least = _LEAST[key]
     if isinstance(value, bool) or not isinstance(value, int) or (value != 0 and value < least):

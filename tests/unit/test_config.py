@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+import re
+from dataclasses import asdict, fields
 from decimal import Decimal
 from pathlib import Path
 
@@ -248,3 +249,13 @@ def test_notices_have_a_command_and_stretches_of_time(tmp_path: Path) -> None:
     ):
         with pytest.raises(c.ConfigError, match=r"config.toml, line 2: notify\."):
             c.parse(file, f"[notify]\n{wrong}\n")
+
+
+def test_the_user_guide_names_every_section_and_some_page_every_key() -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    table = (docs / "user-guide.md").read_text()
+    pages = "".join(path.read_text() for path in (docs / "user-guide.md", *docs.glob("guide/*.md")))
+    for name, section in config_sections.SECTIONS.items():
+        assert f"| `[{name}]` |" in table, name
+        missing = [f.name for f in fields(section) if not re.search(rf"\b{f.name}\b", pages)]
+        assert missing == [], name

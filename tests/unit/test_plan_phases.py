@@ -17,11 +17,14 @@ from harness.events import fold, plan_state
 from harness.events import types as t
 from harness.events.gate_kinds import GateKind
 from harness.events.ratchet import Plan
+from harness.events.request import Request
 from harness.events.session_state import SessionState
+from harness.events.views import ApprovalView
 from harness.plan import formats, gates, order
 from harness.plan.formats import BadPlan
 from harness.plan.phases import Phase, phased
 from harness.supervisor.calls import plans
+from widgets.card_text import card_lines
 
 
 def story(name: str, **more: Any) -> dict[str, Any]:
@@ -256,6 +259,34 @@ def test_a_card_says_what_was_done_and_what_comes() -> None:
     assert shown["comes"].startswith("· b0 b0\n")
     assert shown["comes"].endswith("and 10 more")
     assert gates.title(now, False) == "ship begins only with your word: out"
+
+
+def test_a_card_names_the_newest_of_what_was_done_and_says_in_short_before_it_lists() -> None:
+    built = [story(f"a{n}", phase="build") for n in range(20)]
+    told = Told(text([*built, story("b", phase="ship", gate="out"), story("c", phase="ship")]))
+    for n in range(20):
+        told.flip(f"a{n}")
+    now = gates.closed(told.state)
+    assert now is not None
+    detail = {"name": now.name, **gates.detail(told.plan, now, "$1.00")}
+    done = str(detail["done"]).split("\n")
+    assert (done[0], done[1], done[-1]) == ("20 entries, the last of them:", "✔ a12 a12", "✔ a19 a19")
+    view = ApprovalView(
+        approval_id="a",
+        sid="s",
+        session_name="n",
+        kind=Request.GATE,
+        title="t",
+        options=["allow"],
+        risk="high",
+        ts="",
+        seq=1,
+        detail=detail,
+    )
+    card = [line.text.strip() for line in card_lines(view)]
+    begins = [next(n for n, line in enumerate(card) if line.startswith(word)) for word in ("gate", "comes", "done")]
+    assert begins == sorted(begins)
+    assert not any(line.startswith("name ") for line in card)
 
 
 @given(plans_(), st.data())

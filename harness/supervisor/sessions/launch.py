@@ -342,8 +342,8 @@ class Launcher:
         if caps is None:
             caps = t.Caps(**{cap.field: getattr(config.caps, cap.setting) for cap in OF_SESSION})
         worker = cast.worker
-        fresh = request.fresh or config.plan.fresh
         model = request.model or worker.model or config.model.default
+        fresh = request.fresh or config.profiles.of(model).fresh or config.plan.fresh
         return t.SessionIntent(
             name=name,
             goal=request.goal,

@@ -250,6 +250,7 @@ class Fleet:
 
 def kill(pid: int) -> None:
     """``kill -9`` and wait until the process is gone."""
+    assert pid > 0, "there is no such process; 0 would be this one and all of its group"
     os.kill(pid, signal.SIGKILL)
     wait_for(f"death of {pid}", lambda: not alive(pid), 10)
 

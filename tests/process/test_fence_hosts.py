@@ -333,4 +333,4 @@ def test_a_keeper_runs_such_a_call_to_its_end(fleet: Keepers, tmp_path: Path, se
 
     (end,) = wait_until("the call has ended", ends)
     assert (end["status"], end["preview"]) == ("ok", "hello\n")
-    assert not proxies(named)
+    wait_until("the proxy is gone", lambda: not proxies(named))

@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,7 +18,7 @@ from harness.events import types as t
 from harness.events.endpoints import DOWN, LIMITED, PERSON
 from harness.protocol.client import Client, Unreachable
 from harness.protocol.transport import UnixSocket
-from tests.fleetlib import KEY, SCENARIOS, Fleet, fleet, kill, play, wait_for
+from tests.fleetlib import HOLD, KEY, SCENARIOS, Fleet, fleet, kill, play, wait_for
 
 STEPS = play([("list_files", {})], [("read_file", {"path": "README.md"})], [("list_files", {})], "Done.")
 
@@ -150,26 +151,27 @@ def test_the_pages_of_a_gateway_cost_nothing_and_are_waited_out(status: int) -> 
         assert f.violations() == []
 
 
-def held_back(f: Fleet) -> tuple[list[str], float, float]:
-    """Three sessions, the first of which is refused before the others come: they, and when it was refused and the
-    endpoint asked again (Unix time).
+def held_back(f: Fleet, fault: Callable[[], dict[str, Any]]) -> tuple[list[str], float, float]:
+    """Three sessions, the first of which is refused before the others come: they, and when the endpoint refused it and
+    was asked again, by its own clock (Unix time).
     """
-    first = f.launch(STEPS, name="a")
+    first = f.launch(play([HOLD], [("list_files", {})], "Done."), name="a")
+    f.wait_event(first, "tool.started")
+    control(f, "faults", fault())
+    f.release(first)
     f.wait_event(first, "model.failed")
     sids = [first, *three(f, names="bc")]
     for sid in sids:
         f.wait_state(sid, "done", timeout=90)
-    every = sorted((r for sid in sids for r in f.records(sid)), key=lambda r: r.ts)
-    refused = next(r for r in every if isinstance(r.body, t.ModelFailed))
-    again = next(r for r in every if r.type == "model.request" and r.ts > refused.ts)
-    return sids, _seconds(refused.ts), _seconds(again.ts)
+    answered = asked(f)
+    at = next(i for i, r in enumerate(answered) if r["status"] == 429)
+    return sids, answered[at]["ts"], answered[at + 1]["ts"]
 
 
 def test_retry_after_is_obeyed_by_the_whole_fleet() -> None:
     with fleet() as f:
         f.run("ls")
-        control(f, "faults", {"kind": "rate_limit", "retry_after": 12})
-        sids, refused, later = held_back(f)
+        sids, refused, later = held_back(f, lambda: {"kind": "rate_limit", "retry_after": 12})
         assert later - refused >= 12
         assert questions(f, sids) == []
 
@@ -177,17 +179,17 @@ def test_retry_after_is_obeyed_by_the_whole_fleet() -> None:
 def test_a_used_up_rate_limit_is_waited_out_by_the_whole_fleet() -> None:
     with fleet() as f:
         f.run("ls")
-        filled = datetime.now(UTC) + timedelta(seconds=25)
         head = "anthropic-ratelimit-requests"
-        used_up = {
-            f"{head}-limit": "50",
-            f"{head}-remaining": "0",
-            f"{head}-reset": filled.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        }
-        control(f, "faults", {"kind": "rate_limit", "headers": used_up})
-        sids, refused, later = held_back(f)
-        assert refused < filled.timestamp() - 5, "it was refused long before it is filled again"
-        assert later >= int(filled.timestamp())
+        filled: list[datetime] = []
+
+        def used_up() -> dict[str, Any]:
+            filled.append(datetime.now(UTC) + timedelta(seconds=25))
+            told = {"limit": "50", "remaining": "0", "reset": filled[0].strftime("%Y-%m-%dT%H:%M:%SZ")}
+            return {"kind": "rate_limit", "headers": {f"{head}-{name}": value for name, value in told.items()}}
+
+        sids, refused, later = held_back(f, used_up)
+        assert refused < filled[0].timestamp() - 5, "it was refused long before it is filled again"
+        assert later >= int(filled[0].timestamp())
         assert questions(f, sids) == []
 
 
@@ -198,7 +200,7 @@ def test_an_endpoint_that_sends_elsewhere_is_one_item_and_the_key_stays_here() -
         control(f, "faults", elsewhere)
         sids = three(f)
         waiting(f, PERSON, 3)
-        (item,) = f.json("approvals")
+        (item,) = wait_for("the item", lambda: f.json("approvals"))
         assert (item["kind"], item["detail"]["why"]) == ("endpoint", "redirect")
         assert "http://127.0.0.1:9" in item["title"]
         assert "model.base_url" in item["detail"]["todo"]
@@ -321,7 +323,7 @@ def test_an_unpaid_account_and_an_unknown_model_say_what_they_are() -> None:
             f.launch(STEPS, name="odd-2", more=("--model", "claude-nonesuch-9")),
         ]
         waiting(f, PERSON, 2)
-        (item,) = f.json("approvals")
+        (item,) = wait_for("the item", lambda: f.json("approvals"))
         assert (item["kind"], item["detail"]["why"]) == ("endpoint", "model_unknown")
         assert "claude-nonesuch-9" in item["title"]
         f.wait_state(f.launch(STEPS, name="other"), "done")

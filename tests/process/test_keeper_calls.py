@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import signal
@@ -290,6 +291,13 @@ def daemon(work: Path) -> list[str]:
     ]
 
 
+def command(pid: int) -> bytes:
+    """The command line of a process; nothing when it is gone."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
+
+
 def pids_of(work: Path) -> list[int]:
     def look() -> list[int]:
         found = [work / name for name in ("leader", "daemon")]
@@ -353,10 +361,7 @@ def test_a_sigterm_that_reaches_the_call_before_its_keeper_is_a_cancel_too(fleet
     link.append(*allowed(action(work, "c0.1", ["sleep", "300"])))
     link.call("execute", call_id="c0.1")
     call = wait_until(
-        "the call's program",
-        lambda: next(
-            (p for p in descendants(pid) if Path(f"/proc/{p}/cmdline").read_bytes() == b"sleep\x00300\x00"), None
-        ),
+        "the call's program", lambda: next((p for p in descendants(pid) if command(p) == b"sleep\x00300\x00"), None)
     )
     leader = next(p for p in descendants(pid) if call in (p, *descendants(p)))
     os.kill(call, signal.SIGTERM)

@@ -38,7 +38,7 @@ def test_a_vault_that_stands_still_is_replaced_and_the_call_runs(fleet: Keepers,
     keeper = fleet.spawn()["pid"]
     link, work = fleet.supervisor(), tmp_path / "work"
     link.call("snapshot", label="first", full=True)
-    frozen = vault_of(keeper)
+    frozen = wait_until("its vault is all that it runs", lambda: vault_of(keeper))
     os.kill(frozen, signal.SIGSTOP)
     link.append(*allowed(action(work, "c0.0", ["sh", "-c", "echo ran >> once"])))
     waiting = link.send("execute", call_id="c0.0")

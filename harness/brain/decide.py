@@ -295,7 +295,7 @@ def _court(v: View, last: ModelTurn, task: str) -> Court | None:
     known = judging.stage is Stage.ENDED and judging.seq > since and judging.entry == task
     heard = judging.ended if known else None
     again = heard is not None and heard.verdict == NONE and v.parked_seq > judging.seq  # a person wants another try
-    return Court(judging.wanted.cycles, judging.looked(task), None if again else heard)
+    return Court(iterations.looks(v.state), judging.looked(task), None if again else heard)
 
 
 def _results(v: View, last: ModelTurn) -> dict[str, done.Result]:

@@ -111,6 +111,14 @@ def rounds(s: SessionState) -> int:
     return 1 if s.iterations.entry and ways_of(s).fresh == PER_ITERATION else s.max_rounds
 
 
+def looks(s: SessionState) -> int:
+    """How often the judge may look at the task at hand before the attempt is over, or else at the whole."""
+    if s.judging.wanted is None:
+        return 0
+    once = s.iterations.entry and s.judging.each_task and ways_of(s).fresh == PER_ITERATION
+    return 1 if once else s.judging.wanted.cycles
+
+
 def _commit(s: SessionState) -> str:
     """A script that commits whatever the task at its end left uncommitted; nothing when there is nothing."""
     assert s.plan is not None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,8 +25,8 @@ A, B = entry("A", "check a"), entry("B", undecided=1)
 class Judged(Planned):
     """The judge says these words one after the other, and is satisfied with all that comes after them."""
 
-    def __init__(self, *words: str, at: str = ev.AT_TASK) -> None:
-        super().__init__(A, B, truth=good, judge=t.JudgeWanted("m", CYCLES, at), attempts=2)
+    def __init__(self, *words: str, at: str = ev.AT_TASK, fresh: str = "per-task") -> None:
+        super().__init__(A, B, truth=good, judge=t.JudgeWanted("m", CYCLES, at), attempts=2, fresh=fresh)
         self.words = list(words)
 
     def turn(self, *said: dict[str, object]) -> decide.Step:
@@ -38,7 +40,7 @@ class Judged(Planned):
         """The case, and the verdict on it."""
         word = self.words.pop(0) if self.words else ev.SATISFIED
         named = [f"{PLAN_CRITERION}{step.task}"] if step.task else ["goal", f"{PLAN_CRITERION}B"]
-        common = {"cycle": step.cycle, "cycles": CYCLES, "model": "m", "rubric": ""}
+        common: dict[str, Any] = {"cycle": step.cycle, "cycles": CYCLES, "model": "m", "rubric": ""}
         self.put(
             t.EvaluationRequested(cycle=step.cycle, entry=step.task),
             t.EvaluationStarted(**common, role="evaluator", case=t.BlobRef("0" * 64, 1), criteria=named),
@@ -85,6 +87,14 @@ def test_sent_back_as_often_as_allowed_is_an_attempt_that_failed_and_the_next_is
     assert f"it says {ev.NEEDS_REVISION}" in w.request_text()
     end = w.play()
     assert (end.outcome, w.outcomes()[1:]) == ("done", [("A", "passed"), ("B", "passed")])
+
+
+def test_where_every_claim_that_does_not_hold_begins_anew_so_does_one_that_the_judge_sends_back() -> None:
+    w = Judged(ev.NEEDS_REVISION, fresh="per-iteration")
+    w.turn(DONE)
+    assert (begun(w), w.outcomes()) == (["A", "A"], [("A", "failed")])
+    assert f"it says {ev.NEEDS_REVISION}" in w.request_text()
+    assert w.play().outcome == "done"
 
 
 @pytest.mark.parametrize(("at", "words"), [(ev.AT_TASK, [ev.NEEDS_REVISION] * 4), (ev.AT_END, [])])

@@ -19,6 +19,7 @@ from harness.events.session_state import SessionState
 from harness.judge import case
 from harness.judge.case import Case, Checked, Criterion
 from harness.plan.due import PLAN_CRITERION
+from harness.plan.iterations import looks
 from harness.roles import pinned
 from harness.roles.role import JUDGE
 from harness.supervisor.calls import contract, plans, ratchet
@@ -47,6 +48,7 @@ async def _lay_out(session: Session, wanted: t.JudgeWanted) -> None:
     s = session.state
     role = pinned.of(s.intent, JUDGE)
     cycle = s.judging.looked(s.judging.entry)
+    cycles = looks(s)
     runs = (role.limits.runs or 0) if role.may_use("check") else 0
     entry = s.plan.entries.get(s.judging.entry) if s.plan is not None else None
     wanted_checks = s.checks if entry is None else entry.checks
@@ -67,7 +69,7 @@ async def _lay_out(session: Session, wanted: t.JudgeWanted) -> None:
             patch=made.patch,
             cut=made.truncated,
             cycle=cycle,
-            cycles=wanted.cycles,
+            cycles=cycles,
             runs=runs,
         )
 
@@ -76,7 +78,7 @@ async def _lay_out(session: Session, wanted: t.JudgeWanted) -> None:
     await session.append(
         t.EvaluationStarted(
             cycle=cycle,
-            cycles=wanted.cycles,
+            cycles=cycles,
             model=wanted.model,
             role=role.name,
             rubric=role.version,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import ClassVar
 
 from textual import events
@@ -12,7 +13,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
-from app import requests
+from app import publishing, requests
 from app.copying import Selected
 from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
@@ -20,6 +21,7 @@ from app.review import Review, anchor_of, message
 from app.screens.base import WatchScreen
 from app.screens.dialogs import Ask
 from app.screens.going_on import ContinueDialog
+from app.screens.publish import PublishDialog
 from app.screens.session_commands import not_merging
 from app.screens.taking import MergeDialog
 from harness.events.untrusted import to_display
@@ -80,6 +82,7 @@ class ReviewScreen(WatchScreen):
         self._seen = ""
         self._needle = ""
         self._sending = False
+        self._no_forge = publishing.missing(os.environ)
 
     def compose(self) -> ComposeResult:
         yield Banner()
@@ -248,6 +251,7 @@ class ReviewScreen(WatchScreen):
             "review.hit_before": Handler(lambda: self._hit(-1), self._not_searched),
             "review.send": Handler(self._send, self._not_sending, self._sending_means),
             "session.merge": Handler(self._merge, self._not_merging),
+            "review.publish": Handler(self._publish, self._not_publishing),
             "session.reload": Handler(lambda: self.host.run_beside(self._read())),
         }
 
@@ -278,6 +282,18 @@ class ReviewScreen(WatchScreen):
     def _merge(self) -> None:
         if row := self.target:
             self.app.push_screen(MergeDialog(row, self._seen))
+
+    def _not_publishing(self) -> str:
+        row = self.target
+        if row is None:
+            return "this session is gone"
+        if not row.ended:
+            return f"{row.name} has not ended; its work may still change"
+        return f"there is nothing to publish: {self._trouble}" if not self.files else self._no_forge
+
+    def _publish(self) -> None:
+        if row := self.target:
+            self.app.push_screen(PublishDialog(row))
 
     def _hunk(self, step: int) -> None:
         place = next_hunk(self.files, self._place, step)

@@ -56,6 +56,13 @@ class Taking(Dialog):
         """What stands in a field."""
         return self.query_one(f"#{name}", Input).value.strip()
 
+    def yes(self, name: str) -> bool:
+        """What a field that takes yes or no says. Raises ValueError."""
+        given = self.typed(name).lower()
+        if not given or not ("yes".startswith(given) or "no".startswith(given)):
+            raise self.wrong(name, "say yes or no")
+        return given[0] == "y"
+
     def wrong(self, name: str, why: str) -> ValueError:
         """Goes to the field; raise what comes back."""
         self.query_one(f"#{name}").focus()
@@ -138,13 +145,7 @@ class MergeDialog(Taking):
             raise self.wrong("how", "say merge, squash, rebase or resolve")
         asked = {"sid": self._row.sid, "how": how, "into": self.typed("into"), "message": self.typed("message")}
         asked |= {"seen": self._seen} if self._seen and how != _RESOLVE else {}
-        return asked | {name: self._yes(name) for name in ("checks", "commit")}
-
-    def _yes(self, name: str) -> bool:
-        given = self.typed(name).lower()
-        if not given or not ("yes".startswith(given) or "no".startswith(given)):
-            raise self.wrong(name, "say yes or no")
-        return given[0] == "y"
+        return asked | {name: self.yes(name) for name in ("checks", "commit")}
 
     async def carry_out(self, asked: dict[str, Any]) -> tuple[str, str]:
         name = self._row.name

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from app import publishing
 from harness.events import pull_events as p
 from harness.events import types as t
 from tests.fleetlib import COMMAND, KEY, Fleet, fleet, git, kill, play, wait_for
@@ -60,7 +62,9 @@ def ready(f: Fleet, tmp_path: Path, bin_: Path) -> tuple[str, Path]:
     return sid, bare
 
 
-def test_it_is_pushed_and_the_persons_program_opens_the_request(tmp_path: Path, bin_: Path) -> None:
+def test_it_is_pushed_and_the_persons_program_opens_the_request(
+    tmp_path: Path, bin_: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with fleet() as f:
         sid, bare = ready(f, tmp_path, bin_)
         worktree = Path(f.row(sid)["worktree"])
@@ -78,6 +82,14 @@ def test_it_is_pushed_and_the_persons_program_opens_the_request(tmp_path: Path, 
         assert (away.returncode, "there is no remote 'nowhere'" in away.stderr) == (5, True)
         shown = f.run("pr", "--repo", "acme/shop", "--with", "gh", "--as", "feature", "--dry-run", sid).stdout
         assert "would push 1 commit to feature at origin" in shown
+        for name, value in (f.env | f.extra).items():
+            monkeypatch.setenv(name, value)
+        from_screen = publishing.run(
+            f.folders, sid, publishing.PREVIEW, "--repo=acme/shop", "--with=gh", "--as=feature"
+        )
+        assert asyncio.run(from_screen) == (True, shown.strip())
+        refused, why = asyncio.run(publishing.run(f.folders, sid, publishing.PREVIEW))
+        assert (refused, "--repo OWNER/NAME" in why) == (False, True)
         assert not (bin_ / "seen").exists()
         assert "feature" not in git(bare, "branch")
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from app import publishing
 from app.screens.review import ReviewScreen
 from harness.events import types as t
 from tests.tui.app_pilot import SIZES, Shown, shown
@@ -173,3 +176,70 @@ async def test_words_to_a_running_one_that_are_refused_are_still_there(tmp_path:
         await s.press("ctrl+y")
         await s.see("has your words")
         assert s.world.of("say")[-1]["text"] == "ho"
+
+
+def with_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, code: int) -> Path:
+    """A ``gh`` in PATH, and a verb that notes what it was asked, and says this; where it notes."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "gh").write_text("#!/bin/sh\n")
+    (folder / "gh").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    noted = tmp_path / "asked"
+    verb = folder / "verb.py"
+    words = f"would push 1 commit to b at origin\n{HOSTILE}"
+    verb.write_text(
+        f"import json, sys\nopen({str(noted)!r}, 'a').write(json.dumps(sys.argv[1:]) + chr(10))\n"
+        f"dry = '--dry-run' in sys.argv\nprint({words!r} if dry else {says!r})\nsys.exit(0 if dry else {code})\n"
+    )
+    monkeypatch.setattr(publishing, "COMMAND", (sys.executable, str(verb)))
+    return noted
+
+
+@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("code", [0, 1])
+async def test_the_work_is_published_from_the_review(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int], code: int
+) -> None:
+    noted = with_program(tmp_path, monkeypatch, "request opened: https://x.test/7" if code == 0 else "no way", code)
+    (tmp_path / "world").mkdir()
+    async with shown(tmp_path / "world", done, size=size) as s:
+        await opened(s)
+        await s.press("P")
+        await s.see("Publish cart", "would push 1 commit to b at origin", "evil␛[2J[bold]", "Remote", "Draft")
+        assert all(len(line) <= size[0] for line in s.grid)
+        await s.press(*"-x", "tab", *"side", "enter")
+        assert len(noted.read_text().splitlines()) == 1, "only the chord sends"
+        await s.press("ctrl+y")
+        await s.see("https://x.test/7" if code == 0 else "no way")
+        asked = json.loads(noted.read_text().splitlines()[1])
+        (session,) = s.world.sessions
+        assert asked == ["--title=-x", "--as=side", "--remote=origin", "--", session]
+        assert s.app.no_control.hits == 0
+
+
+@pytest.mark.parametrize("forge", [True, False])
+async def test_what_cannot_be_published_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forge: bool) -> None:
+    (tmp_path / "world").mkdir()
+    if forge:
+        with_program(tmp_path, monkeypatch, "", 0)
+    else:
+        monkeypatch.setenv("PATH", str(tmp_path))
+
+    def two(world: World) -> None:
+        done(world)
+        running(world)
+        world.log(world.add("idle"), t.SessionEnded(outcome="done", verified=True))
+
+    why = {"cart": "" if forge else "neither gh nor glab is in PATH", "idle": "there is nothing to publish"}
+    async with shown(tmp_path / "world", two, size=(200, 50)) as s:
+        for session in list(s.world.sessions.values()):
+            s.app.open_review(session.sid)
+            await s.until("the review", lambda: isinstance(s.app.screen, ReviewScreen))
+            await s.until("it was read", lambda: "reading" not in s.text)
+            said = at(s).why_not("review.publish")
+            expected = why[session.state.name] if session.state.terminal else "has not ended"
+            assert (expected in said) if expected else not said
+            greyed = {entry.action for entry in at(s).help_entries() if entry.why}
+            assert ("review.publish" in greyed) == bool(said)
+            await s.press("escape")

@@ -16,6 +16,7 @@ from textual.strip import Strip
 from harness.events.views import ApprovalView
 from widgets.card_text import Card, CardLine, card, card_lines, shown_hash, wrap
 from widgets.cells import Line
+from widgets.lines import PaintedLines, set_content_size
 
 _ROLES = (
     "badge-low",
@@ -35,7 +36,7 @@ _ROLES = (
 )
 
 
-class ApprovalCard(ScrollView, can_focus=True, inherit_bindings=False):
+class ApprovalCard(PaintedLines, ScrollView, can_focus=True, inherit_bindings=False):
     """Draws `card` of an `ApprovalView`. Text never passes a markup parser.
 
     A page is turned by the screen alone, one a frame, so that no row is passed unpainted.
@@ -138,7 +139,7 @@ class ApprovalCard(ScrollView, can_focus=True, inherit_bindings=False):
         self._view = view
         self._decides = view is not None
         self._card = card(view) if view is not None else None
-        self._hash = shown_hash(view) if view is not None else ""
+        self._hash = self._card.hash if self._card is not None else ""
         self._unfolded = False
         self._draw()
 
@@ -198,7 +199,7 @@ class ApprovalCard(ScrollView, can_focus=True, inherit_bindings=False):
             if at < self._needed:
                 self._needed_rows = len(self._rows)
         self._unseen = set(range(self._needed_rows))
-        self.virtual_size = Size(self._wrapped, len(self._rows))
+        set_content_size(self, Size(self._wrapped, len(self._rows)))
 
     def render_line(self, y: int) -> Strip:
         row = round(self.scroll_y) + y

@@ -54,6 +54,16 @@ class Card:
     above: tuple[CardLine, ...]
     facts: Facts | None
 
+    @property
+    def text(self) -> str:
+        """The whole card with nothing folded, whatever the width it is drawn in."""
+        return "\n".join(line.text for line in self.lines(unfolded=True)[0])
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 (hex) of its text."""
+        return sha256(self.text.encode()).hexdigest()
+
     def lines(self, *, unfolded: bool) -> tuple[list[CardLine], int]:
         """(the lines to draw, how many of them, from the first, have to be seen before it is approved)."""
         out = list(self.above)
@@ -127,12 +137,12 @@ def _said(words: str) -> list[CardLine]:
 
 def shown_text(view: ApprovalView) -> str:
     """The card as one text, whatever the width it is drawn in."""
-    return "\n".join(line.text for line in card_lines(view))
+    return card(view).text
 
 
 def shown_hash(view: ApprovalView) -> str:
     """SHA-256 (hex) of the card's text: what a decision's record says was seen."""
-    return sha256(shown_text(view).encode()).hexdigest()
+    return card(view).hash
 
 
 def action_of(view: ApprovalView) -> Action | None:

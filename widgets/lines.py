@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rich.style import Style
-from textual.geometry import Region
+from textual.geometry import Region, Size
+from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -26,3 +27,12 @@ class PaintedLines(Widget):
             return super().render_lines(crop)
         finally:
             self._of_this_paint = None
+
+
+def set_content_size(view: ScrollView, size: Size) -> None:
+    """How large what a view scrolls is now, without arranging the screen anew; for views whose scroll bars neither come
+    nor go.
+    """
+    if size != view.virtual_size:
+        view.set_reactive(ScrollView.virtual_size, size)
+        view._scroll_update(size)

@@ -5,7 +5,7 @@ it.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import ClassVar
 
 from rich.style import Style
@@ -21,6 +21,7 @@ from harness.events.request import Request
 from harness.events.views import ApprovalView
 from widgets import cells
 from widgets.cells import Line
+from widgets.lines import PaintedLines
 from widgets.palette import palette
 from widgets.queue_groups import Item, alike, items
 from widgets.queue_head import by_weight
@@ -28,7 +29,7 @@ from widgets.queue_head import by_weight
 LINES = 2
 
 
-class QueueList(ScrollView, can_focus=True, inherit_bindings=False):
+class QueueList(PaintedLines, ScrollView, can_focus=True, inherit_bindings=False):
     """Two lines a request: who asks and how much is at stake, then what for.
 
     It takes no key that turns a page: those are the card's, however many requests there are.
@@ -60,6 +61,8 @@ class QueueList(ScrollView, can_focus=True, inherit_bindings=False):
         self._items: list[Item] = []
         self._unfolded: set[str] = set()
         self._selected = ""
+        self._ages: dict[str, tuple[str, str]] = {}
+        """Since when each painted request waits, and the age that stands there."""
 
     @property
     def selected(self) -> str:
@@ -94,6 +97,7 @@ class QueueList(ScrollView, can_focus=True, inherit_bindings=False):
     def _lay_out(self) -> None:
         self._items = items(self._all, self._unfolded, self._selected)
         self.virtual_size = Size(self.scrollable_content_region.width, len(self._items) * LINES)
+        self._ages.clear()
         self.refresh()
 
     def unfold(self) -> None:
@@ -128,9 +132,25 @@ class QueueList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _select(self, approval_id: str) -> None:
         if approval_id != self._selected:
+            left = self._selected
             self._selected = approval_id
             self.post_message(self.Moved(approval_id))
-            self.refresh()
+            self._repaint({left, approval_id})
+
+    def tick(self, now: float) -> None:
+        """Repaint the requests whose shown age changed."""
+        old = {name for name, (ts, age) in self._ages.items() if words.age(ts, now) != age}
+        if old:
+            self._repaint(old)
+
+    def _repaint(self, ids: Set[str]) -> None:
+        """Paint the lines of these requests again, as far as they are in sight."""
+        top = self.scroll_offset.y
+        first = top // LINES
+        width = self.size.width
+        for at, item in enumerate(self._items[first : first + self.size.height // LINES + 1], first):
+            if item.view.approval_id in ids:
+                self.refresh(Region(0, at * LINES - top, width, LINES))
 
     def _reveal(self) -> None:
         at = next((i for i, item in enumerate(self._items) if item.view.approval_id == self._selected), None)
@@ -165,7 +185,9 @@ class QueueList(ScrollView, can_focus=True, inherit_bindings=False):
         if part == 0:
             line.left("  └ " if item.inside else "", self._style("quiet"))
             line.left("! " if view.kind in trouble.NO_REQUEST else "◆ ", risk)
-            line.right(f"{words.age(view.ts, time.time()):>4} ", self._style("quiet"))
+            age = words.age(view.ts, time.time())
+            self._ages[view.approval_id] = view.ts, age
+            line.right(f"{age:>4} ", self._style("quiet"))
             at_risk = "" if view.kind in trouble.NO_REQUEST else f" {view.risk}"
             line.right(
                 " deferred" if view.deferred is not None else at_risk,

@@ -13,6 +13,7 @@ from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from app import painting
 from app.arming import ARM_S, Arming
 from app.copying import Selected
 from app.handlers import Handler, Handlers, bindings
@@ -54,6 +55,7 @@ class QueueScreen(WatchScreen):
         self._notice_until = 0.0
         self._told_to_scroll = False
         self._paged_at = -1
+        self._foot = Content("")
 
     def compose(self) -> ComposeResult:
         yield Banner()
@@ -140,7 +142,7 @@ class QueueScreen(WatchScreen):
             self.deciding.stale = (old, self.requests.selected)
 
     def clock(self, now: float) -> None:
-        self.requests.refresh()
+        self.requests.tick(now)
 
     def tell(self, text: str, *, bad: bool) -> bool:
         # A toast would cover lines of the card while they count as shown.
@@ -166,6 +168,7 @@ class QueueScreen(WatchScreen):
         self.card.set_view(view)
         self._watch_card()
         self.show_keys()
+        painting.paint(self)
 
     def _watch_card(self) -> None:
         """Advance the arming of the card, and say in one line where it stands."""
@@ -196,7 +199,10 @@ class QueueScreen(WatchScreen):
         lines = [notice, arming] if notice.plain else [arming]
         if len(notice.plain) > foot.size.width:
             lines = [notice]  # it takes both lines; what can be decided is said again when it is gone
-        foot.update(Content("\n").join(lines))
+        said = Content("\n").join(lines)
+        if not said.is_same(self._foot):  # asked ten times a second, and its place is of one size
+            self._foot = said
+            foot.update(said, layout=False)
 
     def _looked(self) -> Looked:
         return Looked(

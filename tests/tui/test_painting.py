@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
 from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate
 from textual.geometry import Region
+from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
 from app.screens.floor import FloorScreen
+from app.screens.queue import QueueScreen
 from harness.events import types as t
 from tests.tui.app_pilot import shown
 from tests.tui.app_world import PUSH, World, crowd
+from widgets.queue_list import QueueList
 
 
 def _asking(world: World) -> None:
@@ -102,3 +106,35 @@ async def test_a_key_is_painted_before_the_loop_turns_and_nothing_else_is_drawn(
         assert sum(crop.height for name, crop in drawn if name == "SessionList") <= 4
         chosen = s.app.snapshot.rows[screen.list.selected].name
         assert any(line.startswith("▌") and chosen in line for line in s.grid)
+
+
+async def test_the_next_card_draws_two_requests_and_the_card_and_arranges_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with shown(tmp_path, _asking) as s:
+        await s.until("all requests known", lambda: len(s.app.snapshot.approvals) == 20)
+        await s.press("2")
+        screen = s.app.screen
+        assert isinstance(screen, QueueScreen)
+        await s.until("the card armed", lambda: screen.can("queue.approve") and not screen.arming.refusal(monotonic()))
+        arranged: list[object] = []
+        rows: list[int] = []
+        layout, row = Screen._refresh_layout, QueueList.render_line
+
+        def refresh_layout(of: Screen[object], *args: Any, **options: Any) -> None:
+            arranged.append(of)
+            layout(of, *args, **options)
+
+        def render_line(of: QueueList, y: int) -> Strip:
+            rows.append(y)
+            return row(of, y)
+
+        monkeypatch.setattr(Screen, "_refresh_layout", refresh_layout)
+        monkeypatch.setattr(QueueList, "render_line", render_line)
+        monkeypatch.setattr(QueueList, "tick", lambda of, now: None)  # an age that moves on is painted as well
+        before = screen.card.view
+        await screen.action_do("queue.down")
+        await s.until("the next card shown whole", lambda: screen.card.view != before and screen.card.fully_shown)
+        await s.until("that card armed", lambda: not screen.arming.refusal(monotonic()))
+        assert sorted(rows) == [0, 1, 2, 3]
+        assert not arranged

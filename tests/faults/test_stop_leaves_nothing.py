@@ -100,7 +100,7 @@ def test_a_keeper_of_a_session_whose_log_is_damaged_is_ended_and_the_session_nam
     data[len(data) // 2] ^= 1
     log.write_bytes(data)
     kill(supervisor)
-    wait_for("the next supervisor", lambda: _another(f, supervisor), 20)
+    wait_for("the next supervisor", lambda: _another(f, supervisor))
     assert alive(keeper), "the damage is seen by who reads the log anew, and that is not the living keeper"
     done = stop_all(f)
     assert done.returncode == 1

@@ -60,8 +60,14 @@ def text_of(fleet: Keepers, call_id: str) -> str:
     return str(recorded(fleet, "tool.ended", call_id=call_id)["preview"])
 
 
-def inside(marker: str) -> list[int]:
-    """Processes whose command line holds the marker."""
+def nap(seconds: int) -> str:
+    """A length of sleep by which the processes of this run are told from those of any other."""
+    return f"{seconds}.{os.getpid()}"
+
+
+def inside(seconds: int) -> list[int]:
+    """Processes whose command line holds this nap."""
+    marker = nap(seconds)
     pids = []
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -119,7 +125,8 @@ def test_a_job_that_leaves_processes_and_ignores_the_signal_is_gone_when_it_was_
 ) -> None:
     fleet.spawn()
     link = fleet.supervisor()
-    script = "trap '' TERM; (setsid sh -c 'trap \"\" TERM; sleep 7777' &) ; echo up; while :; do sleep 7777; done"
+    sleep = f"sleep {nap(7777)}"
+    script = f"trap '' TERM; (setsid sh -c 'trap \"\" TERM; {sleep}' &) ; echo up; while :; do {sleep}; done"
     execute(link, job(work, "c0.0", script), jobs={"at_once": 1, "grace_s": 0})
     text_of(fleet, "c0.0")
     execute(link, tool(work, "c0.1", action="wait", until="up"))
@@ -128,11 +135,11 @@ def test_a_job_that_leaves_processes_and_ignores_the_signal_is_gone_when_it_was_
     with pytest.raises(Refused, check=lambda exc: exc.code == "cannot_start"):
         link.call("execute", call_id="c0.2")
     assert "at most 1 at a time" in text_of(fleet, "c0.2")
-    assert inside("7777")
+    assert inside(7777)
     execute(link, tool(work, "c0.3", action="cancel", job="j1"))
     end = recorded(fleet, "job.ended", job="j1")
     assert (end["status"], end["told"]) == ("cancelled", "c0.3")
-    wait_until("nothing of it is left", lambda: not inside("7777"))
+    wait_until("nothing of it is left", lambda: not inside(7777))
 
 
 def test_a_job_that_hears_the_signal_ends_in_its_own_way(fleet: Keepers, work: Path) -> None:
@@ -159,20 +166,20 @@ def test_what_a_job_prints_without_end_is_bounded_on_disk_and_its_time_is_limite
     assert end["printed"] == 30_000_000 + len("first\nlast\n")
     assert end["output"]["bytes"] <= (3 << 20) + 100
     assert end["last"].endswith("last")
-    execute(link, {**job(work, "c0.1", "sleep 7776"), "timeout_s": 1}, jobs={"at_once": 4, "grace_s": 0})
+    execute(link, {**job(work, "c0.1", f"sleep {nap(7776)}"), "timeout_s": 1}, jobs={"at_once": 4, "grace_s": 0})
     assert recorded(fleet, "job.ended", job="j2")["status"] == "timeout"
-    assert not inside("7776")
+    assert not inside(7776)
 
 
 def test_a_killed_keeper_takes_the_job_with_it_and_that_is_told(fleet: Keepers, work: Path) -> None:
     pid = fleet.spawn()["pid"]
     link = fleet.supervisor()
-    execute(link, job(work, "c0.0", "echo up; sleep 7775"))
+    execute(link, job(work, "c0.0", f"echo up; sleep {nap(7775)}"))
     execute(link, tool(work, "c0.1", action="wait", until="nothing"))
     recorded(fleet, "job.waiting", call_id="c0.1")
-    wait_until("it sleeps", lambda: inside("7775"))
+    wait_until("it sleeps", lambda: inside(7775))
     fleet.kill(pid)
-    wait_until("nothing of it is left", lambda: not inside("7775"))
+    wait_until("nothing of it is left", lambda: not inside(7775))
     fleet.spawn()
     end = recorded(fleet, "job.ended", job="j1")
     assert (end["status"], end["last"]) == ("lost", "up")
@@ -183,9 +190,9 @@ def test_a_killed_keeper_takes_the_job_with_it_and_that_is_told(fleet: Keepers, 
 def test_a_killed_process_beside_a_job_loses_only_that_job(fleet: Keepers, work: Path) -> None:
     keeper = fleet.spawn()["pid"]
     link = fleet.supervisor()
-    execute(link, job(work, "c0.0", "sleep 7774"))
+    execute(link, job(work, "c0.0", f"sleep {nap(7774)}"))
     text_of(fleet, "c0.0")
-    (sleeper,) = wait_until("it sleeps", lambda: inside("7774")[-1:])
+    (sleeper,) = wait_until("it sleeps", lambda: inside(7774)[-1:])
     beside = sleeper
     while (parent := int(proc.stat(beside)[1])) != keeper:  # type: ignore[index]
         beside = parent
@@ -218,12 +225,12 @@ def test_a_job_that_multiplies_or_takes_all_memory_is_ended_at_once_with_the_lim
     fleet.spawn()
     link = fleet.supervisor()
     held = {**limits.DEFAULT.to_wire(), "processes": 64}
-    bomb = "trap '' TERM; bomb() { bomb | bomb & }; bomb; sleep 7773"
+    bomb = f"trap '' TERM; bomb() {{ bomb | bomb & }}; bomb; sleep {nap(7773)}"
     what = {**job(work, "c0.0", bomb), "argv": ["bash", "-c", bomb]}
     execute(link, what, limits=held, jobs={"at_once": 4, "grace_s": 600})
     end = recorded(fleet, "job.ended", job="j1")
     assert end["status"] == "error"
     assert "processes" in end.get("note", "") or "unable to fork" in end["last"] or "Resource" in end["last"]
-    wait_until("nothing of it is left", lambda: not inside("7773"))
+    wait_until("nothing of it is left", lambda: not inside(7773))
     execute(link, action(work, "c0.1", ["true"], access="fence"))
     assert recorded(fleet, "tool.ended", call_id="c0.1")["status"] == "ok"

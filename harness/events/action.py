@@ -430,4 +430,9 @@ def canonical(action: Wire) -> bytes:
 
 def action_hash(action: Wire) -> str:
     """SHA-256 in hex over the canonical form, domain-separated."""
-    return hashlib.sha256(_DOMAIN + canonical(action)).hexdigest()
+    return hash_of(canonical(action))
+
+
+def hash_of(body: bytes) -> str:
+    """The hash of an action whose canonical form is ``body``."""
+    return hashlib.sha256(_DOMAIN + body).hexdigest()

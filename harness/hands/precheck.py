@@ -191,7 +191,10 @@ def git_dir(worktree: str) -> str:
 
 def common_dir(worktree: str) -> str:
     """The repository's common git directory, from a worktree, a main checkout or a bare repository."""
-    folder = git_dir(worktree)
+    return _common(git_dir(worktree))
+
+
+def _common(folder: str) -> str:
     common = _text(os.path.join(folder, "commondir")) if folder else ""
     return os.path.normpath(os.path.join(folder, common)) if common else folder
 
@@ -208,7 +211,7 @@ def head(worktree: str, binds: Sequence[tuple[str, str, str]]) -> str:
     private = next((bind[0] for bind in binds if bind[1] == folder and bind[2] == "rw"), None) if binds else folder
     if private is None:
         return FOREIGN
-    return _resolve(private, common_dir(worktree), "HEAD", _DEPTH)
+    return _resolve(private, _common(folder), "HEAD", _DEPTH)
 
 
 def ref(common: str, name: str) -> str:

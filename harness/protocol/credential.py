@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ class Credential:
     key: str = field(repr=False)
 
 
+@functools.lru_cache(maxsize=64)
 def url_problem(url: str) -> str:
     """Why no key may be sent to this address, or nothing. Never quotes a user name or a password."""
     try:

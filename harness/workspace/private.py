@@ -162,39 +162,45 @@ def prepare(tree: Worktree) -> list[Path]:
 
     Raises DamagedWorktree when it cannot be put right.
     """
+    objects = tree.objects
+    shared = tree.shared
     for folder, what in (
         (tree.root, "worktree"),
         (tree.private, "private git directory"),
-        (tree.objects, "object store"),
+        (objects, "object store"),
         (tree.admin, "git's record of the worktree"),
     ):
-        if folder.is_symlink() or not folder.is_dir():
+        if not stat.S_ISDIR(mode := _mode(folder)):
             raise DamagedWorktree(
                 f"the session's {what} {folder} is gone; its committed work is on branch {tree.branch} of {tree.repo}"
             )
-        if (mode := stat.S_IMODE(folder.stat().st_mode)) & 0o700 != 0o700:  # an agent may close to us what is ours
-            folder.chmod(mode | 0o700)
-    tree.shared.mkdir(mode=0o700, exist_ok=True)
+        if mode & 0o700 != 0o700:  # an agent may close to us what is ours
+            folder.chmod(stat.S_IMODE(mode) | 0o700)
+    shared.mkdir(mode=0o700, exist_ok=True)
     borrowed = alternates(tree.common)
-    for folder in (tree.objects / "info", tree.objects / "pack"):
-        if folder.is_symlink() or not folder.is_dir():
+    info = objects / "info"
+    for folder in (info, objects / "pack"):
+        if not stat.S_ISDIR(_mode(folder)):
             folder.unlink(missing_ok=True)
             folder.mkdir(mode=0o700)
-    info = tree.objects / "info"
-    stores = "".join(f"{s}\n" for s in (tree.shared, *borrowed))
+    stores = "".join(f"{s}\n" for s in (shared, *borrowed))
     if not _holds(info / "alternates", stores):
         _write(info / "alternates", stores)
     dotgit = tree.root / ".git"
     wanted = f"gitdir: {tree.admin}\n"
-    try:
-        mode = dotgit.lstat().st_mode
-    except FileNotFoundError:
-        mode = 0
-    if stat.S_ISDIR(mode):
+    if stat.S_ISDIR(_mode(dotgit)):
         raise DamagedWorktree(f"{dotgit} was replaced by a folder; look at it and remove it, then go on")
     if not _holds(dotgit, wanted):
         _write(dotgit, wanted)
     return borrowed
+
+
+def _mode(path: Path) -> int:
+    """Of what has this name, a link itself; 0 when there is nothing. Raises OSError."""
+    try:
+        return os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
 
 
 def _holds(path: Path, text: str) -> bool:
@@ -212,16 +218,18 @@ def binds(tree: Worktree) -> list[tuple[str, str, str]]:
     """
     borrowed = prepare(tree)
     store = str(real_objects(tree.common))
-    shown = shown_repository.refresh(tree.common, tree.admin, tree.private.parent, borrowed)
+    ours = tree.private.parent
+    root = str(tree.root)
+    shown = shown_repository.refresh(tree.common, tree.admin, ours, borrowed)
     listed: list[tuple[str, str, str]] = [(str(shown), str(tree.common), "ro")]
     listed += [(str(a), str(a), "ro") for a in borrowed]
     listed += [
         (str(tree.private), str(tree.admin), "rw"),
         (store, str(tree.shared), "ro"),
         (str(tree.objects), store, "rw"),
-        (str(tree.private.parent / "gitconfig"), str(tree.private.parent / "gitconfig"), "ro"),
-        (str(tree.root), str(tree.root), "rw"),
-        (str(tree.dotgit), str(tree.root / ".git"), "ro"),
+        (f"{ours}/gitconfig", f"{ours}/gitconfig", "ro"),
+        (root, root, "rw"),
+        (str(tree.dotgit), f"{root}/.git", "ro"),
     ]
     return listed
 

@@ -22,6 +22,8 @@ from harness.workspace.git import Git
 FOLDER = "shown-repository"
 STAMP = "shown-repository.stamp"
 _COPIED = ("HEAD", "shallow", "info/exclude", "info/attributes")
+_SHOWN = ("config", "packed-refs", "reftable", "objects", *_COPIED)
+"""What is looked at to know whether the folder is in step with the repository, beside its refs."""
 _HIDDEN = ("refs/stash", "refs/bisect/", "refs/rewritten/", "refs/watchfloor/", "refs/worktree/")
 _MAX_COPY = 64 << 20
 _SETTLED_NS = 2 * 10**9
@@ -64,31 +66,30 @@ def _state(common: Path, admin: Path) -> tuple[int, str]:
     """
     parts = [str(common), str(admin), str(shown_config.VERSION)]
     newest = 0
-    for path in (
-        *(common / name for name in ("config", "packed-refs", "reftable", "objects", *_COPIED)),
-        *_ref_folders(common),
-    ):
+    folder = os.fspath(common)
+    store = f"{folder}/objects"
+    for path in (*(f"{folder}/{name}" for name in _SHOWN), *_ref_folders(f"{folder}/refs")):
         try:
-            info = path.lstat()
+            info = os.lstat(path)
         except OSError:
             parts.append(f"{path}: none")
             continue
-        if path.name != "objects":
+        if path == store:
+            parts.append(f"{path}: {os.path.realpath(path)}")
+        else:
             newest = max(newest, info.st_mtime_ns, info.st_ctime_ns)
             parts.append(f"{path}: {info.st_dev} {info.st_ino} {info.st_size} {info.st_mtime_ns} {info.st_ctime_ns}")
-        else:
-            parts.append(f"{path}: {os.path.realpath(path)}")
     return newest, "\n".join(parts)
 
 
-def _ref_folders(common: Path) -> Iterator[Path]:
-    pending = [common / "refs"]
+def _ref_folders(refs: str) -> Iterator[str]:
+    pending = [refs]
     while pending:
         folder = pending.pop()
         yield folder
         try:
             with os.scandir(folder) as entries:
-                pending += sorted(Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False))
+                pending += sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
         except OSError:
             continue
 

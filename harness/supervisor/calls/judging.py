@@ -12,7 +12,7 @@ import msgspec
 
 from harness.events import tool_input, tools, trouble
 from harness.events import types as t
-from harness.events.action import Action, InputBlob, Wire, action_hash, canonical
+from harness.events.action import Action, InputBlob, Wire, canonical, hash_of
 from harness.events.action_changes import differences
 from harness.events.approved import Shape
 from harness.events.calls import Call
@@ -61,6 +61,9 @@ class Built:
     """An action with its hash and the policy's word on it."""
 
     action: Action
+    wire: Wire
+    body: bytes
+    """Its canonical form, which is hashed."""
     hash: str
     verdict: Verdict
     policy: str
@@ -170,8 +173,7 @@ class Judging:
         """How the world, and what would run in it, differ from what a person was shown the last time."""
         told = session.track.changed.get(known.proposed.call_id)
         before = await stored_action(session, known) if told is not None else None
-        wire = built.action.to_wire()
-        return [*told, *differences(before or wire, wire)] if told is not None else []
+        return [*told, *differences(before or built.wire, built.wire)] if told is not None else []
 
     @staticmethod
     async def _or_hold(session: Session, exc: WorkspaceError) -> None:
@@ -200,7 +202,9 @@ class Judging:
             kept = await self._world(session, proposed.call_id)
             action = await self._action(session, proposed, given, kept)
             verdict = _verdict(session, proposed, action, policy, kept)
-        return Built(action, action_hash(action.to_wire()), verdict, policy.hash)
+        wire = action.to_wire()
+        body = canonical(wire)
+        return Built(action, wire, body, hash_of(body), verdict, policy.hash)
 
     async def _world(self, session: Session, call_id: str) -> Kept:
         """Keep the worktree as it is now, looked at in full.
@@ -260,13 +264,11 @@ class Judging:
         return build_action(session.sid, proposed.call_id, proposed.ref, proposed.tool, given, facts, input_blob=large)
 
     async def _judged(self, session: Session, call_id: str, built: Built, verdict: Verdict) -> t.ToolJudged:
-        wire = built.action.to_wire()
-        body = canonical(wire)
-        inline: Wire | None = wire
+        inline: Wire | None = built.wire
         ref = None
-        if len(body) > INLINE_ACTION:
+        if len(built.body) > INLINE_ACTION:
             inline = None
-            ref = await put_blob(session, body, "application/json")
+            ref = await put_blob(session, built.body, "application/json")
         return t.ToolJudged(
             call_id=call_id,
             action_hash=built.hash,

@@ -4,6 +4,7 @@ environment.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -14,6 +15,7 @@ from harness.protocol.credential import Credential, key_problem, url_problem
 from harness.supervisor.errors import OpError
 
 
+@functools.lru_cache(maxsize=64)
 def fingerprint(c: Credential) -> str:
     """Short name of a credential for the log; says nothing about the key."""
     return hashlib.sha256(

@@ -83,11 +83,14 @@ class Server:
         self._closing = False
         self._changed: set[str] = set()
         self._event = asyncio.Event()
+        self._followed = False
+        """Somebody subscribed and was there when last looked: for nobody else is noted what changes."""
         fleet.observe(self._note)
 
     def _note(self, session: Session) -> None:
-        self._changed.add(session.sid)
-        self._event.set()
+        if self._followed:
+            self._changed.add(session.sid)
+            self._event.set()
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -236,6 +239,7 @@ class Server:
     async def subscribe(self, connection: Connection) -> Reply:
         """Everything as it is first, then changes."""
         connection.subscribed = True
+        self._followed = True
         self._push(connection, self._feed.rows(None))
         self._push(connection, await self._feed.approvals())
         return {}
@@ -249,7 +253,8 @@ class Server:
 
     def nudge(self) -> None:
         """Something other than a session changed: send the totals to every subscriber."""
-        self._event.set()
+        if self._followed:
+            self._event.set()
 
     async def push(self) -> None:
         """Send what changed to every subscriber, at most 25 times a second, until cancelled.
@@ -267,6 +272,7 @@ class Server:
             self._changed = set()
             listeners = [c for c in self._connections.values() if c.subscribed]
             if not listeners:
+                self._followed = False
                 last_approvals = {}
                 everything = False
                 continue

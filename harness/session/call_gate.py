@@ -6,6 +6,7 @@ Standard library only.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
@@ -42,8 +43,23 @@ class _Preparing:
 
     call_id: str
     answer: Answer
+    wire: Wire
+    action: Action
     cancelled: bool = False
     dropped: bool = False
+    ready: spawn.Spawn | None = None
+    """Its process, built meanwhile; whoever takes it owns its descriptor."""
+
+    def take(self) -> spawn.Spawn | None:
+        """What was built."""
+        ready = self.ready
+        self.ready = None
+        return ready
+
+    def forget(self) -> None:
+        """What was built and not taken is not wanted any more."""
+        if (ready := self.take()) is not None:
+            os.close(ready.action_fd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +72,8 @@ class JobLimits:
 
 _SIDE_BY_SIDE = 4
 """Calls that read at the same time: more of them would only take turns on a small machine."""
+_UNBUILT = (spawn.SpawnError, spawn.FenceUnavailable, KeyError, ValueError, TypeError, OSError)
+"""Why there can be no process for an action."""
 _COMPARED = "snapshot"
 """The precondition that the vault compares, not `precheck`."""
 
@@ -280,14 +298,14 @@ class Gate:
         """The first step: whatever may change files, or was allowed for the world as it was shown, waits for a
         snapshot; what takes long to look at is looked at beside it, so that everybody else is answered meanwhile.
         """
-        _, wire = self._judged.check(call_id)
+        call, wire = self._judged.check(call_id)
         action = self._read(call_id, wire)
         shown = action.world.get(_COMPARED)
         slow = _slow(action)
         keep = _to_be_kept(action)
         if not keep and slow is None:
             return self._start(call_id, None)
-        preparing = _Preparing(call_id, answer)
+        preparing = _Preparing(call_id, answer, wire, action)
         self._preparing = preparing
         request: dict[str, Any] = {"op": "look", "action": slow.to_wire() if slow is not None else None}
         if keep:
@@ -302,13 +320,27 @@ class Gate:
         if shown is not None:
             request |= {"since": shown, "only": "w/"}
         self.vault.ask(request, lambda reply: self._kept(preparing, reply))
+        if action.access == "fence" and action.tool != tools.JOB:  # what leaves the fence is built after the last look
+            with contextlib.suppress(*_UNBUILT):  # it is built again at its start, which says so
+                preparing.ready = self._process(call, action)
         return None
+
+    def _process(self, call: Call, action: Action) -> spawn.Spawn:
+        """Its process, ready to start; the descriptor of its plan is the caller's. Raises what is in ``_UNBUILT``."""
+        base = spool.base(self._folder, call.call_id, call.attempt + 1)
+        return spawn.command(action, self._folder, base, self.limits)
 
     def _kept(self, preparing: _Preparing, reply: dict[str, Any]) -> None:
         """The second step, once the state before the call is kept, or cannot be, and the world was looked at."""
         if self._preparing is not preparing:
             return
         self._preparing = None
+        try:
+            self._go_on(preparing, reply)
+        finally:
+            preparing.forget()
+
+    def _go_on(self, preparing: _Preparing, reply: dict[str, Any]) -> None:
         if preparing.cancelled:
             self._try_write(
                 "tool.ended",
@@ -319,7 +351,7 @@ class Gate:
                 preparing.answer(OpError("cancelled", f"call {preparing.call_id} was cancelled before it started"))
             self._over()
             return
-        self._answering(preparing.answer, lambda: self._start(preparing.call_id, reply))
+        self._answering(preparing.answer, lambda: self._start(preparing.call_id, reply, preparing))
         self._next()
 
     def _read(self, call_id: str, wire: Wire) -> Action:
@@ -335,10 +367,11 @@ class Gate:
         self._write("tool.ended", {"call_id": call_id, "status": "refused", "preview": why})
         return OpError("cannot_start", why)
 
-    def _start(self, call_id: str, kept: dict[str, Any] | None) -> dict[str, Any]:
+    def _start(self, call_id: str, kept: dict[str, Any] | None, preparing: _Preparing | None = None) -> dict[str, Any]:
         """The last step: everything is looked at once more, then the start is on record, then it starts."""
         call, wire = self._judged.check(call_id)
-        action = self._read(call_id, wire)
+        prepared = preparing if preparing is not None and preparing.wire is wire else None
+        action = self._read(call_id, wire) if prepared is None else prepared.action
         if (hindered := _hindered(action, kept)) is not None:
             return hindered
         if action.tool == tools.JOB:
@@ -348,10 +381,10 @@ class Gate:
         attempt = call.attempt + 1
         try:
             effect = tools.effect_class(action.tool, action.access)
-            ready = spawn.command(action, self._folder, spool.base(self._folder, call_id, attempt), self.limits)
+            ready = (prepared.take() if prepared is not None else None) or self._process(call, action)
         except KeyError as exc:
             raise self._refused(call_id, BadAction(f"the action lacks or misnames {exc}")) from exc
-        except (spawn.SpawnError, spawn.FenceUnavailable, ValueError, TypeError, OSError) as exc:
+        except _UNBUILT as exc:
             raise self._refused(call_id, exc) from exc
         try:
             output = spool.open_output(self._folder, call_id, attempt)

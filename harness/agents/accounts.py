@@ -12,6 +12,7 @@ import msgspec
 from harness.agents.agent import Doing
 from harness.agents.errors import NoSupervisor, Refused
 from harness.agents.peer import Link
+from harness.events.body import UNSETTLED
 from harness.events.types import Usage
 from harness.protocol import frames
 
@@ -186,7 +187,7 @@ class Accounts:
                 self._unsettled.append((reservation.id, usage, outcome))
             else:
                 self.problems.append(f"the supervisor would not settle reservation {reservation.id}: {exc}")
-        return Settled(reservation.nano, "reserved")
+        return Settled(reservation.nano, UNSETTLED)
 
 
 def _reservation(reply: dict[str, Any]) -> Reservation:

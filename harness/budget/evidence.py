@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from harness.budget import prices
 from harness.budget.ledger_types import LedgerRecord, Raised, Reserved, Settled, Unknown
 from harness.events import types as t
+from harness.events.body import UNSETTLED
 
 NEVER_SENT = "never sent"
 ANCHORED = "what the ledger said before"
-UNSETTLED = "reserved"
-"""Price source of a reply whose cost nobody could settle when it was recorded: its worst case stands in the log."""
 REBUILT = "rebuilt"
 _KINDS = (b'"type":"model.', b'"type":"caps.raised"')
 

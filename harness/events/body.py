@@ -11,6 +11,12 @@ class Body(msgspec.Struct, frozen=True, omit_defaults=True):
     TYPE = ""
 
 
+UNSETTLED = "reserved"
+"""Price source of a reply whose cost nobody could settle when it was recorded: its worst case stands in the log, and
+the ledger has what it was.
+"""
+
+
 class BlobRef(msgspec.Struct, frozen=True):
     """A payload stored beside the log: SHA-256 in hex, size in bytes, media type."""
 

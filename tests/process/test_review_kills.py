@@ -19,6 +19,7 @@ import pytest
 
 from harness.events import tools
 from harness.events import types as t
+from harness.events.body import UNSETTLED
 from harness.events.contract_events import AGREES, PLANS
 from harness.events.evaluation_events import JUDGES
 from tests.fleetlib import Fleet, fleet, kill, make_repository, play, wait_for
@@ -131,6 +132,8 @@ def test_no_word_of_planner_evaluator_and_judge_is_lost_twice_or_paid_twice_when
     lost = next(r for r in bodies(f, sid, t.ModelRequest) if (r.request_id, r.attempt) == (cut.request_id, cut.attempt))
     billed = [one for one in recent(f) if one.get("usage", {}).get("output_tokens")]
     assert len(billed) == replies.total()
+    told = [line for line in f.run("logs", sid).stdout.splitlines() if "at most $" in line and " out · " in line]
+    assert len(told) == sum(m.price_source == UNSETTLED for m in bodies(f, sid, t.ModelMessage)) >= 3
     assert row["spent_nano"] == sum(one["nano"] for one in billed) + lost.reserved_nano
     assert f.violations() == []
 

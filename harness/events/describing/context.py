@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from harness.events import memory_words
 from harness.events import types as t
-from harness.events.describing.line import Describers, Line, first
-from harness.events.words import usd
+from harness.events.describing.line import Describers, Line, first, paid
 
 DESCRIBERS = Describers()
 _on = DESCRIBERS.on
@@ -40,7 +39,9 @@ def _context_kept(b: t.ContextKept) -> Line:
 @_on(t.ModelSummary)
 def _summary(b: t.ModelSummary) -> Line:
     what = f"a summary that is not used: {first(b.why)}" if b.why else "a summary of its task"
-    return Line("summary", f"{what} · {b.usage.output:,} out · {usd(b.cost_nano)}", "warn" if b.why else "dim")
+    return Line(
+        "summary", f"{what} · {b.usage.output:,} out · {paid(b.cost_nano, b.price_source)}", "warn" if b.why else "dim"
+    )
 
 
 @_on(t.MemoryChanged)

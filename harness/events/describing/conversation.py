@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.events import said
 from harness.events import types as t
-from harness.events.describing.line import QUOTE, Describers, Line, Tone, first, size
+from harness.events.describing.line import QUOTE, Describers, Line, Tone, first, paid, size
 from harness.events.words import usd
 
 DESCRIBERS = Describers()
@@ -36,7 +36,7 @@ def _message(b: t.ModelMessage) -> Line:
     stop = "" if b.stop in (said.DONE, said.CALLS) else f" [{b.stop}]"
     return Line(
         b.purpose or "says",
-        f"{what}{stop} · {b.usage.output:,} out · {usd(b.cost_nano)}",
+        f"{what}{stop} · {b.usage.output:,} out · {paid(b.cost_nano, b.price_source)}",
         "warn" if stop else "info",
     )
 

@@ -9,6 +9,8 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from harness.events import types as t
+from harness.events.body import UNSETTLED
+from harness.events.words import usd
 
 Tone = Literal["info", "good", "warn", "bad", "dim"]
 QUOTE = 400
@@ -40,6 +42,11 @@ class Describers:
             return fn
 
         return register
+
+
+def paid(nano: int, source: str) -> str:
+    """What a reply cost, or what it can have cost at most while nobody had settled it."""
+    return f"at most {usd(nano)}" if source == UNSETTLED else usd(nano)
 
 
 def first(text: str) -> str:

@@ -23,6 +23,7 @@ from harness.budget.ledger_types import Reserved, Settled, decode
 from harness.events import merging, payloads, pulling, reader
 from harness.events import types as t
 from harness.events.action import action_hash
+from harness.events.body import UNSETTLED
 from harness.events.fold import advance
 from harness.events.framing import LogError
 from harness.events.merging import Merging
@@ -335,8 +336,7 @@ def _ledger(folders: Folders, known: Mapping[str, _Books]) -> Iterator[Violation
                     )
             cost = books.costs.get(request_id)
             paid = settled.get(attempts[-1].reservation)
-            # Without a supervisor the worst case stood for the cost (source "reserved"); the settlement came later.
-            if cost is not None and cost[1] != "reserved" and (paid is None or paid.nano != cost[0]):
+            if cost is not None and cost[1] != UNSETTLED and (paid is None or paid.nano != cost[0]):
                 yield Violation(
                     "I5",
                     sid,

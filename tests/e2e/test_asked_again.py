@@ -5,13 +5,15 @@ screen, after a restart.
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.events import types as t
-from tests.e2e.terminal import in_tmux
+from tests.e2e.terminal import Tmux, in_tmux, keys_handled
+from tests.e2e.test_queue_tmux import read_to_the_end
 from tests.fleetlib import Fleet, fleet, git, kill, make_repository, play, wait_for
 from widgets.card_text import CHANGED
 
@@ -54,3 +56,44 @@ def test_the_difference_is_on_the_card() -> None:
             screen.see("1 open request")
             screen.keys("2")
             screen.see(CHANGED, stale.difference[0][:40])
+
+
+def test_a_key_for_what_was_painted_never_decides_what_was_asked_anew() -> None:
+    with fleet() as f:
+        repo = make_repository(f.root / "repo", {"deploy.sh": "#!/bin/sh\necho fine > ran.txt\n"})
+        os.chmod(repo / "deploy.sh", 0o755)
+        git(repo, "commit", "-q", "-am", "executable")
+        sid = f.launch(play([("exec", {"argv": ["./deploy.sh"], "access": "network"})], "Done."), repo=repo)
+        first = f.approval(sid)
+        worktree = Path(f.row(sid)["worktree"])
+        with in_tmux(f.root, 120, 40) as screen:
+            read_to_the_end(screen)
+            handled = keys_handled(f.root)
+            program = screen_of(screen)
+            os.kill(program, signal.SIGSTOP)
+            try:
+                (worktree / "deploy.sh").write_text("#!/bin/sh\necho other > ran.txt\n")
+                f.approve(first["approval_id"])
+                second = asked_again(f, sid, first["approval_id"])
+                assert second["action_hash"] != first["action_hash"]
+                screen.run("send-keys", "C-y")
+            finally:
+                os.kill(program, signal.SIGCONT)
+            wait_for("the key was dealt with", lambda: keys_handled(f.root) > handled)
+            screen.see(CHANGED)
+            decided = [r.body.approval_id for r in f.records(sid) if isinstance(r.body, t.ApprovalDecided)]
+            assert decided == [first["approval_id"]]
+            assert [a["approval_id"] for a in f.json("approvals")] == [second["approval_id"]]
+            assert not (worktree / "ran.txt").exists()
+            read_to_the_end(screen, opened=True)
+            screen.keys("C-y")
+            f.wait_state(sid, "done")
+            assert (worktree / "ran.txt").read_text() == "other\n", "a key for what is on screen now decides it"
+        assert f.violations() == []
+
+
+def screen_of(tmux: Tmux) -> int:
+    """The process that draws: the one child of the pane's shell."""
+    shell = tmux.run("display-message", "-p", "#{pane_pid}").strip()
+    (child,) = Path(f"/proc/{shell}/task/{shell}/children").read_text().split()
+    return int(child)

@@ -32,10 +32,11 @@ def asking(f: Fleet, script: str, access: str) -> str:
     return sid
 
 
-def read_to_the_end(tmux: Tmux) -> None:
-    """Open the queue and page through the card until it can be approved."""
-    tmux.see("NEEDS YOU")
-    tmux.keys("2")
+def read_to_the_end(tmux: Tmux, *, opened: bool = False) -> None:
+    """Open the queue, unless it is, and page through the card until it can be approved."""
+    if not opened:
+        tmux.see("NEEDS YOU")
+        tmux.keys("2")
     tmux.see("WILL RUN")
     for _ in range(40):
         if "more below" not in tmux.screen:

@@ -6,6 +6,7 @@ of its lines for it, however few of them are asked for.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -63,4 +64,5 @@ def paint(screen: Screen[Any]) -> bool:
     for widget in asked:
         widget._repaint_required = False  # else it would be painted once more, as it is
     app._display(screen, compositor.render_update(screen_stack=app._background_screens))
+    time.sleep(0)  # the thread that writes it out needs the interpreter, which what follows a key would keep
     return True

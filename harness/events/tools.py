@@ -396,6 +396,11 @@ def kind_of(tool: str) -> str:
     return ALL[tool].kind if tool in ALL else ""
 
 
+def starts_process(tool: str) -> bool:
+    """True for a call that is carried out by a process of its own; false for a name that is no tool."""
+    return tool != JOB and kind_of(tool) in (FileAction.KIND, ExecAction.KIND, ShellAction.KIND, CheckAction.KIND)
+
+
 def recorded(tool: str) -> bool:
     """True for a call about what is on record, which the supervisor carries out once it is allowed; nothing runs."""
     return kind_of(tool) == RecordAction.KIND

@@ -81,6 +81,8 @@ class _CapabilityHeader(ctypes.Structure):
     _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
 
 
+_NoCapabilities = ctypes.c_uint32 * 6
+"""Three sets of two words; a type of ctypes costs more to make than the call that it is for."""
 _CAPABILITY_VERSION_3 = 0x20080522
 _MOST_CAPABILITIES = 64
 """As many as the three words of a set can hold."""
@@ -94,7 +96,7 @@ def without_capabilities(*, bounded: bool = False) -> None:
     if not bounded:
         bound_capabilities()
     header = _CapabilityHeader(_CAPABILITY_VERSION_3, 0)
-    if _libc.capset(ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)())) != 0:
+    if _libc.capset(ctypes.byref(header), ctypes.byref(_NoCapabilities())) != 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
 

@@ -25,7 +25,7 @@ _TREE_COPY = 1 | 0x8000 | os.O_CLOEXEC
 """OPEN_TREE_CLONE, with all mounts beneath (AT_RECURSIVE)."""
 _FROM_DESCRIPTOR = 4
 _HERE = -100
-_CLONE_FIELDS = 8
+_CloneArguments = ctypes.c_uint64 * 8
 
 _libc = ctypes.PyDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
@@ -37,7 +37,7 @@ def sibling(new: int) -> int:
     0 in the child, its pid here. The same as `os.fork` for the interpreter, and like it for one thread. Needs what the
     namespaces need (CAP_SYS_ADMIN in our user namespace). Raises OSError.
     """
-    wanted = (ctypes.c_uint64 * _CLONE_FIELDS)(new | _SIBLING)
+    wanted = _CloneArguments(new | _SIBLING)
     ctypes.pythonapi.PyOS_BeforeFork()
     pid: int = _libc.syscall(ctypes.c_long(_CLONE3), ctypes.byref(wanted), ctypes.c_size_t(ctypes.sizeof(wanted)))
     if pid == 0:

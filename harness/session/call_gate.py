@@ -203,7 +203,7 @@ class Gate:
         self._next()
 
     def expect(self) -> None:
-        """A call may run and will be asked for in a moment: have its place wait for it."""
+        """A call will most likely be asked for in a moment: have its place wait for it."""
         if self.idle:
             self._standby.enter()
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from harness.events import blobs
+from harness.events import blobs, tools
 from harness.events.log import LogError, NoSpace, Poisoned
 from harness.hands import limits
 from harness.linux.proc import Identity
@@ -282,7 +282,7 @@ class Ops:
         self._tidy(records)
         if any(kind == "user.message" and data.get("origin", "human") == "human" for kind, data in records):
             self._loop.call_later(0, self._gate.waits.spoken)
-        if any(kind == "tool.judged" and data.get("verdict") == "allow" for kind, data in records):
+        if any(leads_to_the_fence(kind, data) for kind, data in records):
             self._loop.call_later(0, self._gate.expect)  # once this is answered
 
     def _tidy(self, records: list[tuple[str, dict[str, Any]]]) -> None:
@@ -470,3 +470,14 @@ def _job_limits(value: object, before: JobLimits) -> JobLimits:
     if not isinstance(value, dict):
         raise OpError("bad_request", "jobs must be an object")
     return JobLimits(at_once=number(value, "at_once"), grace_s=number(value, "grace_s"))
+
+
+def leads_to_the_fence(kind: str, data: dict[str, Any]) -> bool:
+    """A call that may run was judged, or one is proposed that most likely may: what contains itself is not asked
+    about.
+    """
+    if kind == "tool.judged":
+        return data.get("verdict") == "allow"
+    given = data.get("input")
+    inside = not isinstance(given, dict) or given.get("access", "fence") == "fence"
+    return kind == "tool.proposed" and inside and tools.starts_process(str(data.get("tool")))

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from harness.events import framing
 from harness.events.calls import CallError
-from harness.session import feeds
+from harness.session import feeds, keeper_ops
 from harness.session.fault import ACTIONS, POINTS, FaultError, Faults
 from harness.session.keeper_fold import KeeperState, concerns, kind_of
 
@@ -119,3 +120,24 @@ def test_no_fault_is_no_fault() -> None:
     for point in POINTS:
         Faults("").hit(point)
         Faults(f"{point}:kill").hit(f"not {point}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "leads"),
+    [
+        ("tool.proposed", {"tool": "shell", "input": {"script": "true"}}, True),
+        ("tool.proposed", {"tool": "read_file", "input": {"path": "a", "access": "fence"}}, True),
+        ("tool.proposed", {"tool": "write_file", "input_blob": {"sha": "0", "bytes": 1}}, True),
+        ("tool.proposed", {"tool": "exec", "input": {"argv": ["curl"], "access": "network"}}, False),
+        ("tool.proposed", {"tool": "memory", "input": {"action": "read"}}, False),
+        ("tool.proposed", {"tool": "job", "input": {"action": "list"}}, False),
+        ("tool.proposed", {"tool": "no such tool", "input": {}}, False),
+        ("tool.judged", {"verdict": "allow"}, True),
+        ("tool.judged", {"verdict": "ask"}, False),
+        ("user.message", {"text": "go"}, False),
+    ],
+)
+def test_a_place_in_the_fence_is_made_for_what_most_likely_needs_one(
+    kind: str, data: dict[str, Any], leads: bool
+) -> None:
+    assert keeper_ops.leads_to_the_fence(kind, data) is leads

@@ -119,7 +119,6 @@ class QueueScreen(WatchScreen):
         """An empty queue leads on, in place of an empty list and an empty card."""
         empty = not self._needs
         self.set_class(empty, "-nothing")
-        self.set_class(len(self._needs) == 1, "-alone")
         if empty:
             self.query_one("#nothing", Static).update(nothing_open(self.host.keys, snapshot.fleet))
 
@@ -164,6 +163,8 @@ class QueueScreen(WatchScreen):
         if view == self._shown:
             return
         self._shown = view
+        # settled with the card: what comes while it is read must not take room from it
+        self.set_class(len(self._needs) == 1, "-alone")
         self.arming = Arming()
         self.card.set_view(view)
         self._watch_card()

@@ -126,5 +126,12 @@ async def test_the_first_push_of_all_fits_a_small_screen_too(tmp_path: Path) -> 
         screen = s.app.screen
         assert isinstance(screen, QueueScreen)
         await s.until("armed without a scroll", lambda: screen.arming.armed(time.monotonic()))
+        size = screen.card.size
+        s.world.ask(s.world.add("later"), PUSH, risk="low", ts=stamp(1))
+        s.world.push_approvals()
+        await s.until("another one came", lambda: len(screen.requests.views) == 2)
+        assert screen.card.size == size, "what comes while it is read takes no room from it"
+        assert screen.arming.armed(time.monotonic())
         await s.press("ctrl+y")
         await s.until("the decision", lambda: s.world.of("decide"))
+        await s.see("later wants to push")

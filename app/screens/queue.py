@@ -24,6 +24,7 @@ from app.screens.deciding import Deciding
 from app.screens.queue_foot import Looked, nothing_open, standing
 from app.screens.queue_refusals import NOTHING, Refusal
 from harness.events import needs, trouble
+from harness.events.request import Request
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
 from widgets.approval_card import ApprovalCard
@@ -163,8 +164,9 @@ class QueueScreen(WatchScreen):
         if view == self._shown:
             return
         self._shown = view
-        # settled with the card: what comes while it is read must not take room from it
-        self.set_class(len(self._needs) == 1, "-alone")
+        # settled with the card, which says of a call all that the list does: what comes while it is read takes no room
+        alone = len(self._needs) == 1 and view is not None and view.kind == Request.TOOL
+        self.set_class(alone, "-alone")
         self.arming = Arming()
         self.card.set_view(view)
         self._watch_card()

@@ -20,7 +20,7 @@ from app.screens.base import WatchScreen
 from app.watch_app import WatchApp
 from harness.protocol.transport import UnixSocket
 from tests.tui.app_world import World, folders
-from tests.tui.painted import painted
+from tests.tui.painted import painted, under_way
 from widgets.help_bar import HelpBar
 
 SIZES = ((80, 24), (120, 40), (200, 50))
@@ -65,7 +65,15 @@ class Shown:
         while not condition():
             assert time.monotonic() < deadline, f"{name} did not come true; the screen:\n{self.text}"
             await self.pilot.pause(0.01)
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Wait until what is under way was done and painted, however long it waits for the processor."""
         await self.pilot.pause()
+        deadline = time.monotonic() + 60
+        while under_way(self.app):
+            assert time.monotonic() < deadline, f"it never comes to rest; the screen:\n{self.text}"
+            await self.pilot.pause(0)
 
     async def see(self, *texts: str) -> None:
         """Wait until all these texts are on screen."""
@@ -78,7 +86,7 @@ class Shown:
             event = events.Key(key, key_to_character(key))
             event.set_sender(self.app)
             self.app.post_message(event)
-            await self.pilot.pause()
+            await self.settle()
 
 
 @contextlib.asynccontextmanager

@@ -426,7 +426,7 @@ def _here(s: Shown) -> tuple[object, ...]:
 
 async def _prove(s: Shown, prepare: Callable[[], object], home: int) -> None:
     prepare()
-    await s.pilot.pause(0.05)
+    await s.settle()
     entries = list(s.help)
     assert entries[-1][0] == "app.help"
     keys = {ident: key for ident, keys in s.app.keys.keys.items() for key in keys[:1]}
@@ -439,10 +439,9 @@ async def _prove(s: Shown, prepare: Callable[[], object], home: int) -> None:
         await s.until(f"{ident} doing something", lambda then=before: _here(s) != then)
         while len(s.app.screen_stack) > home and s.app.return_code is None:
             await s.press("escape")
-            await s.pilot.pause(0.05)
         if s.app.return_code is None and len(s.app.screen_stack) == home:
             prepare()
-            await s.pilot.pause(0.02)
+            await s.settle()
 
 
 async def test_every_key_in_the_help_bar_of_the_list_does_something(tmp_path: Path) -> None:

@@ -96,6 +96,7 @@ class Clock:
 async def test_a_held_or_replayed_chord_never_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr("app.screens.queue.time", clock)
+    monkeypatch.setattr("app.watch_app.WatchApp.input_age", lambda _: 0.0)  # which is by the real clock
     async with shown(tmp_path, one) as s:
         await s.press("2")
         await s.until("the whole card seen", lambda: queue(s).arming.since is not None)

@@ -23,7 +23,7 @@ from harness.events.views import ApprovalView
 from harness.events.words import age
 from harness.protocol.client import SupervisorError, Unreachable
 
-_TYPING_S = 0.3
+TYPING_S = 0.3
 """Seconds without a key after which what was typed is looked at."""
 _SHOWN = 12
 _FIELDS = {
@@ -81,7 +81,7 @@ class GrantDialog(Dialog):
             self.looked_at = {}
             if self._timer is not None:
                 self._timer.stop()
-            self._timer = self.set_timer(_TYPING_S, self._look)
+            self._timer = self.set_timer(TYPING_S, self._look)
 
     # -- what it would be --------------------------------------------------------------------------
 

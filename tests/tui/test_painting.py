@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate
 from textual.geometry import Region
-from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -119,17 +118,17 @@ async def test_the_next_card_draws_two_requests_and_the_card_and_arranges_nothin
         await s.until("the card armed", lambda: screen.can("queue.approve") and not screen.arming.refusal(monotonic()))
         arranged: list[object] = []
         rows: list[int] = []
-        layout, row = Screen._refresh_layout, QueueList.render_line
+        reflow, row = Compositor.reflow, QueueList.render_line
 
-        def refresh_layout(of: Screen[object], *args: Any, **options: Any) -> None:
+        def arrange(of: Compositor, *args: Any, **options: Any) -> object:
             arranged.append(of)
-            layout(of, *args, **options)
+            return reflow(of, *args, **options)
 
         def render_line(of: QueueList, y: int) -> Strip:
             rows.append(y)
             return row(of, y)
 
-        monkeypatch.setattr(Screen, "_refresh_layout", refresh_layout)
+        monkeypatch.setattr(Compositor, "reflow", arrange)
         monkeypatch.setattr(QueueList, "render_line", render_line)
         monkeypatch.setattr(QueueList, "tick", lambda of, now: None)  # an age that moves on is painted as well
         before = screen.card.view

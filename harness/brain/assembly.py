@@ -7,10 +7,10 @@ kept here is what the log keeps: the blocks as they were sent, with what their d
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, get_args
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from harness.events.blocks import Block
 from harness.events.types import Usage
@@ -20,31 +20,31 @@ _MOST_COUNTED = 1 << 40
 _COMPACTION = "compaction"
 
 
+_Number = int | float | None
+"""What stands for a count, which a proxy may write as ``10.0``; whether it is one is asked when all have come."""
+
+
 class CacheWrites(msgspec.Struct, frozen=True):
     """Tokens written to the prompt cache, by how long they are kept."""
 
-    ephemeral_5m_input_tokens: int = 0
-    ephemeral_1h_input_tokens: int = 0
+    ephemeral_5m_input_tokens: _Number = 0
+    ephemeral_1h_input_tokens: _Number = 0
 
 
 class _Read(msgspec.Struct):
-    input_tokens: int
-    output_tokens: int
-    cache_creation_input_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
+    input_tokens: _Number = None
+    output_tokens: _Number = None
+    cache_creation_input_tokens: _Number = None
+    cache_read_input_tokens: _Number = None
     cache_creation: CacheWrites | None = None
 
 
-class Reading(_Read):
-    """One of several readings of a request, each billed for itself."""
-
-    type: str = ""
-
-
 class Billed(_Read):
-    """The figures of a message, as the endpoint counts them."""
+    """The figures of a message, as the endpoint counts them; ``iterations``: its readings, of kinds that only it
+    knows.
+    """
 
-    iterations: list[Reading] | None = None
+    iterations: list[Any] | None = None
 
 
 class Message(msgspec.Struct):
@@ -58,18 +58,58 @@ class Message(msgspec.Struct):
     stop_details: dict[str, Any] | None = None
 
 
-class _Piece(msgspec.Struct):
-    """The delta of a block, by its ``type``, or of the message."""
+class _Delta(msgspec.Struct):
+    @property
+    def size(self) -> int:
+        """Characters of content."""
+        return 0
 
-    type: str = ""
-    text: str | UnsetType = UNSET
-    partial_json: str | UnsetType = UNSET
-    thinking: str | UnsetType = UNSET
-    signature: str | UnsetType = UNSET
-    citation: dict[str, Any] | UnsetType = UNSET
+
+class _Text(_Delta, tag="text_delta"):
+    text: str
+
+    @property
+    def size(self) -> int:
+        return len(self.text)
+
+
+class _Json(_Delta, tag="input_json_delta"):
+    partial_json: str
+
+    @property
+    def size(self) -> int:
+        return len(self.partial_json)
+
+
+class _Thinking(_Delta, tag="thinking_delta"):
+    thinking: str
+
+    @property
+    def size(self) -> int:
+        return len(self.thinking)
+
+
+class _Signature(_Delta, tag="signature_delta"):
+    signature: str
+
+
+class _Citation(_Delta, tag="citations_delta"):
+    citation: dict[str, Any]
+
+
+class _Compaction(_Delta, tag="compaction_delta"):
     content: str | None = None
     encrypted_content: str | None = None
-    data: str | None = None
+
+    @property
+    def size(self) -> int:
+        return len(self.content or "")
+
+
+_Piece = _Text | _Json | _Thinking | _Signature | _Citation | _Compaction
+
+
+class _Stop(msgspec.Struct):
     stop_reason: str | None = None
     stop_details: dict[str, Any] | None = None
 
@@ -77,45 +117,87 @@ class _Piece(msgspec.Struct):
 class _Total(msgspec.Struct):
     """Figures at the end of a message: totals, in which what does not apply is left out."""
 
-    output_tokens: int
-    input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    iterations: list[Reading] | None = None
+    output_tokens: int | float
+    input_tokens: _Number = None
+    cache_creation_input_tokens: _Number = None
+    cache_read_input_tokens: _Number = None
+    iterations: list[Any] | None = None
 
 
 class Event(msgspec.Struct):
-    """One event of a stream; which fields it has depends on its ``type``."""
-
-    type: str
-    index: int | UnsetType = UNSET
-    message: Message | UnsetType = UNSET
-    content_block: Block | UnsetType = UNSET
-    delta: _Piece | UnsetType = UNSET
-    usage: _Total | UnsetType = UNSET
+    """One event of a stream; of a kind that is not known, unless it is one of those below."""
 
     @property
     def size(self) -> int:
         """Characters of content that it brings."""
-        if self.type != "content_block_delta" or not self.delta:
-            return 0
-        d = self.delta
-        return sum(len(part) for part in (d.text, d.partial_json, d.thinking, d.data, d.content) if part)
+        return 0
+
+
+class Begun(Event, tag="message_start"):
+    """The message, with nothing in it yet."""
+
+    message: Message
+
+
+class _Opened(Event, tag="content_block_start"):
+    content_block: Block
+
+
+class _Added(Event, tag="content_block_delta"):
+    index: int
+    delta: _Piece
+
+    @property
+    def size(self) -> int:
+        return self.delta.size
+
+
+class _Closed(Event, tag="content_block_stop"):
+    index: int
+
+
+class _Ended(Event, tag="message_delta"):
+    delta: _Stop
+    usage: _Total
+
+
+class _Done(Event, tag="message_stop"):
+    pass
+
+
+_Known = Begun | _Opened | _Added | _Closed | _Ended | _Done
+
+
+def _tags(kinds: object) -> frozenset[object]:
+    return frozenset(kind.__struct_config__.tag for kind in get_args(kinds))
+
+
+_EVENTS = _tags(_Known)
+_PIECES = _tags(_Piece)
+_decode: Callable[[str], Event] = msgspec.json.Decoder(_Known).decode
 
 
 class Disorder(ValueError):
     """An event that does not fit what came before it."""
 
 
-_decode = msgspec.json.Decoder(Event).decode
-
-
 def read(data: str) -> Event:
     """The event in the data of a server-sent one. Raises ValueError."""
     try:
         return _decode(data)
-    except msgspec.DecodeError:  # halves of surrogate pairs are no reason to lose a reply
-        return msgspec.convert(json.loads(data), Event)
+    except msgspec.DecodeError:  # halves of surrogate pairs are no reason to lose a reply, and nor is a newer kind
+        told = json.loads(data)
+    return Event() if _is_new(told) else msgspec.convert(told, _Known)
+
+
+def _is_new(told: object) -> bool:
+    """True for an event, or a delta of a block, that has a kind and one that is not known."""
+    match told:
+        case {"type": "content_block_delta", "delta": {"type": str(kind)}}:
+            return kind not in _PIECES
+        case {"type": str(kind)}:
+            return kind not in _EVENTS
+    return False
 
 
 class Assembly:
@@ -137,39 +219,38 @@ class Assembly:
 
     def take(self, event: Event) -> None:
         """Add what it says; kinds that are not known add nothing. Raises Disorder, TypeError, LookupError."""
-        if self._message is None and event.type == "message_start":
-            self._message = _given(event.message)
+        if self._message is None and isinstance(event, Begun):
+            self._message = event.message
             return
         message = self.message
-        match event.type:
-            case "content_block_start":
-                block = _given(event.content_block)
-                message.content.append(block)
-                if block["type"] == "fallback":  # it names the model that served the reply in the end
-                    message.model = str(block["to"]["model"])
-            case "content_block_delta":
-                self._add(_given(event.index), _given(event.delta))
-            case "content_block_stop":
-                self._close(_given(event.index))
-            case "message_delta":
-                _end(message, _given(event.delta), _given(event.usage))
-            case "message_stop":
+        match event:
+            case _Added():
+                self._add(message.content[event.index], event)
+            case _Opened():
+                message.content.append(event.content_block)
+                if event.content_block["type"] == "fallback":  # it names the model that served the reply in the end
+                    message.model = str(event.content_block["to"]["model"])
+            case _Closed():
+                self._close(event.index)
+            case _Ended():
+                _end(message, event.delta, event.usage)
+            case _Done():
                 self.complete = True
 
-    def _add(self, index: int, piece: _Piece) -> None:
-        block = self.message.content[index]
-        match piece.type, block["type"]:
-            case "text_delta", "text":
+    def _add(self, block: Block, event: _Added) -> None:
+        piece, kind = event.delta, block["type"]
+        match piece:
+            case _Text() if kind == "text":
                 block["text"] += piece.text
-            case "input_json_delta", _:
-                self.inputs[index] = self.inputs.get(index, "") + _given(piece.partial_json)
-            case "citations_delta", "text":
-                block["citations"] = [*(block.get("citations") or ()), _given(piece.citation)]
-            case "thinking_delta", "thinking":
+            case _Json():
+                self.inputs[event.index] = self.inputs.get(event.index, "") + piece.partial_json
+            case _Thinking() if kind == "thinking":
                 block["thinking"] += piece.thinking
-            case "signature_delta", "thinking":
-                block["signature"] = _given(piece.signature)
-            case "compaction_delta", "compaction":
+            case _Signature() if kind == "thinking":
+                block["signature"] = piece.signature
+            case _Citation() if kind == "text":
+                block["citations"] = [*(block.get("citations") or ()), piece.citation]
+            case _Compaction() if kind == _COMPACTION:
                 block |= {"content": piece.content, "encrypted_content": piece.encrypted_content}
 
     def _close(self, index: int) -> None:
@@ -179,15 +260,9 @@ class Assembly:
             block["input"] = json.loads(said)
 
 
-def _given(value: Any) -> Any:
-    if value is UNSET:
-        raise Disorder("an event lacks what its kind must have")
-    return value
-
-
-def _end(message: Message, piece: _Piece, total: _Total) -> None:
-    message.stop_reason = piece.stop_reason
-    message.stop_details = piece.stop_details
+def _end(message: Message, stop: _Stop, total: _Total) -> None:
+    message.stop_reason = stop.stop_reason
+    message.stop_details = stop.stop_details
     usage = message.usage
     usage.output_tokens = total.output_tokens
     if total.input_tokens is not None:
@@ -211,16 +286,19 @@ def usage_of(billed: Billed) -> Usage:
 
 def compaction_of(billed: Billed) -> Usage:
     """What a compaction that the endpoint made by itself took. Raises ValueError on what is no count."""
-    made = [one for one in billed.iterations or [] if one.type == _COMPACTION]
-    return sum((_counted(one) for one in made), Usage())
+    made = [one for one in billed.iterations or () if isinstance(one, dict) and one.get("type") == _COMPACTION]
+    return sum((_counted(msgspec.convert(one, _Read)) for one in made), Usage())
 
 
 def _counted(u: _Read) -> Usage:
-    written = u.cache_creation_input_tokens or 0
+    written = _count(u.cache_creation_input_tokens or 0)
     by_age = u.cache_creation or CacheWrites()
-    hour = by_age.ephemeral_1h_input_tokens
-    five = max(by_age.ephemeral_5m_input_tokens, written - hour)
-    counted = (u.input_tokens, u.cache_read_input_tokens or 0, five, hour, u.output_tokens)
-    if not all(0 <= n <= _MOST_COUNTED for n in counted):
-        raise ValueError(f"the endpoint reports a usage that is none: {counted}")
-    return Usage(*counted)
+    hour = _count(by_age.ephemeral_1h_input_tokens or 0)
+    five = max(_count(by_age.ephemeral_5m_input_tokens or 0), written - hour)
+    return Usage(_count(u.input_tokens), _count(u.cache_read_input_tokens or 0), five, hour, _count(u.output_tokens))
+
+
+def _count(n: _Number) -> int:
+    if n is None or not 0 <= n <= _MOST_COUNTED or n != int(n):
+        raise ValueError(f"the endpoint reports a usage that is none: {n}")
+    return int(n)

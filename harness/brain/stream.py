@@ -24,10 +24,11 @@ from anthropic.types.beta import BetaMessageParam, BetaTextBlockParam, BetaToolP
 from harness.agents.errors import Interruption
 from harness.brain import assembly, own_means
 from harness.brain.assembly import Assembly
+from harness.brain.carried import MAX_DEPTH, too_deep, whole
 from harness.brain.errors import Overdue, TooLarge
 from harness.brain.own_means import Own
 from harness.brain.retry import Failure, classify, used_up_s
-from harness.events.blocks import STOPS, Block
+from harness.events.blocks import STOPS, Block, parts_of
 from harness.events.types import Usage
 from harness.protocol.api_key import DEFAULT_BASE_URL
 
@@ -40,7 +41,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.:|/=+-]{1,256}")
 """Ids and tool names are sent back with every later request: what the API would not take must not enter the log."""
 _LONGEST_MODEL = 256
 MAX_CONTENT = 4 << 20
-"""Bytes of a reply's content, as JSON: what a frame to the keeper carries."""
+"""Bytes of a reply's parts, as JSON: what a frame to the keeper carries."""
 _MAX_RAW = 128 << 20
 """Bytes of its event stream; small deltas are mostly envelope."""
 
@@ -198,7 +199,7 @@ def attempt(
             response.request.extensions.get("timeout", {})["read"] = deadlines.silence_s
             events = _events(response)  # held until the stream was finished: one that is dropped closes it
             for event in events:
-                if event.type == "message_start":
+                if isinstance(event, assembly.Begun):
                     heard()
                 size = event.size
                 paced.said(size)
@@ -283,11 +284,9 @@ def accept(reply: Assembly, tools: list[Block], ms: int, used_up: float | None =
         return Failure("cut", "the reply has unfinished blocks")
     if reason not in STOPS:
         return Failure("cut", f"the reply stopped for an unknown reason: {reason or 'none'}", usage=usage)
-    content = [cast(Block, _whole(block)) for block in message.content]
-    if (size := len(msgspec.json.encode(content))) > MAX_CONTENT:
-        return Failure(
-            "too_large", f"the reply holds {size:,} bytes, more than can be kept ({MAX_CONTENT >> 20} MiB)", usage=usage
-        )
+    if any(too_deep(block) for block in message.content):
+        return Failure("cut", f"a block of the reply is nested deeper than {MAX_DEPTH} levels", usage=usage)
+    content = [cast(Block, whole(block)) for block in message.content]
     calls = [i for i, block in enumerate(content) if block.get("type") == "tool_use"]
     if reason == "max_tokens" and (
         calls or not any(str(b.get("text", "")).strip() for b in content if b.get("type") == "text")
@@ -309,30 +308,23 @@ def accept(reply: Assembly, tools: list[Block], ms: int, used_up: float | None =
         ids = [content[i].get("id") for i in calls]
         if len(set(ids)) != len(ids):
             return Failure("cut", "two calls of the reply have the same id", usage=usage)
+    if (size := len(msgspec.json.encode(parts_of(content)))) > MAX_CONTENT:
+        return Failure(
+            "too_large", f"the reply holds {size:,} bytes, more than can be kept ({MAX_CONTENT >> 20} MiB)", usage=usage
+        )
     detail = message.stop_details
     said = "" if detail is None else json.dumps(detail, ensure_ascii=False)
     return Reply(
         message.id,
-        str(_whole(message.model)),
+        str(whole(message.model)),
         reason,
         usage,
         content,
         ms,
-        str(_whole(said)),
+        str(whole(said)),
         used_up,
         assembly.compaction_of(message.usage),
     )
-
-
-def _whole(value: object) -> object:
-    """The same structure with halves of surrogate pairs replaced: they are no text, and no log or request could carry
-    them.
-    """
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {_whole(k): _whole(v) for k, v in value.items()}
-    return [_whole(v) for v in value] if isinstance(value, list) else value
 
 
 def _bad_call(block: Block, received: str, required: dict[str, bool]) -> str:
@@ -347,7 +339,11 @@ def _bad_call(block: Block, received: str, required: dict[str, bool]) -> str:
         return ""
     try:
         value = json.loads(received, parse_constant=_no_constant)
+        if too_deep(value):
+            raise RecursionError
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except RecursionError:
+        return f"the input of {name} is nested deeper than {MAX_DEPTH} levels"
     except ValueError as exc:
         return f"the input of {name} is not valid JSON: {exc}"
     if not isinstance(value, dict):

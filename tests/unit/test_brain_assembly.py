@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.brain import assembly
+from harness.brain import assembly, stream
+from harness.brain.retry import Failure
+from harness.events.blocks import parts_of
+from harness.events.types import Usage
+from harness.protocol import frames
+from harness.protocol.struct_json import STRUCT_JSON
 from tests.process.brainlib import reply
 
 _WORDS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=12)
@@ -71,8 +78,145 @@ def test_nothing_comes_before_the_message() -> None:
         _taken(reply({"type": "text", "text": "a"})[1:])
 
 
-def test_a_kind_that_is_not_known_adds_nothing() -> None:
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | _WORDS,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_WORDS, inner, max_size=2),
+    max_leaves=4,
+)
+_FIELDS = st.fixed_dictionaries(
+    {}, optional={name: _JSON for name in ("index", "message", "content_block", "delta", "usage")}
+)
+_PIECE = st.fixed_dictionaries(
+    {}, optional={name: _JSON for name in ("text", "partial_json", "content", "data", "citation", "stop_reason")}
+)
+
+
+@given(st.integers(1, 7), st.one_of(_FIELDS, st.builds(lambda piece: {"index": 0, "delta": piece}, _PIECE)))
+def test_a_kind_that_is_not_known_adds_nothing_whatever_its_fields_hold(at: int, fields: dict[str, Any]) -> None:
+    events = reply({"type": "text", "text": "one two three"})
+    of_a_block = isinstance(fields.get("delta"), dict) and fields.get("index") == 0
+    new = (
+        {"type": "content_block_delta", **fields, "delta": {**fields["delta"], "type": "news_delta"}}
+        if of_a_block and at > 2
+        else {**fields, "type": "news"}
+    )
+    found = _taken([*events[:at], new, *events[at:]])
+    assert found.complete
+    assert found.message == _taken(events).message
+    assert assembly.read(json.dumps(new)).size == 0
+
+
+@pytest.mark.parametrize(
+    ("begun", "end"),
+    [
+        ({"input_tokens": 10}, {"output_tokens": 5}),
+        ({"input_tokens": 10, "output_tokens": None}, {"output_tokens": 5}),
+        ({}, {"input_tokens": 10, "output_tokens": 5}),
+        ({"input_tokens": None, "output_tokens": None}, {"input_tokens": 10, "output_tokens": 5}),
+        ({"input_tokens": 10.0, "output_tokens": 1.0}, {"output_tokens": 5.0}),
+        ({"input_tokens": 10, "cache_creation": {"ephemeral_5m_input_tokens": None}}, {"output_tokens": 5}),
+        (
+            {"input_tokens": 10},
+            {
+                "output_tokens": 5,
+                "iterations": [{"type": "message", "input_tokens": 1, "output_tokens": None}, {"type": "x"}, None],
+            },
+        ),
+    ],
+)
+def test_figures_that_come_in_the_end_need_not_come_before(begun: dict[str, Any], end: dict[str, Any]) -> None:
     events = reply({"type": "text", "text": "a"})
-    assert _taken([events[0], {"type": "news", "index": 3}, *events[1:]]).message.content == [
-        {"type": "text", "text": "a"}
-    ]
+    events[0]["message"]["usage"] = begun
+    events[-2]["usage"] = end
+    assert assembly.usage_of(_taken(events).message.usage) == Usage(input=10, output=5)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        {"output_tokens": 5},
+        {"output_tokens": None, "input_tokens": 10},
+        {"input_tokens": 10},
+        {"output_tokens": 5, "input_tokens": 10.5},
+        {"output_tokens": 5, "input_tokens": "10"},
+        {"output_tokens": -5, "input_tokens": 10},
+        {"output_tokens": 5, "input_tokens": 1e300},
+        {"output_tokens": 5, "input_tokens": True},
+        {"output_tokens": 5, "input_tokens": 10, "iterations": [{"type": "compaction", "input_tokens": 1}]},
+    ],
+)
+def test_what_is_no_count_in_the_end_is_no_bill(end: dict[str, Any]) -> None:
+    events = reply({"type": "text", "text": "a"})
+    events[0]["message"]["usage"] = {}
+    events[-2]["usage"] = end
+    with pytest.raises(ValueError, match="usage"):
+        assembly.usage_of(_taken(events).message.usage)
+
+
+# -- what of it can be kept ------------------------------------------------------------------------
+
+
+_COST = Usage(input=100, cache_read=20, cache_write_5m=3, output=42)
+
+
+def _accepted(*events: dict[str, Any]) -> stream.Reply | Failure:
+    return stream.accept(_taken(list(events)), [{"name": "exec", "input_schema": {}}], 1)
+
+
+def _said(text: str) -> list[dict[str, Any]]:
+    return reply({"type": "text", "text": text}, stop="end_turn", chunk=1 << 20)
+
+
+def _called(raw: str) -> list[dict[str, Any]]:
+    return reply({"type": "tool_use", "id": "toolu_1", "name": "exec", "raw": raw}, chunk=1 << 20)
+
+
+def _nested(levels: int) -> str:
+    return '{"a":' + "[" * (levels - 1) + "]" * (levels - 1) + "}"
+
+
+def _cited(text: str) -> list[dict[str, Any]]:
+    events = _said(text)
+    delta = {"type": "citations_delta", "citation": {"type": "char_location"}}
+    return [*events[:-3], {"type": "content_block_delta", "index": 0, "delta": delta}, *events[-3:]]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [_called('{"a":"' + "€" * 3_900_000 + '"}'), _said("€" * 1_500_000), _cited("x" * 2_500_000)],
+    ids=["call", "text", "text that is kept twice"],
+)
+def test_a_reply_is_measured_in_bytes_of_what_is_kept_and_its_cost_is_known(events: list[dict[str, Any]]) -> None:
+    outcome = _accepted(*events)
+    assert isinstance(outcome, Failure)
+    assert (outcome.kind, outcome.usage) == ("too_large", _COST)
+
+
+def test_what_is_just_accepted_goes_into_a_frame() -> None:
+    outcome = _accepted(*_called('{"a":"' + "€" * ((stream.MAX_CONTENT - 100) // 3) + '"}'))
+    assert isinstance(outcome, stream.Reply)
+    data = base64.b64encode(msgspec.json.encode(parts_of(outcome.content))).decode()
+    assert frames.frame(STRUCT_JSON.encode({"id": 1 << 20, "op": "blob", "data": data}))
+
+
+@pytest.mark.parametrize("levels", [201, 600, 960, 50_000])
+def test_an_input_that_is_nested_too_deeply_is_no_reply_and_its_cost_is_known(levels: int) -> None:
+    outcome = _accepted(*_called(_nested(levels)))
+    assert isinstance(outcome, Failure)
+    assert (outcome.kind, outcome.usage) == ("cut", _COST)
+    assert outcome.message == "the input of exec is nested deeper than 200 levels"
+
+
+def test_an_input_of_as_many_levels_as_may_be_is_one() -> None:
+    outcome = _accepted(*_called(_nested(200)))
+    assert isinstance(outcome, stream.Reply)
+    assert outcome.content[0]["input"] == json.loads(_nested(200))
+
+
+def test_a_block_that_is_nested_too_deeply_is_no_reply() -> None:
+    events = _said("a")
+    events[2]["content_block"]["more"] = json.loads(_nested(600))
+    outcome = _accepted(*events)
+    assert isinstance(outcome, Failure)
+    assert (outcome.kind, outcome.usage) == ("cut", _COST)
+    assert "nested" in outcome.message

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from harness.events.evaluation_events import (
     AT_TASK,
     NEEDS_REVISION,
+    PLAN_CRITERION,
     SATISFIED,
     EvaluationEnded,
     EvaluationRequested,
@@ -44,6 +45,8 @@ class Judging:
     """The task of the plan that was last asked about; empty: the whole work."""
     sent_back: EvaluationEnded | None = None
     """The word by which the whole was sent back, until it is looked at again or a person says more."""
+    accepted: set[str] = field(default_factory=set)
+    """Tasks that it was satisfied with and that no later word of it, and no undo, took back."""
 
     @property
     def each_task(self) -> bool:
@@ -62,6 +65,17 @@ class Judging:
         good = not self.entry or self.ended.verdict == SATISFIED
         return {one.criterion: one.holds and good for one in self.ended.findings}
 
+    def words(self) -> dict[str, bool]:
+        """By entry of the plan, what it says of it now, or its acceptance of before: a check that fails for a while
+        takes that from none.
+        """
+        said = {
+            name.removeprefix(PLAN_CRITERION): holds
+            for name, holds in self.holds().items()
+            if name.startswith(PLAN_CRITERION)
+        }
+        return dict.fromkeys(self.accepted, True) | said
+
     def requested(self, seq: int, b: EvaluationRequested) -> None:
         """The work is to be judged."""
         self._at(seq, Stage.REQUESTED)
@@ -74,21 +88,34 @@ class Judging:
         self.started = None
 
     def begun(self, seq: int, b: EvaluationStarted) -> None:
-        """The case is laid out."""
+        """The case is laid out; of no use when a person spoke meanwhile."""
+        if self.stage is not Stage.REQUESTED:
+            return
         self._at(seq, Stage.STARTED)
         self.started = b
 
     def over(self, seq: int, b: EvaluationEnded) -> None:
-        """The judge spoke."""
+        """The judge spoke; nothing, when the case was not laid out for what is asked now."""
+        if self.stage is not Stage.STARTED:
+            return
         self._at(seq, Stage.ENDED)
         self.ended = b
         self.fresh = True
         if not self.entry and b.verdict == NEEDS_REVISION:
             self.sent_back = b
+        if self.entry and b.verdict == SATISFIED:
+            self.accepted.add(self.entry)
+        else:
+            self.accepted -= {self.entry, *(entry for entry, holds in self.words().items() if not holds)}
 
     def worked(self) -> None:
         """The work goes on: what was said of it was said of another state."""
         self.fresh = False
+
+    def undone(self) -> None:
+        """Some of the work is not there any more, nobody knows of which task."""
+        self.worked()
+        self.accepted.clear()
 
     def instructed(self) -> None:
         """A person said what is to be done now: cycles count anew, and an evaluation under way is of no use."""

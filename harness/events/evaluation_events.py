@@ -19,6 +19,8 @@ NONE = "none"
 """The judge gave no answer that is a verdict."""
 
 
+PLAN_CRITERION = "plan "
+"""What a judge's criterion begins with that is an entry of the plan."""
 AT_END = "end"
 AT_TASK = "task"
 TIMES = (AT_END, AT_TASK)

@@ -73,14 +73,28 @@ def done(chore: Chore, ended: ToolEnded | None) -> Chore:
 
 
 @dataclass(frozen=True, slots=True)
+class Began:
+    """Where work on a task began: the commit that it stood on, and the first iteration whose changes a comparison with
+    that may show.
+    """
+
+    head: str
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
 class Iterations:
     """``entry`` is the task at hand, empty between two of them."""
 
     n: int = 0
     entry: str = ""
     started_seq: int = -1
-    head: str = ""
-    """The commit that the work stood on before the first attempt at it."""
+    began: dict[str, Began] = field(default_factory=dict)
+    """By entry, its first attempt of all: what it committed itself stays in the comparison, however it goes on."""
+    newest: dict[str, int] = field(default_factory=dict)
+    """By entry, the newest iteration that worked on it."""
+    loose: int = 0
+    """The first iteration whose changes no commit of the harness has yet; 0: none."""
     attempts: dict[str, int] = field(default_factory=dict)
     """How often each entry was begun since the session began, or goes on."""
     outcomes: dict[str, str] = field(default_factory=dict)
@@ -112,13 +126,29 @@ class Iterations:
 
     def started(self, seq: int, b: IterationStarted) -> Iterations:
         attempts = self.attempts | {b.entry: self.attempts.get(b.entry, 0) + 1}
-        head = b.head if b.attempt == 1 else self.head
-        return replace(self, n=b.n, entry=b.entry, started_seq=seq, head=head, attempts=attempts, regressed=False)
+        began = {b.entry: Began(b.head, self.loose or b.n)} | self.began
+        newest = self.newest | {b.entry: b.n}
+        return replace(
+            self,
+            n=b.n,
+            entry=b.entry,
+            started_seq=seq,
+            began=began,
+            newest=newest,
+            attempts=attempts,
+            regressed=False,
+        )
 
     def ended(self, b: IterationEnded) -> Iterations:
         left = b.entry if b.outcome in (PASSED, UNDECIDED) else ""
         outcomes = self.outcomes | {b.entry: b.outcome}
-        return replace(self, entry="", outcomes=outcomes, regressed=False, uncommitted=left, unnoted=b)
+        loose = self.loose or self.n
+        return replace(self, entry="", outcomes=outcomes, regressed=False, uncommitted=left, unnoted=b, loose=loose)
+
+    def beside(self, entry: str) -> tuple[str, ...]:
+        """The other tasks whose work may be in the comparison with where work on this one began."""
+        began = self.began.get(entry)
+        return tuple(e for e, n in self.newest.items() if e != entry and began is not None and n >= began.since)
 
     def noted(self) -> Iterations:
         """The record of progress was followed."""
@@ -158,7 +188,7 @@ class Iterations:
         left = {name: one for name, one in self.running.items() if name != call_id}
         if chore.kind == SETUP:
             return replace(self, running=left, setup=done(chore, ended), setup_for=self.n)
-        return replace(self, running=left)
+        return replace(self, running=left, loose=0 if done(chore, ended).good else self.loose)
 
     def judged(self, seq: int, command: str) -> Iterations:
         """A check got its verdict."""

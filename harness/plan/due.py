@@ -5,9 +5,6 @@ from __future__ import annotations
 from harness.events.session_state import SessionState
 from harness.plan.progress import Flip, Seen, Wanted, flips
 
-PLAN_CRITERION = "plan "
-"""What a judge's criterion begins with that is an entry of the plan."""
-
 
 def due(s: SessionState) -> list[Flip]:
     """Which entries have to change; none while a result is not judged, a call is open or a violation not answered."""
@@ -15,13 +12,11 @@ def due(s: SessionState) -> list[Flip]:
         return []
     verdicts = {command: Seen(v.passed, v.call_id) for command, v in s.verdicts.items()}
     passes = s.plan.passes
-    holds = s.judging.holds().items()
-    judged = {name.removeprefix(PLAN_CRITERION): word for name, word in holds if name.startswith(PLAN_CRITERION)}
     return flips(
         (
             Wanted(e.id, e.title, tuple(e.checks), e.undecided, passes[e.id], judged=s.judging.each_task)
             for e in s.plan.entries.values()
         ),
         verdicts,
-        judged,
+        s.judging.words(),
     )

@@ -319,6 +319,10 @@ def test_the_judges_word_flips_only_entries_that_no_command_decides(holds: bool,
     findings = [t.Finding("plan A", True, ""), t.Finding("plan B", holds, "")]
     bodies: list[t.Body] = [
         t.PlanLoaded(path="p", form="features", entries=entries),
+        t.EvaluationRequested(cycle=1),
+        t.EvaluationStarted(
+            cycle=1, cycles=3, model="m", role="e", rubric="r", case=REF, criteria=["plan A", "plan B"]
+        ),
         t.EvaluationEnded(
             cycle=1, cycles=3, model="m", rubric="r", verdict=ended.verdict, summary="", findings=findings
         ),

@@ -95,7 +95,7 @@ def _undone(s: SessionState, r: t.Record, b: t.UndoEnded) -> None:
     s.last_undo = b.undo_id
     s.checks = dict.fromkeys(s.checks)  # what they said was said of another state
     s.verdicts.clear()
-    s.judging.worked()
+    s.judging.undone()
     if s.plan is not None:
         s.plan.work.undone()
     s.undone_since = s.ended is not None

@@ -13,12 +13,13 @@ import msgspec
 from harness.events import reader
 from harness.events import types as t
 from harness.events.evaluation import Stage
+from harness.events.evaluation_events import PLAN_CRITERION
 from harness.events.framing import LogError
+from harness.events.iterations import Began
 from harness.events.ratchet import Plan
 from harness.events.session_state import SessionState
 from harness.judge import case
 from harness.judge.case import Case, Checked, Criterion
-from harness.plan.due import PLAN_CRITERION
 from harness.plan.iterations import looks
 from harness.roles import pinned
 from harness.roles.role import JUDGE
@@ -39,30 +40,44 @@ _MOST_PATCH = 2 * case.MOST_PATCH
 
 async def step(session: Session) -> None:
     """Lay out the case when the work is to be judged. Raises OpError, LinkLost, Later."""
-    judging = session.state.judging
-    if judging.stage is Stage.REQUESTED and judging.wanted is not None and not session.state.calls.open:
+    s = session.state
+    judging = s.judging
+    if judging.wanted is not None and _wanted(s) and not s.calls.open:
         await ratchet.on_ground(_lay_out(session, judging.wanted))
+
+
+def _wanted(s: SessionState) -> bool:
+    return s.judging.stage is Stage.REQUESTED and s.finish_up is None
 
 
 async def _lay_out(session: Session, wanted: t.JudgeWanted) -> None:
     s = session.state
     role = pinned.of(s.intent, JUDGE)
-    cycle = s.judging.looked(s.judging.entry)
-    cycles = looks(s)
+    request = s.judging.seq
+    task = s.judging.entry
+    cycle = s.judging.looked(task)
+    cycles = max(cycle, looks(s))  # a person may want one more look
     runs = (role.limits.runs or 0) if role.may_use("check") else 0
-    entry = s.plan.entries.get(s.judging.entry) if s.plan is not None else None
-    wanted_checks = s.checks if entry is None else entry.checks
-    verdicts = {command: s.verdicts[command] for command in wanted_checks if command in s.verdicts}
+    entry = s.plan.entries.get(task) if s.plan is not None else None
+    commands = tuple(s.checks if entry is None else entry.checks)
+    began = s.iterations.began.get(task)
+    beside = s.iterations.beside(task)
+    verdicts = {command: s.verdicts[command] for command in commands if command in s.verdicts}
+    plan = s.plan
+    asked = _asked(s, entry)
+    goal = s.intent.goal if s.intent is not None else ""
     log = session.folder.log
     agreed = await contract.text(session)
 
     def lay_out() -> Case:
         tree = open_worktree(private_of(session))
-        made = diff(tree if entry is None else _since(tree, s.iterations.head), _MOST_PATCH)
+        made = diff(tree if entry is None else _since(tree, began), _MOST_PATCH)
+        whole = _whole(commands) if entry is None else ()
         return Case(
-            goal=s.intent.goal if s.intent is not None else "",
-            criteria=tuple(_criteria(session, s, tree)),
+            goal=goal,
+            criteria=(*whole, *_entries(session, tree, plan, asked)),
             task=entry is not None,
+            beside=beside,
             contract=agreed,
             checks=tuple(_checks(verdicts, log)),
             files=tuple(map(_file, made.files)),
@@ -75,6 +90,9 @@ async def _lay_out(session: Session, wanted: t.JudgeWanted) -> None:
 
     made = await session.do("laying out the case for the judge", _CASE_S, lay_out)
     blob = await put_blob(session, case.text(made).encode("utf-8", "replace"), "text/plain")
+    now = session.state
+    if not _wanted(now) or now.judging.seq != request:
+        return  # a person spoke meanwhile: this case is of no use
     await session.append(
         t.EvaluationStarted(
             cycle=cycle,
@@ -89,29 +107,30 @@ async def _lay_out(session: Session, wanted: t.JudgeWanted) -> None:
     )
 
 
-def _since(tree: Worktree, head: str) -> Worktree:
+def _since(tree: Worktree, began: Began | None) -> Worktree:
     """The worktree as it is compared with the commit that a task began on, where that is still there."""
-    known = head and Git(tree.common).commit(head)
+    known = began and began.head and Git(tree.common).commit(began.head)
     return replace(tree, base=known) if known else tree
 
 
-def _criteria(session: Session, s: SessionState, tree: Worktree) -> Iterable[Criterion]:
-    if s.plan is not None and s.judging.entry in s.plan.entries:
-        yield from _entries(session, s.plan, tree, {s.judging.entry})
-        return
+def _asked(s: SessionState, entry: t.PlanEntry | None) -> frozenset[str]:
+    """The entries of the plan that the judge is asked about: the task, or all that no command decides."""
+    if entry is not None:
+        return frozenset({entry.id})
+    return frozenset(e.id for e in s.plan.entries.values() if e.undecided) if s.plan is not None else frozenset()
+
+
+def _whole(commands: Iterable[str]) -> Iterable[Criterion]:
     yield Criterion(GOAL, "the goal, in the words of the person who gave it, is reached")
-    for index, command in enumerate(s.checks, 1):
+    for index, command in enumerate(commands, 1):
         yield Criterion(f"C{index}", f"`{command}` exits with 0, and for the right reason")
-    if s.plan is None:
-        return
-    yield from _entries(session, s.plan, tree, {e.id for e in s.plan.entries.values() if e.undecided})
 
 
-def _entries(session: Session, plan: Plan, tree: Worktree, wanted: Set[str]) -> Iterable[Criterion]:
-    for entry in plans.entries_of(session, tree, plan):
-        if entry.id in wanted:
-            asked = "; ".join(entry.criteria) or "no criterion is given"
-            yield Criterion(f"{PLAN_CRITERION}{entry.id}", f"{entry.title}: {asked}")
+def _entries(session: Session, tree: Worktree, plan: Plan | None, asked: Set[str]) -> Iterable[Criterion]:
+    for entry in plans.entries_of(session, tree, plan) if plan is not None else ():
+        if entry.id in asked:
+            criteria = "; ".join(entry.criteria) or "no criterion is given"
+            yield Criterion(f"{PLAN_CRITERION}{entry.id}", f"{entry.title}: {criteria}")
 
 
 def _checks(verdicts: dict[str, t.CheckVerdict], log: Path) -> Iterable[Checked]:

@@ -51,7 +51,7 @@ def outstanding(s: SessionState) -> Park | Wait | None:
         return Park(HUMAN_KINDS.get(waiting.kind, "approval"), waiting.title)
     if s.contract.due and s.contract.opened is None:
         return Wait("the brief for the contract is being laid out")
-    if s.judging.stage is Stage.REQUESTED:
+    if s.judging.stage is Stage.REQUESTED and s.finish_up is None:
         return Wait("the case for the judge is being laid out")
     if hooks.due(s) is not None:
         return Wait("what runs after edits is under way")

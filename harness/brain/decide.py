@@ -23,7 +23,6 @@ from harness.brain.view import IDLE_POINTS, ModelTurn, View, call_id
 from harness.events import said
 from harness.events import types as t
 from harness.events.evaluation import Stage
-from harness.events.evaluation_events import NONE
 from harness.events.ratchet import some
 from harness.plan import draft, iterations
 
@@ -157,7 +156,7 @@ def _next(v: View) -> Step:
     waits = standing.outstanding(s)
     if waits is not None:
         return waits
-    before_the_judge = court.next_step(v.court, s.judging)
+    before_the_judge = court.next_step(v.court, s.judging) if v.finish_seq < 0 else None
     if before_the_judge is not None:
         return before_the_judge
     before_work = agreement.next_step(v.agreement, s.contract) if v.finish_seq < 0 else None
@@ -294,7 +293,7 @@ def _court(v: View, last: ModelTurn, task: str) -> Court | None:
     since = max(last.seq, v.continued_seq, v.state.ratchet.brought_seq)
     known = judging.stage is Stage.ENDED and judging.seq > since and judging.entry == task
     heard = judging.ended if known else None
-    again = heard is not None and heard.verdict == NONE and v.parked_seq > judging.seq  # a person wants another try
+    again = v.referred_seq > judging.seq  # a person heard its word and wants it to look again
     return Court(iterations.looks(v.state), judging.looked(task), None if again else heard)
 
 

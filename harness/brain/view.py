@@ -143,6 +143,8 @@ class View:
     pauses: int = 0
     parked_seq: int = -1
     lease_seq: int = -1
+    referred_seq: int = -1
+    """The newest park that asked a person about the judge."""
     finish_seq: int = -1
     asked_seq: int = -1
     """The newest request for a reply of the agent's own."""
@@ -285,6 +287,8 @@ class View:
                 self._finish_call(r, body.call_id, body)
             case t.SessionParked():
                 self._forget_trouble(r)
+                if body.why == "judge":
+                    self.referred_seq = r.seq
             case t.SessionContinued():
                 if body.checks is not None:
                     self.criteria = tuple(body.checks)

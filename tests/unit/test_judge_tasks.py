@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,12 +13,15 @@ from hypothesis import strategies as st
 from harness.agents import steps
 from harness.brain import decide
 from harness.events import evaluation_events as ev
+from harness.events import tools
 from harness.events import types as t
 from harness.events.describe import describe
+from harness.events.evaluation import Stage
+from harness.events.iterations import COMMIT, Iterations
 from harness.judge import case
 from harness.judge.case import Case, Criterion
-from harness.plan.due import PLAN_CRITERION
-from tests.unit.test_iterations import DONE, Planned, begun, entry, good
+from harness.plan import due
+from tests.unit.test_iterations import DONE, Planned, Truth, begun, entry, good
 
 CYCLES = 2
 A, B = entry("A", "check a"), entry("B", undecided=1)
@@ -25,9 +30,29 @@ A, B = entry("A", "check a"), entry("B", undecided=1)
 class Judged(Planned):
     """The judge says these words one after the other, and is satisfied with all that comes after them."""
 
-    def __init__(self, *words: str, at: str = ev.AT_TASK, fresh: str = "per-task") -> None:
-        super().__init__(A, B, truth=good, judge=t.JudgeWanted("m", CYCLES, at), attempts=2, fresh=fresh)
+    def __init__(
+        self,
+        *words: str,
+        at: str = ev.AT_TASK,
+        fresh: str = "per-task",
+        entries: Sequence[t.PlanEntry] = (A, B),
+        truth: Truth = good,
+    ) -> None:
+        super().__init__(*entries, truth=truth, judge=t.JudgeWanted("m", CYCLES, at), attempts=2, fresh=fresh)
         self.words = list(words)
+        self.entries = tuple(entries)
+
+    def claim(self) -> steps.Judge:
+        """The agent says that it is done, and the judge is to look."""
+        self.serve()
+        self.ask()
+        self.reply("end_turn", DONE)
+        return self.asks()
+
+    def asks(self) -> steps.Judge:
+        step = self.settle()
+        assert isinstance(step, steps.Judge), step
+        return step
 
     def turn(self, *said: dict[str, object]) -> decide.Step:
         step = super().turn(*said)
@@ -39,9 +64,15 @@ class Judged(Planned):
     def judge(self, step: steps.Judge) -> None:
         """The case, and the verdict on it."""
         word = self.words.pop(0) if self.words else ev.SATISFIED
-        named = [f"{PLAN_CRITERION}{step.task}"] if step.task else ["goal", f"{PLAN_CRITERION}B"]
+        self.put(*self.evaluation(step, word))
+
+    def evaluation(self, step: steps.Judge, word: str) -> tuple[t.Body, t.Body, t.Body]:
+        """Asked for, laid out, answered; all of it is said to hold, or nothing."""
+        undecided = [e.id for e in self.entries if e.undecided]
+        named = [f"{ev.PLAN_CRITERION}{name}" for name in ([step.task] if step.task else undecided)]
+        named = named if step.task else ["goal", *named]
         common: dict[str, Any] = {"cycle": step.cycle, "cycles": CYCLES, "model": "m", "rubric": ""}
-        self.put(
+        return (
             t.EvaluationRequested(cycle=step.cycle, entry=step.task),
             t.EvaluationStarted(**common, role="evaluator", case=t.BlobRef("0" * 64, 1), criteria=named),
             t.EvaluationEnded(
@@ -147,3 +178,151 @@ def test_the_case_of_a_task_says_that_it_is_one() -> None:
     one = Case(goal="g", criteria=(Criterion("plan A", "A: it works"),), patch="+a", task=True)
     assert "one task of a plan" in case.text(one)
     assert "a finding for each of plan A;" in case.text(one)
+
+
+@pytest.mark.parametrize("undecided", [0, 1])
+def test_a_check_of_all_tasks_that_fails_for_a_while_takes_the_judges_word_from_none(undecided: int) -> None:
+    names = [f"E{n}" for n in range(5)]
+    seen: set[str] = set()
+
+    def breaks_first(command: str) -> int:
+        at = w.view.state.iterations.entry
+        if command != "make test" or not at or at in seen:
+            return 0
+        seen.add(at)
+        return 1
+
+    entries = [entry(name, f"check {name}", "make test", undecided=undecided) for name in names]
+    w = Judged(entries=entries, truth=breaks_first)
+    end = w.play()
+    assert (end.outcome, begun(w)) == ("done", names), end.reason
+    assert seen == set(names)
+    assert [b.entry for b in w.all(t.EvaluationRequested) if isinstance(b, t.EvaluationRequested)] == [*names, ""]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(["A", "B", "not A", "not B", "whole", "not whole", "undone", "said"]), max_size=12))
+def test_a_task_is_accepted_until_the_judge_or_an_undo_takes_it_back(steps_: list[str]) -> None:
+    w = Judged()
+    accepted: set[str] = set()
+    for one in steps_:
+        name = one.removeprefix("not ")
+        match name:
+            case "undone":
+                w.put(t.UndoEnded(undo_id="u1", call_id="c1.0"))
+                accepted = set()
+            case "said":
+                w.put(t.UserMessage(text="and more", origin="human"))
+            case _:
+                task = "" if name == "whole" else name
+                word = ev.SATISFIED if one == name else ev.NEEDS_REVISION
+                w.put(*w.evaluation(steps.Judge(1, task), word))
+                if word == ev.SATISFIED:
+                    accepted |= {task} - {""}
+                else:
+                    accepted -= {task or "B"}
+        assert w.view.state.judging.accepted == accepted
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("ABCD"), st.sampled_from(["committed", "left", "continued"])), max_size=12))
+def test_a_task_is_compared_with_where_its_first_attempt_began_whatever_came_between(
+    done: list[tuple[str, str]],
+) -> None:
+    at = Iterations()
+    loose: list[str] = []
+    heads: dict[str, str] = {}
+    shown: dict[str, set[str]] = {}
+    for n, (name, then) in enumerate(done, 1):
+        heads.setdefault(name, f"c{n}")
+        shown.setdefault(name, set(loose))
+        for others in shown.values():
+            others.add(name)
+        attempt = at.attempts.get(name, 0) + 1
+        at = at.started(n, t.IterationStarted(n=n, entry=name, attempt=attempt, digest="", head=f"c{n}"))
+        at = at.ended(t.IterationEnded(n=n, entry=name, outcome="failed", reason=""))
+        loose.append(name)
+        if then == "committed":
+            chore = {"chore": COMMIT, "command": "git commit"}
+            at = at.proposed(t.ToolProposed(call_id="c1.0", tool=tools.CHORE, ref="", input=chore))
+            at = at.chore_ended("c1.0", ended())
+            loose = []
+        elif then == "continued":
+            at = at.continued()
+    assert {name: began.head for name, began in at.began.items()} == heads
+    assert {name: set(at.beside(name)) for name in heads} == {name: shown[name] - {name} for name in heads}
+
+
+def test_a_commit_that_failed_leaves_the_work_of_the_task_to_the_next() -> None:
+    at = Iterations().started(1, t.IterationStarted(n=1, entry="A", attempt=1, digest=""))
+    at = at.ended(t.IterationEnded(n=1, entry="A", outcome="passed", reason=""))
+    chore = {"chore": COMMIT, "command": "git commit"}
+    at = at.proposed(t.ToolProposed(call_id="c1.0", tool=tools.CHORE, ref="", input=chore))
+    at = at.chore_ended("c1.0", ended(1))
+    at = at.started(2, t.IterationStarted(n=2, entry="B", attempt=1, digest=""))
+    assert at.beside("B") == ("A",)
+
+
+def test_the_case_names_the_other_tasks_whose_work_may_be_in_it() -> None:
+    one = Case(goal="g", criteria=(Criterion("plan A", "A: it works"),), patch="+a", task=True)
+    assert "Work on other tasks" not in case.text(one)
+    assert "Work on other tasks may be in the change too" in case.text(replace(one, beside=("B", "C")))
+    many = case.text(replace(one, beside=tuple(f"T{n}" for n in range(30))))
+    assert "T19 and 10 more" in many
+
+
+def test_a_case_that_was_laid_out_while_a_person_spoke_is_of_no_use() -> None:
+    w = Judged()
+    asked, laid_out, word = w.evaluation(w.claim(), ev.SATISFIED)
+    w.put(asked, t.UserMessage(text="Do X first", origin="human"), laid_out)
+    assert w.view.state.judging.stage is Stage.NONE
+    owed = w.view.state.course.owed[0]
+    w.put(t.PlanUpdated(steps=[], trigger=owed.trigger, reason=owed.reason, about=owed.about))
+    assert isinstance(w.step(), decide.Ask), "the agent hears it; the judge is not asked"
+    w.put(word)
+    assert (due.due(w.view.state), w.view.state.judging.satisfied) == ([], False)
+
+
+@pytest.mark.parametrize("laid_out", [False, True])
+def test_who_finishes_up_pays_no_judge_first(laid_out: bool) -> None:
+    w = Judged()
+    w.put(*w.evaluation(w.claim(), ev.SATISFIED)[: 1 + laid_out])
+    w.put(t.SessionParked(why="cap"), t.FinishUp(allowance_nano=1))
+    step = w.step()
+    assert isinstance(step, decide.Ask), step
+    assert step.finish
+
+
+@pytest.mark.parametrize(
+    ("at", "words"),
+    [
+        (ev.AT_TASK, [ev.FAILED]),
+        (ev.AT_TASK, [ev.NONE]),
+        (ev.AT_END, [ev.FAILED]),
+        (ev.AT_END, [ev.NEEDS_REVISION] * 2),
+    ],
+)
+def test_to_try_again_has_the_judge_look_again_whatever_its_word_was(at: str, words: list[str]) -> None:
+    w = Judged(*words, at=at)
+    step = w.turn(DONE)
+    while isinstance(step, decide.Ask):
+        step = w.turn(DONE)
+    assert isinstance(step, steps.Park)
+    assert step.why == "judge"
+    w.put(t.SessionParked(why=step.why, detail=step.detail))
+    again = w.asks()
+    assert again.cycle == len(words) + 1
+    w.put(*w.evaluation(again, ev.FAILED))
+    assert isinstance(w.settle(), steps.Park), "it is asked once for each time that a person wants it"
+
+
+def test_a_pause_behind_its_word_does_not_ask_the_judge_again() -> None:
+    w = Judged()
+    w.put(*w.evaluation(w.claim(), ev.NONE), t.SessionParked(why="paused"))
+    step = w.settle()
+    assert isinstance(step, steps.Park)
+    assert step.why == "judge"
+
+
+def ended(code: int = 0) -> t.ToolEnded:
+    return t.ToolEnded(call_id="c1.0", status="ok" if code == 0 else "error", exit_code=code, preview="")

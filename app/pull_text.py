@@ -66,7 +66,8 @@ def body(view: PullView, receipts: Sequence[Receipt], finder: Finder) -> str:
         ("Decided by a person, newest first", _listed(decided, [], len(decided), finder)),
     )
     made = [f"## {head}\n\n" + "\n".join(lines).rstrip() for head, lines in parts if lines]
-    return _capped("\n\n".join(made), f"\n\nSession {view.sid}, at {view.head[:12]}.\n")
+    at = f", at {view.head[:12]}" if view.head else ""
+    return _capped("\n\n".join(made), f"\n\nSession {view.sid}{at}.\n")
 
 
 def _of_its_own(view: PullView) -> str:

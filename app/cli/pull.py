@@ -17,19 +17,22 @@ from app.cli.output import emit, safe, say
 from app.cli.sessions import Refused
 from app.forge import Forge, NoForge
 from harness.events import pull_events as p
+from harness.events.merging import named
 from harness.events.pulling import PullView
 from harness.events.receipts import Receipt
+from harness.events.words import counted
 from harness.protocol.client import Client
 
 _PATIENCE_S = 600.0
 _PROGRAM_S = 180.0
 _WORDS = 600
 _NOT_TOLD = ("id", "ok", "pull")
+_ASKED = ("remote", "branch", "commit", "force", "seen")
 
 
 def pr(ctx: Context, args: argparse.Namespace) -> int:
     """Nothing is pushed before it is known that a request can be opened, and what stands in it."""
-    wish = {"sid": args.id, "remote": args.remote, "branch": args.branch, "commit": args.commit, "force": args.force}
+    wish = {name: getattr(args, name) for name in _ASKED} | {"sid": args.id}
     with ctx.connect() as client, tempfile.TemporaryDirectory(prefix="watchfloor-") as folder:
         client.wait_up_to(_PATIENCE_S)
         view = context.convert(client.call("pull_look", **wish)["pull"], PullView)
@@ -37,6 +40,7 @@ def pr(ctx: Context, args: argparse.Namespace) -> int:
         if args.commit and opener is not None and not args.dry_run:
             _text(client, args, view)
             view = context.convert(client.call("pull_look", **wish, ready=True)["pull"], PullView)
+            wish["seen"] = view.seen
         title, body = _text(client, args, view) if opener is not None else ("", "")
         if args.dry_run:
             _preview(args, view, opener, title, body)
@@ -121,6 +125,7 @@ def _preview(args: argparse.Namespace, view: PullView, opener: Forge | None, tit
                 "remote": view.remote,
                 "url": view.url,
                 "head": view.head,
+                "files": view.loose,
                 "title": title,
                 "body": body,
             }
@@ -128,8 +133,12 @@ def _preview(args: argparse.Namespace, view: PullView, opener: Forge | None, tit
         return
     count = f"{view.count:,} commit{'s' if view.count != 1 else ''}"
     say(f"would push {count} to {safe(view.branch)} at {safe(view.remote)} ({safe(view.url)})")
+    if view.loose:
+        say(f"would first commit {counted(len(view.loose), 'file')}: {safe(named(view.loose), _WORDS)}")
     if opener is not None:
-        say(f"would have {opener.program} open a request at {safe(opener.repository)}:")
+        into = f" into {safe(args.into)}" if args.into else ""
+        what = "a draft" if args.draft else "a request"
+        say(f"would have {opener.program} open {what} at {safe(opener.repository)}{into}:")
         say(safe(args.title) or title)
         say()
         for line in body.split("\n"):

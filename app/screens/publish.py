@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
@@ -14,12 +16,15 @@ from harness.events.untrusted import to_display
 from harness.events.views import SessionRow
 
 _SHOWN = 300
-_LINES = 3
-"""Of the preview: what is pushed, where the request goes, its title."""
+_TYPING_S = 0.3
+"""Seconds without a key after which what was typed is looked at."""
+_LOOKING = "looking what would be pushed …"
 
 
 class PublishDialog(Taking):
-    """What would be pushed and opened stands in it before anything is sent; while it is sent it may be closed."""
+    """It sends only what it has shown: what would be pushed and opened as its fields are now. While that is sent it may
+    be closed.
+    """
 
     FIELDS: ClassVar[dict[str, tuple[str, str, str]]] = {
         "named": ("Title", "", "its commit's, or made of its goal"),
@@ -32,27 +37,91 @@ class PublishDialog(Taking):
     }
     _FLAGS: ClassVar[tuple[str, ...]] = ("draft", "commit")
 
-    def __init__(self, row: SessionRow) -> None:
-        text = "Its branch is pushed with your own credentials, and your gh or glab opens a request for review."
+    def __init__(self, row: SessionRow, seen: str) -> None:
+        """``seen``: what of the work was on screen, as the supervisor named it; nothing else is sent then."""
+        text = "With your own credentials and your own gh or glab."
         super().__init__(row, "Publish", text, "push and open")
+        self._seen = seen
+        self.looked_at: list[str] | None = None
+        """The options whose preview is on screen."""
+        self._looking: list[str] | None = None
+        """Those that are being looked up; one process at a time does it."""
+        self._typed = {name: value for name, (_, value, _) in self.FIELDS.items()}
+        self._timer: Timer | None = None
 
     def fields(self) -> list[Widget]:
-        return [Static("looking what would be pushed …", id="where"), *super().fields()]
+        return [*super().fields(), VerticalScroll(Static(_LOOKING, id="where"), id="sent")]
 
     def on_mount(self) -> None:
         super().on_mount()
         self.query_one(Input).focus()
-        self.host.run_beside(self._look())
+        self._look()
 
-    async def _look(self) -> None:
-        able, said = await publishing.run(self.host.folders, self._row.sid, publishing.PREVIEW)
-        if self.is_open:
-            lines = [to_display(line, limit=_SHOWN) for line in said.splitlines()[:_LINES]]
-            self.query_one("#where", Static).update(Content.styled("\n".join(lines), "" if able else "bold $warning"))
+    # -- what would be sent ------------------------------------------------------------------------
+
+    def on_input_changed(self, message: Input.Changed) -> None:
+        message.stop()
+        name = message.input.id or ""
+        # an input also tells the value that it begins with, on a busy machine after the first look came back
+        changed = self._typed[name] != message.value
+        self._typed[name] = message.value
+        if changed:
+            self._forget()
+            if self._timer is not None:
+                self._timer.stop()
+            self._timer = self.set_timer(_TYPING_S, self._look)
+
+    def _forget(self) -> None:
+        self.looked_at = None
+        self.query_one("#where", Static).update(_LOOKING)
+
+    def _look(self) -> None:
+        """Show what the fields as they are would send; what is being looked up now is waited for first."""
+        if self._sending or self._looking is not None:
+            return
+        try:
+            self._looking = self._options()
+        except ValueError as exc:
+            self.complain(str(exc))
+            self.query_one("#where", Static).update("")
+            return
+        self.complain("")
+        self.host.run_beside(self._preview(self._looking))
+
+    async def _preview(self, options: list[str]) -> None:
+        able, said = await publishing.run(self.host.folders, self._row.sid, publishing.PREVIEW, *options)
+        self._looking = None
+        if not self.is_open:
+            return
+        if not self._stands(options):
+            self._look()
+            return
+        self.looked_at = options if able else None
+        if able:
+            self.complain("")
+        lines = "\n".join(to_display(line, limit=_SHOWN) for line in said.splitlines())
+        self.query_one("#where", Static).update(Content.styled(lines, "" if able else "bold $warning"))
+
+    def _stands(self, options: list[str]) -> bool:
+        """Whether the fields still say this."""
+        try:
+            return self._options() == options
+        except ValueError:
+            return False
+
+    # -- sending it --------------------------------------------------------------------------------
+
+    def _options(self) -> list[str]:
+        """What the verb is told. Raises ValueError."""
+        given = {"title": self.typed("named")} | {name: self.typed(name) for name in ("as", "into", "repo", "remote")}
+        return publishing.options(given | {"seen": self._seen}, {name: self.yes(name) for name in self._FLAGS})
 
     def result(self) -> dict[str, Any]:
-        given = {"title": self.typed("named")} | {name: self.typed(name) for name in ("as", "into", "repo", "remote")}
-        return {"options": publishing.options(given, {name: self.yes(name) for name in self._FLAGS})}
+        options = self._options()
+        if self.looked_at != options:
+            self._look()
+            raise ValueError("nothing was sent: first read above what would be")
+        return {"options": options}
 
     async def carry_out(self, asked: dict[str, Any]) -> tuple[str, str]:
         self.complain("pushing; this may be closed, it goes on")

@@ -293,7 +293,7 @@ class ReviewScreen(WatchScreen):
 
     def _publish(self) -> None:
         if row := self.target:
-            self.app.push_screen(PublishDialog(row))
+            self.app.push_screen(PublishDialog(row, self._seen))
 
     def _hunk(self, step: int) -> None:
         place = next_hunk(self.files, self._place, step)

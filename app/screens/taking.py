@@ -32,6 +32,14 @@ _FAILURES = (SupervisorError, Unreachable, configuration.ConfigError)
 _SHOWN = 200
 
 
+class WrongField(ValueError):
+    """What stands in ``field`` cannot be used."""
+
+    def __init__(self, field: str, why: str) -> None:
+        super().__init__(why)
+        self.field = field
+
+
 class Taking(Dialog):
     """Fields that are sent with the chord; it closes when the supervisor is done, and says here what it refuses."""
 
@@ -63,10 +71,9 @@ class Taking(Dialog):
             raise self.wrong(name, "say yes or no")
         return given[0] == "y"
 
-    def wrong(self, name: str, why: str) -> ValueError:
-        """Goes to the field; raise what comes back."""
-        self.query_one(f"#{name}").focus()
-        return ValueError(f"{self.FIELDS[name][0]}: {why}")
+    def wrong(self, name: str, why: str) -> WrongField:
+        """To be raised."""
+        return WrongField(name, f"{self.FIELDS[name][0]}: {why}")
 
     def submit(self) -> None:
         if self._sending:
@@ -74,6 +81,8 @@ class Taking(Dialog):
         try:
             asked = self.result()
         except ValueError as exc:
+            if isinstance(exc, WrongField):
+                self.query_one(f"#{exc.field}").focus()
             self.complain(str(exc))
             return
         self._sending = True

@@ -28,7 +28,9 @@ class CheckLine(msgspec.Struct, frozen=True):
 
 class PullView(msgspec.Struct, frozen=True, kw_only=True):
     """What a request for review is made of; every text is untrusted. ``commits`` are subjects, oldest first, the first
-    fifty of ``count``; ``verified``: Watchfloor saw every criterion pass.
+    fifty of ``count``; ``verified``: Watchfloor saw every criterion pass; ``loose``: files that are committed first,
+    with that commit among ``commits`` and ``head`` empty, as it is not made; ``seen``: what a person looked at, as it
+    has to be named next (`Diff.seen`), empty when nobody named it.
     """
 
     sid: str
@@ -43,6 +45,8 @@ class PullView(msgspec.Struct, frozen=True, kw_only=True):
     commits: list[str] = []
     plan: list[PlanLine] = []
     checks: list[CheckLine] = []
+    loose: list[str] = []
+    seen: str = ""
 
 
 @dataclass(frozen=True, slots=True)

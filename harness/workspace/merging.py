@@ -137,7 +137,7 @@ def make(
     with scratch(tree.common, tree.private.parent) as made:
         work = _Work(made, place.onto, head, who, address)
         forward = work.git.call("merge-base", "--is-ancestor", place.onto, head, ok=(0, 1))[0] == 0
-        title = _line(wish.message or goal or name)
+        title = first_line(wish.message or goal or name)
         found: Result | Conflict
         if forward and wish.how != m.SQUASH:
             found = Result(m.FAST_FORWARD, head)
@@ -302,13 +302,13 @@ class _Work:
 
 def _listed(work: _Work, branch: str) -> str:
     subjects: Sequence[str] = work.subjects()
-    lines = [f"* {_line(text)}" for text in subjects[:_MOST_LISTED]]
+    lines = [f"* {first_line(text)}" for text in subjects[:_MOST_LISTED]]
     if len(subjects) > _MOST_LISTED:
         lines.append(f"* and {len(subjects) - _MOST_LISTED} more")
     return f"{branch}:\n\n" + "\n".join(lines)
 
 
-def _line(text: str) -> str:
+def first_line(text: str) -> str:
     """One line of text that anybody may have written, safe in any terminal."""
     first = next((line.strip() for line in text.split("\n") if line.strip()), "")
     return to_display(first, limit=_SUBJECT)
@@ -336,7 +336,7 @@ def commit_all(tree: Worktree, message: str) -> str:
         load = kept.Load(files, found.gone)
         if not load:
             return head
-        made = kept.written(view, load, _line(message), f"{name} <{address}>")
+        made = kept.written(view, load, first_line(message), f"{name} <{address}>")
     git = Git.of(tree.admin)
     git.run("update-ref", "-m", "watchfloor: work that was in no commit", f"refs/heads/{tree.branch}", made, head)
     git.run("read-tree", "--reset", made)

@@ -12,6 +12,8 @@ import pytest
 from app import publishing
 from harness.events import pull_events as p
 from harness.events import types as t
+from harness.protocol.client import Client
+from harness.protocol.transport import UnixSocket
 from tests.fleetlib import COMMAND, KEY, Fleet, fleet, git, kill, play, wait_for
 
 pytestmark = pytest.mark.fence
@@ -62,12 +64,19 @@ def ready(f: Fleet, tmp_path: Path, bin_: Path) -> tuple[str, Path]:
     return sid, bare
 
 
+def seen_of(f: Fleet, sid: str) -> str:
+    """What somebody who reads its diff now has seen."""
+    with Client(UnixSocket(f.folders.supervisor_socket)) as client:
+        return str(client.call("diff", sid=sid)["seen"])
+
+
 def test_it_is_pushed_and_the_persons_program_opens_the_request(
     tmp_path: Path, bin_: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with fleet() as f:
         sid, bare = ready(f, tmp_path, bin_)
         worktree = Path(f.row(sid)["worktree"])
+        read = seen_of(f, sid)
         (worktree / "gh").write_text("#!/bin/sh\necho trap > ../trap\n")
         (worktree / "gh").chmod(0o755)
         loose = f.run("pr", "--repo", "acme/shop", "--with", "gh", sid, check=False)
@@ -100,7 +109,7 @@ def test_it_is_pushed_and_the_persons_program_opens_the_request(
         assert len(git(bare, "branch").split("\n")) == 2, "nothing but main"
 
         args = ("--repo", "acme/shop", "--with", "gh", "--as", "feature", "--into", "main")
-        said = f.run("pr", *args, sid).stdout
+        said = f.run("pr", f"--seen={read}", *args, sid).stdout
         assert "request opened: https://github.com/acme/shop/pull/7" in said
         assert git(bare, "log", "-1", "--format=%s", "feature") == "Add new.txt\n"
         seen = json.loads((bin_ / "seen").read_text())
@@ -124,11 +133,24 @@ def test_it_is_pushed_and_the_persons_program_opens_the_request(
         failed = f.run("pr", *args, sid, check=False)
         assert (failed.returncode, "not logged in" in failed.stdout, "\x1b" in failed.stdout) == (1, True, False)
         assert not (worktree.parent / "trap").exists()
-        (worktree / "later").write_text("x")
         says(bin_, "https://github.com/acme/shop/pull/8\n", 0)
-        f.run("pr", "--commit", "--repo", "acme/shop", "--with", "gh", "--as", "second", sid)
+        (worktree / "later").write_text("x")
+        now = seen_of(f, sid)
+        tip = git(worktree, "rev-parse", "HEAD")
+        args = ("--commit", "--repo", "acme/shop", "--with", "gh", "--as", "second", sid)
+        for more in ((), ("--dry-run",), ("--push-only",)):
+            other = f.run("pr", f"--seen={read}", *more, *args, check=False)
+            assert (other.returncode, "other work now than you looked at" in other.stderr) == (5, True)
+        assert (git(worktree, "rev-parse", "HEAD"), "second" in git(bare, "branch")) == (tip, False), "nothing is done"
+        shown = f.run("pr", f"--seen={now}", "--dry-run", *args).stdout.splitlines()
+        assert shown[0].endswith(f"would push 2 commits to second at origin ({bare})")
+        assert shown[1] == "would first commit 1 file: later"
+        assert f"Session {sid}." in shown, "its commit has no name yet"
+        assert git(worktree, "rev-parse", "HEAD") == tip, "a preview commits nothing"
+        f.run("pr", f"--seen={now}", *args)
         told = json.loads((bin_ / "seen").read_text())["argv"]
         head = git(bare, "rev-parse", "second").strip()
+        assert told[told.index("--title") + 1] == shown[3]
         assert git(bare, "show", "second:later") == "x"
         assert f"Session {sid}, at {head[:12]}." in told[told.index("--body") + 1]
         assert f.run("rm", sid, check=False).returncode == 0, "what is pushed is saved"

@@ -487,8 +487,12 @@ class World(Remembering, Granting, Taken):
         return {"stretches": msgspec.to_builtins(self._find(r).state.stretches.all)}
 
     def _op_diff(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
-        diff = self._find(r).diff
-        return {**diff, "truncated": False, "seen": sha256(repr(diff).encode()).hexdigest()}
+        session = self._find(r)
+        return {**session.diff, "truncated": False, "seen": self.seen(session.sid)}
+
+    def seen(self, sid: str) -> str:
+        """What somebody who reads the diff of a session has seen."""
+        return sha256(repr(self.sessions[sid].diff).encode()).hexdigest()
 
     def _op_brief(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         session = self._find(r)

@@ -187,13 +187,22 @@ def with_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, cod
     monkeypatch.setenv("PATH", str(folder))
     noted = tmp_path / "asked"
     verb = folder / "verb.py"
-    words = f"would push 1 commit to b at origin\n{HOSTILE}"
     verb.write_text(
-        f"import json, sys\nopen({str(noted)!r}, 'a').write(json.dumps(sys.argv[1:]) + chr(10))\n"
-        f"dry = '--dry-run' in sys.argv\nprint({words!r} if dry else {says!r})\nsys.exit(0 if dry else {code})\n"
+        f"import json, os, sys, time\nopen({str(noted)!r}, 'a').write(json.dumps(sys.argv[1:]) + chr(10))\n"
+        "given = dict(one[2:].split('=') for one in sys.argv if one[:2] == '--' and '=' in one)\n"
+        f"while '--dry-run' in sys.argv and os.path.exists({str(tmp_path / 'hold')!r}): time.sleep(0.01)\n"
+        "if given.get('remote') == 'nowhere': sys.exit('there is no remote nowhere')\n"
+        f"shown = 'would push 1 commit to ' + given.get('as', 'b') + ' at origin' + chr(10) + {HOSTILE!r}\n"
+        f"dry = '--dry-run' in sys.argv\nprint(shown if dry else {says!r})\nsys.exit(0 if dry else {code})\n"
     )
     monkeypatch.setattr(publishing, "COMMAND", (sys.executable, str(verb)))
     return noted
+
+
+def sent(noted: Path) -> list[list[str]]:
+    """What the verb was asked beyond showing what would be done."""
+    asked = [json.loads(line) for line in noted.read_text().splitlines()] if noted.exists() else []
+    return [one for one in asked if publishing.PREVIEW not in one]
 
 
 @pytest.mark.parametrize("size", [(60, 20), *SIZES])
@@ -209,13 +218,48 @@ async def test_the_work_is_published_from_the_review(
         await s.see("Publish cart", "would push 1 commit to b at origin", "evil␛[2J[bold]", "Remote", "Draft")
         assert all(len(line) <= size[0] for line in s.grid)
         await s.press(*"-x", "tab", *"side", "enter")
-        assert len(noted.read_text().splitlines()) == 1, "only the chord sends"
+        await s.see("would push 1 commit to side at origin")
+        assert sent(noted) == [], "only the chord sends"
         await s.press("ctrl+y")
         await s.see("https://x.test/7" if code == 0 else "no way")
-        asked = json.loads(noted.read_text().splitlines()[1])
         (session,) = s.world.sessions
-        assert asked == ["--title=-x", "--as=side", "--remote=origin", "--", session]
+        seen = f"--seen={s.world.seen(session)}"
+        assert sent(noted) == [["--title=-x", "--as=side", "--remote=origin", seen, "--", session]]
         assert s.app.no_control.hits == 0
+
+
+async def test_nothing_is_sent_but_what_was_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    noted = with_program(tmp_path, monkeypatch, "request opened: https://x.test/7", 0)
+    hold = tmp_path / "hold"
+    (tmp_path / "world").mkdir()
+    async with shown(tmp_path / "world", done) as s:
+        await opened(s)
+        hold.touch()
+        await s.press("P", "ctrl+y")
+        await s.see("nothing was sent: first read")
+        hold.unlink()
+        await s.see("would push 1 commit to b at origin")
+
+        hold.touch()
+        await s.press("tab", *"side")
+        await s.until("the old lines are gone", lambda: "would push" not in s.text)
+        await s.press("ctrl+y")
+        await s.see("nothing was sent: first read")
+        hold.unlink()
+        await s.see("would push 1 commit to side at origin")
+
+        await s.press("tab", "tab", "tab", *["backspace"] * len("origin"), *"nowhere")
+        await s.see("there is no remote nowhere")
+        assert "would push" not in s.text
+        await s.press("ctrl+y")
+        await s.see("nothing was sent: first read")
+        assert sent(noted) == []
+
+        await s.press(*["backspace"] * len("nowhere"), *"up")
+        await s.see("would push 1 commit to side at origin")
+        await s.press("ctrl+y")
+        await s.see("https://x.test/7")
+        assert [one[:2] for one in sent(noted)] == [["--as=side", "--remote=up"]]
 
 
 @pytest.mark.parametrize("forge", [True, False])

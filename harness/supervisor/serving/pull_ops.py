@@ -71,4 +71,10 @@ class PullOps:
 
 def parse(m: Reply) -> Wish:
     """What is asked for. Raises OpError ``bad_request``."""
-    return Wish(text_of(m, "remote") or "origin", text_of(m, "branch"), m.get("commit") is True, m.get("force") is True)
+    return Wish(
+        remote=text_of(m, "remote") or "origin",
+        branch=text_of(m, "branch"),
+        commit=m.get("commit") is True,
+        force=m.get("force") is True,
+        seen=text_of(m, "seen", 64),
+    )

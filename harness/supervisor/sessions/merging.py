@@ -19,14 +19,13 @@ from harness.supervisor.calls.ground import private_of
 from harness.supervisor.errors import LinkLost, OpError, out_of_space
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.sessions import handing_back
+from harness.supervisor.sessions import handing_back, reviewed
 from harness.supervisor.sessions.at_rest import at_rest
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.settings import Settings
 from harness.supervisor.threads import at_home
 from harness.workspace import checkout, merging
 from harness.workspace.checkout import CannotMove, NotFollowed
-from harness.workspace.diff import diff
 from harness.workspace.discard import discard
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.git import open_repository
@@ -38,7 +37,6 @@ from harness.workspace.worktrees import open_worktree
 _MAKE_S = 300.0
 """Seconds that looking at both sides, and bringing them together, may take."""
 _CANCEL_S = 20.0
-_LOOK_AGAIN = "read it again, then merge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +128,7 @@ class Merging:
 
         def work() -> tuple[Worktree, Place, str, Result | Conflict]:
             tree = open_worktree(private_of(session))
-            if asked.seen and asked.seen != diff(tree).seen:
-                raise OpError("stale", f"{session.name} has other work now than you looked at", _LOOK_AGAIN)
+            reviewed.hold_to(tree, session.name, asked.seen, "merge")
             if asked.commit:
                 merging.commit_all(tree, asked.wish.message or goal)
             seen, place = merging.survey(tree, session.sid, asked.wish)

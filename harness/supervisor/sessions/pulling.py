@@ -18,10 +18,12 @@ from harness.supervisor.calls.ground import private_of
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
+from harness.supervisor.sessions import reviewed
 from harness.supervisor.sessions.at_rest import at_rest
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.settings import Settings
 from harness.workspace import merging
+from harness.workspace.diff import diff
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.gather_facts import gather
 from harness.workspace.look import tip
@@ -39,20 +41,28 @@ _WHY = 300
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """``branch`` at ``remote``; empty: the session's own name for it. ``commit``: first commit what is in no commit."""
+    """``branch`` at ``remote``; empty: the session's own name for it. ``commit``: first commit what is in no commit;
+    ``seen``: what they looked at (`Diff.seen`), empty when they looked at nothing.
+    """
 
     remote: str = "origin"
     branch: str = ""
     commit: bool = False
     force: bool = False
+    seen: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Made:
     action: PushAction
     head: str
+    """The commit that is pushed; empty while it is not made."""
     subjects: list[str]
     count: int
+    loose: tuple[str, ...]
+    """Files that are committed first."""
+    seen: str
+    """What the wish has of it, after the commit that it asked for."""
 
 
 class Pulling:
@@ -73,8 +83,8 @@ class Pulling:
     async def push(self, session: Session, wish: Wish, by: t.By) -> tuple[t.PullEnded, PullView]:
         """Push, and how that ended, on record.
 
-        Raises OpError when it cannot be tried: ``uncommitted``, ``nothing``, ``denied`` by the policy or since the
-        remote is none to push to.
+        Raises OpError when it cannot be tried: ``stale`` when its work is not what was seen, ``uncommitted``,
+        ``nothing``, ``denied`` by the policy or since the remote is none to push to.
         """
         async with at_rest(self._fleet, session):
             await self._keepers.take_up(session)
@@ -128,8 +138,11 @@ class Pulling:
 
         def work() -> _Made:
             tree = open_worktree(private_of(session))
-            if wish.commit and commits:
-                merging.commit_all(tree, goal)
+            seen = wish.seen
+            reviewed.hold_to(tree, session.name, seen, "publish")
+            before = tip(tree)
+            if wish.commit and commits and merging.commit_all(tree, goal) != before and seen:
+                seen = diff(tree).seen
             loose = merging.uncommitted(tree, tip(tree))
             if loose and not wish.commit:
                 raise OpError(
@@ -151,7 +164,10 @@ class Pulling:
             if not count and not loose:
                 raise OpError("nothing", f"{session.name} has no commit of its own", "there is nothing to push")
             out = tree.git.run("log", "--reverse", "--format=%s", head, f"^{tree.base}")
-            return _Made(action, head, out.decode("utf-8", "replace").split("\n")[:_MOST_COMMITS], count)
+            subjects = [one for one in out.decode("utf-8", "replace").split("\n") if one]
+            if loose:  # the commit that is still to be made
+                head, count, subjects = "", count + 1, [*subjects, merging.first_line(goal)]
+            return _Made(action, head, subjects[:_MOST_COMMITS], count, loose, seen)
 
         try:
             return await session.do("looking at what would be pushed", _LOOK_S, work, lasting=True)
@@ -231,6 +247,8 @@ def _view(session: Session, made: _Made) -> PullView:
         count=made.count,
         verified=s.ended is not None and s.ended.verified,
         commits=[one for one in made.subjects if one],
+        loose=list(made.loose),
+        seen=made.seen,
         plan=[PlanLine(entry.id, entry.title, entry.passes) for entry in plan],
         checks=[CheckLine(command, code == 0) for command, code in s.checks.items()],
     )

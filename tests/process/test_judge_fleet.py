@@ -235,3 +235,22 @@ def test_each_task_is_judged_by_what_was_done_for_it_and_passes_with_the_judges_
     refused = f.run("launch", "--repo", str(repo), "--goal", "x", "--check", "true", "--judge-at", "task", check=False)
     assert refused.returncode != 0
     assert "task by task" in refused.stderr
+
+
+def test_a_case_names_the_task_whose_work_was_left_and_only_until_that_is_committed(f: Fleet) -> None:
+    tasks = [{"description": n, "steps": [f"File `{n}.txt` exists"], "passes": False} for n in ("one", "two", "three")]
+    repo = make_repository(f.root / "left", {"feature_list.json": json.dumps(tasks), "notes.txt": "keep\n"})
+    stuck: tuple[str, dict[str, Any]] = ("plan", {"action": "blocked", "entry": "F-001", "text": "no access"})
+    first = [*write("half.txt", "half\n"), stuck]
+    goal = play(first, PRAISE, write("two.txt"), PRAISE, write("three.txt"), PRAISE)
+    more = ("--plan", "feature_list.json", "--judge", "--judge-at", "task")
+    sid = f.launch(f"{goal} [[judge satisfied]]", repo=repo, more=more)
+    f.wait_state(sid, "done", "failed", "waiting", timeout=120)
+    asked = [b.entry for b in bodies(f, sid, t.EvaluationRequested) if b.entry]
+    assert asked == ["F-002", "F-003"]
+    second, third = [case_of(f, sid, one) for one in bodies(f, sid, t.EvaluationStarted)][:2]
+    assert "+half" in second
+    assert "between two attempts at this one: F-001." in second
+    assert "+half" not in third
+    assert "Work on other tasks" not in third
+    assert f.violations() == []

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -18,9 +21,12 @@ from harness.events import types as t
 from harness.events.describe import describe
 from harness.events.evaluation import Stage
 from harness.events.iterations import COMMIT, Iterations
+from harness.events.session_state import SessionState
 from harness.judge import case
 from harness.judge.case import Case, Criterion
 from harness.plan import due
+from harness.supervisor.calls import evaluation
+from harness.supervisor.fleet.session import Session
 from tests.unit.test_iterations import DONE, Planned, Truth, begun, entry, good
 
 CYCLES = 2
@@ -281,6 +287,53 @@ def test_a_case_that_was_laid_out_while_a_person_spoke_is_of_no_use() -> None:
     assert isinstance(w.step(), decide.Ask), "the agent hears it; the judge is not asked"
     w.put(word)
     assert (due.due(w.view.state), w.view.state.judging.satisfied) == ([], False)
+
+
+class LayingOut:
+    """A session whose case takes a while; ``meanwhile`` comes on record before it is done."""
+
+    def __init__(self, world: Judged, *meanwhile: t.Body) -> None:
+        self.world = world
+        self.meanwhile = meanwhile
+        self.folder = SimpleNamespace(log=Path("/nowhere"))
+
+    @property
+    def state(self) -> SessionState:
+        return self.world.view.state
+
+    def keeper(self) -> LayingOut:
+        return self
+
+    async def call(self, _: str, **__: object) -> dict[str, object]:
+        return {"sha": "0" * 64, "bytes": 1}
+
+    async def do(self, *_: object) -> Case:
+        self.world.put(*self.meanwhile)
+        return Case(goal="g", criteria=(Criterion("plan A", "A: it works"),), task=True)
+
+    async def append(self, *bodies: t.Body) -> None:
+        self.world.put(*bodies)
+
+
+SAID = t.UserMessage(text="Do X first", origin="human")
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "laid_out"),
+    [
+        ([], 1),
+        ([SAID], 0),
+        ([SAID, t.EvaluationRequested(cycle=1, entry="A")], 0),
+        ([t.FinishUp(allowance_nano=1)], 0),
+    ],
+)
+def test_a_case_is_put_on_record_only_for_the_request_that_it_was_laid_out_for(
+    meanwhile: list[t.Body], laid_out: int
+) -> None:
+    w = Judged()
+    w.put(w.evaluation(w.claim(), ev.SATISFIED)[0])
+    asyncio.run(evaluation.step(cast(Session, LayingOut(w, *meanwhile))))
+    assert len(w.all(t.EvaluationStarted)) == laid_out
 
 
 @pytest.mark.parametrize("laid_out", [False, True])

@@ -101,6 +101,8 @@ def will_run(action: Action, label: str = WILL_RUN, *, compared: bool = False) -
         out += _letters(url + action.remote)
         for new, ref, old in action.to.refspecs:
             out.append(CardLine(f"  {_short(new)} → {to_display(ref)}, now {_short(old)}", "run"))
+    if action.job:
+        out.append(CardLine(f"  as a job: it goes on after its call, for up to {action.timeout_s:,} s", "warn"))
     if action.cwd != action.fence.worktree:
         out.append(CardLine(f"  in  “{to_display(action.cwd)}”", "run"))
     return out

@@ -44,10 +44,7 @@ def facts(action: Action, notes: CardNotes | None, *, runs: bool, closing: Colle
     if isinstance(action, FileAction):
         others += inputs(action)
     if isinstance(action, PushAction):
-        others += [
-            CardLine(f"  {to_display(new)} → {to_display(ref)}, now {to_display(old)}", "dim")
-            for new, ref, old in action.to.refspecs
-        ]
+        others += commits(action)
     count = counted(len(needed) + len(others) + len(closing), "line")
     words = f"{count} of machine facts"
     if needed and notes is not None and not notes.first and (others or notes.before):
@@ -57,6 +54,14 @@ def facts(action: Action, notes: CardNotes | None, *, runs: bool, closing: Colle
     elif notes is not None and notes.routine:
         words += f", same shape as {notes.before:,} approved before"
     return Facts(tuple(needed), (*others, *closing), words, not needed)
+
+
+def commits(action: PushAction) -> list[CardLine]:
+    """The whole names of the commits of a push."""
+    return [
+        CardLine(f"  {to_display(new)} → {to_display(ref)}, now {to_display(old)}", "dim")
+        for new, ref, old in action.to.refspecs
+    ]
 
 
 def groups(action: Action) -> list[tuple[Fact, list[CardLine]]]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from harness.events.action import PushAction
 from harness.events.card_facts import Fact
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
 from harness.events.words import counted
 from widgets.card_action import wants
-from widgets.card_facts import groups
+from widgets.card_facts import commits, groups
 from widgets.card_line import CardLine
 from widgets.card_text import RISKS, action_of, card
 
@@ -31,6 +32,8 @@ def together(views: Sequence[ApprovalView]) -> list[CardLine]:
 
     What is the same for all stands once. Facts that differ by the name of the session's own folders alone are the same.
     """
+    if not views:
+        return []
     members = [_parts(view) for view in views]
     same = set.intersection(*({part.meaning for part in mine} for mine in members))
     risk = views[0].risk
@@ -69,6 +72,9 @@ def _parts(view: ApprovalView) -> list[_Part]:
             own = view.sid if fact != Fact.ARGUMENTS else ""
             meaning = tuple(line.text.replace(own, "{session}") if own else line.text for line in lines)
             found.append(_Part(tuple(lines), (fact, *meaning), unusual))
+    if isinstance(action, PushAction):  # the names above are cut, and two commits may share what is left
+        whole_names = tuple(commits(action))
+        found.append(_Part(whole_names, tuple(line.text for line in whole_names), False))
     return found
 
 

@@ -69,6 +69,7 @@ class TogetherScreen(WatchScreen):
         self._notice = ""
         self._notice_until = 0.0
         self._paged_at = -1
+        self._over = False
 
     def compose(self) -> ComposeResult:
         yield Banner()
@@ -79,8 +80,17 @@ class TogetherScreen(WatchScreen):
 
     def on_mount(self) -> None:
         super().on_mount()
+        if self._over:
+            return
         self.card.set_together(together(self._views))
         self.set_interval(_WATCH_S, self._watch)
+
+    def on_screen_resume(self) -> None:
+        # What lay above it may have hidden news and left a toast, which covers lines while they count as shown.
+        self.app.clear_notifications()
+        super().on_screen_resume()
+        if self.is_mounted:
+            self._follow(self.host.snapshot)
 
     @property
     def card(self) -> ApprovalCard:
@@ -95,7 +105,12 @@ class TogetherScreen(WatchScreen):
         return False
 
     def _follow(self, snapshot: Snapshot) -> None:
-        """Leave out what is no longer open just as it was shown; what is left has to be looked at again."""
+        """Leave out what is no longer open just as it was shown; what is left has to be looked at again.
+
+        Below another screen it waits: closing would close that one.
+        """
+        if self._over or self.app.screen is not self:
+            return
         there = [view for view in self._views if snapshot.approval(view.approval_id) == view]
         gone = len(self._views) - len(there)
         if not gone:
@@ -104,8 +119,9 @@ class TogetherScreen(WatchScreen):
         self.arming = Arming()
         said = f"{counted(gone, 'request')} changed or went while you looked"
         if len(there) < 2:
-            self.host.tell(f"{said}; what is left is decided by itself")
+            self._over = True
             self.dismiss(None)
+            self.host.tell(f"{said}; what is left is decided by itself")  # by the queue, which is on top now
             return
         self.tell(f"{said}; these are left, look again", bad=True)
         self.card.set_together(together(there))
@@ -118,7 +134,7 @@ class TogetherScreen(WatchScreen):
 
     def _watch(self) -> None:
         """Advance the arming of the card, and say in one line where it stands."""
-        if not self.app.is_running:
+        if not self.app.is_running or self._over:
             return
         if self.app.screen is not self:
             self.arming = Arming()
@@ -154,7 +170,7 @@ class TogetherScreen(WatchScreen):
 
     def _approve(self) -> None:
         self._follow(self.host.snapshot)
-        if not self.is_current:
+        if self._over or not self.is_current:
             return
         self._watch()
         now = time.monotonic() - self.host.input_age()
@@ -163,4 +179,5 @@ class TogetherScreen(WatchScreen):
         if why:
             self.host.tell(why)
             return
+        self._over = True
         self.dismiss((tuple(self._views), self.card.shown_hash))

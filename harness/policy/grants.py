@@ -109,7 +109,8 @@ def likeness(action: Action, asked_by: str, risk: str) -> tuple[str, str]:
     found = shape(action)
     if found is None or (isinstance(action, FileAction) and tools.writes_file(action.tool)):
         return "", ""
-    similar = [action.tool, action.access, sorted({_kind(effect) for effect in action.effects}), asked_by, risk]
+    effects = sorted({_kind(effect) for effect in action.effects})
+    similar = [action.tool, action.access, action.job, effects, asked_by, risk]
     if isinstance(action, PushAction):
         similar.append(action.to.url)
     commits = [list(spec) for spec in action.to.refspecs] if isinstance(action, PushAction) else []

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from app.screens.granting import GrantDialog
+from app.screens.queue import QueueScreen
 from app.screens.together import TogetherScreen
 from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import PUSH, World, stamp
@@ -184,6 +185,65 @@ async def test_one_that_goes_or_changes_while_all_are_looked_at_disarms(tmp_path
         await s.press("ctrl+y")
         await s.until("the others are decided", lambda: len(s.world.of("decide")) == 3)
         assert view.approval_id not in {one["approval_id"] for one in s.world.of("decide")}
+
+
+def two(world: World) -> None:
+    for name in ("alpha", "beta"):
+        world.ask(world.add(name), PUSH, alike="g", same="s", risk="medium", ts=stamp(60))
+
+
+def withdraw(s: Shown, *names: str) -> None:
+    for session in s.world.sessions.values():
+        for view in [v for v in session.views.values() if v.session_name in names]:
+            del session.views[view.approval_id]
+    s.world.push_approvals()
+
+
+@pytest.mark.parametrize("left", [1, 0])
+async def test_a_group_that_goes_below_another_screen_takes_nothing_else_away(tmp_path: Path, left: int) -> None:
+    async with shown(tmp_path, two) as s:
+        await look_at_all(s)
+        group = looking(s)
+        await s.press("question_mark")
+        over = s.app.screen
+        assert over is not group
+        withdraw(s, "beta", *(() if left else ("alpha",)))
+        await s.until("it is known", lambda: len(s.app.snapshot.approvals) == left)
+        await s.settle()
+        assert s.app.screen is over, "help stays"
+        await s.press("escape")
+        await s.until("the queue", lambda: isinstance(s.app.screen, QueueScreen))
+        await s.see("changed or went while you looked")
+        await s.press("ctrl+y")
+        assert not s.world.of("decide")
+
+
+async def test_a_toast_from_elsewhere_covers_no_line_of_the_group(tmp_path: Path) -> None:
+    async with shown(tmp_path, two) as s:
+        await look_at_all(s)
+        group = looking(s)
+        await s.app.screen.action_do("app.help")
+        await s.until("help is on top", lambda: s.app.screen is not group)
+        s.app.notify("X" * 300, timeout=60)
+        await s.until("a toast", lambda: bool(s.app._notifications))
+        await s.press("escape")
+        await s.until("the group again", lambda: s.app.screen is group)
+        await s.until("no toast", lambda: not list(s.app.screen.query("Toast")))
+
+
+async def test_a_group_that_went_before_its_card_came_opens_nothing(tmp_path: Path) -> None:
+    async with shown(tmp_path, two) as s:
+        await s.press("2")
+        await s.see("alike")
+        queue = s.app.screen
+        assert isinstance(queue, QueueScreen)
+        view = queue.deciding
+        withdraw(s, "alpha", "beta")
+        s.app.push_screen(TogetherScreen(list(s.app.snapshot.approvals)))
+        await s.until("the queue is empty", lambda: not s.app.snapshot.approvals)
+        await s.until("the queue", lambda: s.app.screen is queue)
+        assert view is queue.deciding
+        assert not s.world.of("decide")
 
 
 async def test_what_comes_while_all_are_looked_at_is_not_decided(tmp_path: Path) -> None:

@@ -117,3 +117,9 @@ def test_all_at_once_are_those_that_are_alike_and_not_critical() -> None:
 
 def replace_action(one: ApprovalView) -> ApprovalView:
     return msgspec.structs.replace(one, action={"kind": "push"})
+
+
+def test_a_job_is_not_like_a_call() -> None:
+    call = act("exec", PIP)
+    job = replace(call, outlives=True)
+    assert likeness(call, "ask", "medium")[0] != likeness(job, "ask", "medium")[0]

@@ -73,3 +73,19 @@ def test_what_is_the_same_stands_once() -> None:
     assert sum("git push origin" in line for line in shown) == 1
     assert shown.count("  nothing else differs") == 3
     assert not any("environment" in line for line in shown), "facts as approved before, and the same for all"
+
+
+def test_a_job_is_not_shown_as_the_call_that_it_reads_like() -> None:
+    views = [view_of({**SCRIPT, "job": job}, session_name=str(job)) for job in (False, True)]
+    said = [any("as a job" in line.text for line in together([view, view])) for view in views]
+    assert said == [False, True]
+    assert any("as a job" in line for line in (line.text for line in together(views)))
+
+
+def test_commits_that_begin_alike_are_told_apart() -> None:
+    pushes = [{**PUSH, "refspecs": [[f"{'9' * 38}{end}", "refs/heads/main", "8" * 40]]} for end in ("aa", "bb")]
+    notes = [in_detail(CardNotes(facts=facts_of(from_wire(push)), before=3)) for push in pushes]
+    views = [view_of(push, detail=noted) for push, noted in zip(pushes, notes, strict=True)]
+    shown = "\n".join(line.text for line in together(views))
+    assert "9" * 38 + "aa" in shown
+    assert "9" * 38 + "bb" in shown

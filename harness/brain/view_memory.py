@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -11,6 +10,7 @@ import msgspec
 from harness.brain.conversation import Kept, Talk
 from harness.brain.view import View
 from harness.events.session_state import SessionState
+from harness.events.snapshots import version_of
 
 
 class _Memory(msgspec.Struct, frozen=True):
@@ -21,14 +21,7 @@ class _Memory(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder(_Memory)
 
 
-def _of_the_code() -> str:
-    digest = sha256()
-    for file in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-VERSION = _of_the_code()
+VERSION = version_of(Path(__file__).parent)
 """Of the agent's code as it was loaded: another program's idea of a conversation is never continued."""
 
 

@@ -49,8 +49,13 @@ class Snapshot:
 @lru_cache(maxsize=1)
 def fold_version() -> str:
     """Changes whenever the fold's code does: an older program's idea of a state is never continued."""
+    return version_of(Path(__file__).parent)
+
+
+def version_of(code: Path) -> str:
+    """Of all the code below a folder."""
     digest = sha256()
-    for file in sorted(Path(__file__).parent.glob("*.py")):
+    for file in sorted(code.rglob("*.py")):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
 

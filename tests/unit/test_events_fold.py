@@ -21,7 +21,7 @@ from harness.events.log import LogWriter
 from harness.events.reader import read
 from harness.events.row_state import Liveness
 from harness.events.session_state import SessionState
-from harness.events.snapshots import Snapshot, encode, load, store
+from harness.events.snapshots import Snapshot, encode, load, store, version_of
 from harness.events.untrusted import to_display
 from harness.events.views import row
 from harness.events.words import usd
@@ -470,6 +470,16 @@ def test_a_snapshot_that_does_not_fit_is_ignored(tmp_path: Path) -> None:
     found = load(tmp_path / "snap", tmp_path / "log")
     assert found is not None
     assert found.seq == 29
+
+
+def test_code_below_a_folder_of_the_fold_is_its_code_too(tmp_path: Path) -> None:
+    below = tmp_path / "folding"
+    below.mkdir()
+    (tmp_path / "fold.py").write_text("a = 1\n")
+    (below / "calls.py").write_text("b = 1\n")
+    before = version_of(tmp_path)
+    (below / "calls.py").write_text("b = 2\n")
+    assert version_of(tmp_path) != before
 
 
 def test_only_the_newest_two_snapshots_stay(tmp_path: Path) -> None:

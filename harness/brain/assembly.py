@@ -238,7 +238,8 @@ class Assembly:
                 self.complete = True
 
     def _add(self, block: Block, event: _Added) -> None:
-        piece, kind = event.delta, block["type"]
+        piece = event.delta
+        kind = block["type"]
         match piece:
             case _Text() if kind == "text":
                 block["text"] += piece.text

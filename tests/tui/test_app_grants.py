@@ -225,7 +225,7 @@ async def test_a_toast_from_elsewhere_covers_no_line_of_the_group(tmp_path: Path
         await s.app.screen.action_do("app.help")
         await s.until("help is on top", lambda: s.app.screen is not group)
         s.app.notify("X" * 300, timeout=60)
-        await s.until("a toast", lambda: bool(s.app._notifications))
+        await s.until("a toast", lambda: list(s.app.screen.query("Toast")))
         await s.press("escape")
         await s.until("the group again", lambda: s.app.screen is group)
         await s.until("no toast", lambda: not list(s.app.screen.query("Toast")))

@@ -166,7 +166,9 @@ class Pulling:
             out = tree.git.run("log", "--reverse", "--format=%s", head, f"^{tree.base}")
             subjects = [one for one in out.decode("utf-8", "replace").split("\n") if one]
             if loose:  # the commit that is still to be made
-                head, count, subjects = "", count + 1, [*subjects, merging.first_line(goal)]
+                head = ""
+                count += 1
+                subjects.append(merging.first_line(goal))
             return _Made(action, head, subjects[:_MOST_COMMITS], count, loose, seen)
 
         try:

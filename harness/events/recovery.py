@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from harness.events import anchor
+from harness.events.durable import write_all
 from harness.events.framing import GENESIS, BadLine, LogError, hash_of, is_footer, parse_mark, whole
 from harness.events.reader import DamagedLog, Place, Scan, segment_name
 from harness.events.regular import opened
@@ -80,9 +81,7 @@ def cut(path: Path, folder_fd: int, fd: int, offset: int) -> Recovery | None:
     else:
         raise LogError(f"log {path.parent} has a thousand torn tails at the same place; look at the disk")
     try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(kept, view) :]
+        write_all(kept, data)
         os.fsync(kept)
     finally:
         os.close(kept)

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from harness.events.durable import replace_file
+from harness.events.durable import replace_file, write_all
 from harness.linux.proc import Identity
 from harness.protocol.paths import SessionFolder
 
@@ -88,9 +88,7 @@ def _put(path: str, data: bytes) -> None:
     """Have a whole file of this name, for whoever reads it after this process. Raises OSError."""
     fd = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(fd, view) :]
+        write_all(fd, data)
     finally:
         os.close(fd)
     os.rename(f"{path}.new", path)

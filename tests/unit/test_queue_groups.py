@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import pytest
@@ -84,8 +85,8 @@ def test_what_is_critical_is_the_same_as_nothing(tool: str, asked: dict[str, obj
 
 
 def test_other_files_refs_and_words_behind_the_first_are_alike_and_other_kinds_are_not() -> None:
-    def like(tool: str, asked: dict[str, object], **more: object) -> str:
-        return likeness(act(tool, asked, **more), "default", "medium")[0]  # type: ignore[arg-type]
+    def like(tool: str, asked: dict[str, object], **more: Any) -> str:
+        return likeness(act(tool, asked, **more), "default", "medium")[0]
 
     assert like("read_file", {"path": "/etc/hostname"}) == like("read_file", {"path": "/etc/os-release"})
     assert like("read_file", {"path": "/etc/hostname"}) != like("write_file", {"path": "/etc/x", "content": ""})

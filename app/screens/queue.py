@@ -19,7 +19,7 @@ from app.copying import Selected
 from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
 from app.screens import queue_refusals, queue_words, together
-from app.screens.base import WatchScreen
+from app.screens.card_screen import WATCH_S, CardScreen
 from app.screens.deciding import Deciding
 from app.screens.queue_foot import Looked, nothing_open, standing
 from app.screens.queue_refusals import NOTHING, Refusal
@@ -32,12 +32,11 @@ from widgets.fleet_bar import Banner
 from widgets.help_bar import HelpBar
 from widgets.queue_list import QueueList
 
-_WATCH_S = 0.1
 _NOTICE_S = 4.0
 _BAD_NOTICE_S = 10.0
 
 
-class QueueScreen(WatchScreen):
+class QueueScreen(CardScreen):
     """Decide one request at a time. A decision always carries the hash of the action that was on screen."""
 
     CSS_PATH = "queue.tcss"
@@ -49,14 +48,10 @@ class QueueScreen(WatchScreen):
         super().__init__()
         self._first = approval_id
         self._shown: ApprovalView | None = None
-        self.arming = Arming()
-        self._armed = False
         self._needs: tuple[ApprovalView, ...] = ()
         self._notice = Content("")
         self._notice_until = 0.0
         self._told_to_scroll = False
-        self._paged_at = -1
-        self._foot = Content("")
 
     def compose(self) -> ComposeResult:
         yield Banner()
@@ -71,17 +66,12 @@ class QueueScreen(WatchScreen):
     def on_mount(self) -> None:
         super().on_mount()
         # Looks at the card while it is on screen: whether it was seen whole, and for how long.
-        self.set_interval(_WATCH_S, self._watch_card)
+        self.set_interval(WATCH_S, self._watch_card)
 
     @property
     def requests(self) -> QueueList:
         """The list of requests."""
         return self.query_one(QueueList)
-
-    @property
-    def card(self) -> ApprovalCard:
-        """The card of the selected request."""
-        return self.query_one(ApprovalCard)
 
     @property
     def view(self) -> ApprovalView | None:
@@ -152,10 +142,6 @@ class QueueScreen(WatchScreen):
         self._show_foot()
         return True
 
-    def on_screen_resume(self) -> None:
-        self.app.clear_notifications()
-        super().on_screen_resume()
-
     def on_queue_list_moved(self) -> None:
         self._show_selected()
 
@@ -176,21 +162,12 @@ class QueueScreen(WatchScreen):
     def _watch_card(self) -> None:
         """Advance the arming of the card, and say in one line where it stands."""
         view = self._shown
-        now = time.monotonic()
-        if not self.app.is_running:
-            return  # the screen is being taken down and has lost its card
-        if self.app.screen is not self:
-            self.arming = Arming()  # covered by a dialog: it appears anew when that closes
+        if not self.watch_arming(*((view.approval_id, view.action_hash) if view is not None else ())):
             return
-        key = (view.approval_id, view.action_hash, str(self.card.size)) if view is not None else ()
-        self.arming = self.arming.observe(key, bool(key) and self.card.fully_shown, now)
         # done: it must not stand above what can be decided now
         if self._told_to_scroll and self.arming.since is not None:
             self._told_to_scroll = False
-            self._notice_until = now
-        if self._armed != (armed := self.arming.armed(now)):
-            self._armed = armed
-            self.show_keys()
+            self._notice_until = 0.0
         self._show_foot()
 
     def _show_foot(self) -> None:
@@ -203,9 +180,7 @@ class QueueScreen(WatchScreen):
         if len(notice.plain) > foot.size.width:
             lines = [notice]  # it takes both lines; what can be decided is said again when it is gone
         said = Content("\n").join(lines)
-        if not said.is_same(self._foot):  # asked ten times a second, and its place is of one size
-            self._foot = said
-            foot.update(said, layout=False)
+        self.show_foot(said)
 
     def _looked(self) -> Looked:
         return Looked(
@@ -237,13 +212,10 @@ class QueueScreen(WatchScreen):
     def refused(self) -> bool:
         """Check the arming for a key that decides, at the time it was pressed; says why when it does not count."""
         self._watch_card()
-        now = time.monotonic() - self.host.input_age()
-        why = self.arming.refusal(now)
-        self.arming = self.arming.pressed(now)
-        if why:
-            self.host.tell(why)
+        refused = self.too_soon()
+        if refused:
             self._told_to_scroll = self.arming.unread
-        return bool(why)
+        return refused
 
     def answered(self) -> None:
         """A decision was taken or given back."""
@@ -261,14 +233,14 @@ class QueueScreen(WatchScreen):
         do = self.deciding
         unless = queue_refusals.unless
         nothing_to_approve = "there is nothing to approve in this request"
-        wait = self._not_armed
+        wait = self.not_armed
         return {
             "focus.next": Handler(self.focus_next),
             "focus.previous": Handler(self.focus_previous),
             "queue.up": Handler(lambda: self.requests.move(-1), self._no_request),
             "queue.down": Handler(lambda: self.requests.move(1), self._no_request),
-            "queue.card_up": Handler(lambda: self.card.scroll_page_up(animate=False), of(queue_refusals.shown)),
-            "queue.card_down": Handler(self._card_down, of(queue_refusals.shown)),
+            "queue.card_up": Handler(self.card_up, of(queue_refusals.shown)),
+            "queue.card_down": Handler(self.card_down, of(queue_refusals.shown)),
             "queue.session": Handler(self._open_session, of(queue_refusals.shown)),
             "queue.changes": Handler(self._show_changes, of(queue_refusals.no_changes)),
             "queue.facts": Handler(lambda: self.card.fold(), of(self._nothing_folded)),
@@ -293,9 +265,6 @@ class QueueScreen(WatchScreen):
             "queue.unknown": Handler(lambda: do.plainly("unknown"), of(unless(queue_refusals.IN_DOUBT, "unknown"))),
         }
 
-    def _not_armed(self) -> str:
-        return self.arming.refusal(time.monotonic())
-
     def _of(self, refusal: Refusal) -> Callable[[], str]:
         """Asks it about the request on screen."""
         return lambda: NOTHING if self._shown is None else refusal(self._shown)
@@ -313,12 +282,6 @@ class QueueScreen(WatchScreen):
         return "snooze 1h" if self._shown is not None and self._shown.kind in trouble.NO_REQUEST else ""
 
     # -- looking -----------------------------------------------------------------------------------
-
-    def _card_down(self) -> None:
-        # One page per frame: a page that was scrolled past unpainted would never count as shown.
-        if self.card.begun and self._paged_at < self.host.frames:
-            self._paged_at = self.host.frames
-            self.card.scroll_page_down(animate=False)
 
     def _open_session(self) -> None:
         if self._shown is not None:

@@ -15,7 +15,7 @@ from textual.widgets import Static
 from app.arming import Arming
 from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
-from app.screens.base import WatchScreen
+from app.screens.card_screen import WATCH_S, CardScreen
 from app.screens.queue_foot import Looked, armed
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
@@ -27,7 +27,6 @@ from widgets.together import together
 
 MOST = 40
 """So many are decided at once at most: more than that nobody reads."""
-_WATCH_S = 0.1
 _NOTICE_S = 10.0
 
 
@@ -46,7 +45,7 @@ def refusal(view: ApprovalView, group: Sequence[ApprovalView]) -> str:
     return "" if len(chosen(view, group)) > 1 else "no other open request is the same as this one or like it"
 
 
-class TogetherScreen(WatchScreen):
+class TogetherScreen(CardScreen):
     """Returns (the requests that were on screen, the hash of the text that showed them), or nothing.
 
     Which they are is settled when it opens: none is added, and when one changes or goes the rest is shown anew.
@@ -64,11 +63,8 @@ class TogetherScreen(WatchScreen):
     def __init__(self, views: Sequence[ApprovalView]) -> None:
         super().__init__()
         self._views = list(views)
-        self.arming = Arming()
-        self._armed = False
         self._notice = ""
         self._notice_until = 0.0
-        self._paged_at = -1
         self._over = False
 
     def compose(self) -> ComposeResult:
@@ -83,19 +79,12 @@ class TogetherScreen(WatchScreen):
         if self._over:
             return
         self.card.set_together(together(self._views))
-        self.set_interval(_WATCH_S, self._watch)
+        self.set_interval(WATCH_S, self._watch)
 
     def on_screen_resume(self) -> None:
-        # What lay above it may have hidden news and left a toast, which covers lines while they count as shown.
-        self.app.clear_notifications()
         super().on_screen_resume()
         if self.is_mounted:
             self._follow(self.host.snapshot)
-
-    @property
-    def card(self) -> ApprovalCard:
-        """The one card of them all."""
-        return self.query_one(ApprovalCard)
 
     def sync(self, snapshot: Snapshot, dirty: Dirty) -> bool:
         if dirty & Dirty.APPROVALS:
@@ -134,50 +123,32 @@ class TogetherScreen(WatchScreen):
 
     def _watch(self) -> None:
         """Advance the arming of the card, and say in one line where it stands."""
-        if not self.app.is_running or self._over:
-            return
-        if self.app.screen is not self:
-            self.arming = Arming()
+        if self._over or not self.watch_arming(*(view.action_hash for view in self._views)):
             return
         now = time.monotonic()
-        key = (*(view.action_hash for view in self._views), str(self.card.size))
-        self.arming = self.arming.observe(key, self.card.fully_shown, now)
-        if self._armed != (is_armed := self.arming.armed(now)):
-            self._armed = is_armed
-            self.show_keys()
         at_end = self.card.scroll_offset.y >= self.card.max_scroll_y > 0
         does = f"approves these {len(self._views)}, each once"
         foot = armed(self.host.keys, Looked(self.arming, at_end), now, does)
         notice = Content.styled(self._notice if now < self._notice_until else "", "bold $warning")
-        self.query_one("#foot", Static).update(Content("\n").join([notice, foot]))
+        self.show_foot(Content("\n").join([notice, foot]))
 
     def handlers(self) -> Handlers:
         return {
-            "queue.card_up": Handler(lambda: self.card.scroll_page_up(animate=False)),
-            "queue.card_down": Handler(self._page_down),
+            "queue.card_up": Handler(self.card_up),
+            "queue.card_down": Handler(self.card_down),
             "queue.approve": Handler(
                 self._approve,
                 label=lambda: f"approve these {len(self._views)}",
-                not_yet=lambda: self.arming.refusal(time.monotonic()),
+                not_yet=self.not_armed,
             ),
         }
-
-    def _page_down(self) -> None:
-        # One page per frame: a page that was scrolled past unpainted would never count as shown.
-        if self.card.begun and self._paged_at < self.host.frames:
-            self._paged_at = self.host.frames
-            self.card.scroll_page_down(animate=False)
 
     def _approve(self) -> None:
         self._follow(self.host.snapshot)
         if self._over or not self.is_current:
             return
         self._watch()
-        now = time.monotonic() - self.host.input_age()
-        why = self.arming.refusal(now)
-        self.arming = self.arming.pressed(now)
-        if why:
-            self.host.tell(why)
+        if self.too_soon():
             return
         self._over = True
         self.dismiss((tuple(self._views), self.card.shown_hash))

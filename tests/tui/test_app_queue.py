@@ -95,7 +95,7 @@ class Clock:
 
 async def test_a_held_or_replayed_chord_never_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr("app.screens.queue.time", clock)
+    monkeypatch.setattr("app.screens.card_screen.time", clock)
     monkeypatch.setattr("app.watch_app.WatchApp.input_age", lambda _: 0.0)  # which is by the real clock
     async with shown(tmp_path, one) as s:
         await s.press("2")
@@ -454,7 +454,7 @@ async def test_without_a_supervisor_a_decision_says_that_nothing_was_sent(tmp_pa
 
 async def test_the_next_request_follows_and_is_not_armed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr("app.screens.queue.time", clock)
+    monkeypatch.setattr("app.screens.card_screen.time", clock)
     async with shown(tmp_path, crowd) as s:
         await s.press("2")
         await s.press("down", "up")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from rich.style import Style
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
@@ -23,21 +20,19 @@ from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
 from app.screens.plan_reading import PlanReading
 from app.screens.session_commands import SessionCommands
-from harness.events import words
 from harness.events.describe import describe, detail
 from harness.events.views import SessionRow
 from harness.protocol.client import SupervisorError, Unreachable
-from widgets import cells
 from widgets.budget_bar import BudgetBar
-from widgets.cells import Line
-from widgets.context_bar import ContextBar, layer_facts
+from widgets.context_bar import ContextBar
 from widgets.diff_view import DiffView
 from widgets.event_log import EventLog
 from widgets.fact_list import Facts
 from widgets.fleet_bar import Banner
 from widgets.help_bar import HelpBar
-from widgets.palette import palette
 from widgets.plan_view import PlanView
+from widgets.session_facts import advice, cost_facts, evidence
+from widgets.session_line import SessionLine
 from widgets.tab_line import TabLine
 from widgets.transcript import Transcript
 
@@ -49,68 +44,6 @@ TABS = (
     ("cost", "Cost"),
     ("why", "Why"),
 )
-
-_PLAN = 10
-"""Cells of a plan's progress in the title."""
-
-
-class SessionLine(Widget):
-    """The session's title line: state, name, what it does, money; below it, while something holds it up, what comes
-    next and what can be done.
-    """
-
-    DEFAULT_CSS = """
-    SessionLine {
-        height: 1;
-        background: $panel;
-        &.-held { height: 2; }
-        &.-held.-todo { height: 3; }
-    }
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._row: SessionRow | None = None
-        self._advice: list[str] = []
-
-    def set_row(self, row: SessionRow | None, advice: Sequence[str] = ()) -> None:
-        """Show this row; ``advice``: a line each for what happens next by itself and what can be done, none when
-        nothing holds it up.
-        """
-        if (row, [*advice]) != (self._row, self._advice):
-            self._row = row
-            self._advice = [*advice]
-            self.set_class(bool(advice), "-held")
-            self.set_class(len(advice) > 1, "-todo")
-            self.refresh()
-
-    def _style(self, name: str) -> Style:
-        return palette(self)[name]
-
-    def render_line(self, y: int) -> Strip:
-        row = self._row
-        line = Line(self.size.width)
-        if y >= 1:
-            said = self._advice[y - 1] if y <= len(self._advice) else ""
-            return line.left("   " + cells.safe(said, line.room - 4), self._style("call" if y == 1 else "text")).strip(
-                self.rich_style
-            )
-        if row is None:
-            return line.left(" this session is gone", self._style("bad")).strip(self.rich_style)
-        state = self._style(cells.role(row.state))
-        line.left(f" {cells.row_mark(row)} ", state)
-        spent = words.spend_cell(row.spent_nano, row.unknown_nano)
-        line.right(f" {spent} of {words.cap_text(row.cap_nano)} ", self._style("quiet"))
-        if row.plan_total:
-            for text, role in reversed(((" ", "quiet"), *cells.plan(row, _PLAN), (" ·", "quiet"))):
-                line.right(text, self._style(role))
-        elif row.checks_total:
-            line.right(
-                f" checks {row.checks_passed}/{row.checks_total} ·",
-                self._style("good" if row.checks_passed == row.checks_total else "quiet"),
-            )
-        line.left(cells.safe(row.name, max(10, line.room // 2)), self._style("name")).left(f"  {row.state} ", state)
-        return line.left(cells.safe(row.detail, line.room - 1), self._style("quiet")).strip(self.rich_style)
 
 
 class SessionScreen(SessionCommands):
@@ -463,69 +396,3 @@ class SessionScreen(SessionCommands):
     def _last(self) -> None:
         text = self._text()
         text.action_last() if text is not None else self._body().scroll_end(animate=False)
-
-
-def advice(row: SessionRow, key: str) -> list[str]:
-    """What happens next by itself, and what a person can do (``key`` does it here, the command anywhere).
-
-    Empty when nothing holds it up.
-    """
-    by = " or ".join(way for way in (key, row.command) if way)
-    said = [f"next: {row.next}"] if row.next else []
-    if row.do:
-        said.append(f"you can: {row.do} ({by})" if by else f"you can: {row.do}")
-    return said
-
-
-def evidence(row: SessionRow) -> list[tuple[str, str]]:
-    """Why a row says what it says: state, source, age, evidence, and what the session is."""
-    now = time.time()
-    seen = words.age(row.last_ts, now)
-    return [
-        ("state", f"{row.state}: {row.detail}"),
-        *([("next", row.next)] if row.next else []),
-        *([("you can", row.do + (f": {row.command}" if row.command else ""))] if row.do else []),
-        ("for", words.age(row.since, now) or "unknown"),
-        ("source", row.source),
-        ("evidence", row.evidence),
-        ("last event", f"{row.last_event}, seq {row.seq}, {seen} ago" if seen else "none"),
-        ("wanted", row.desired),
-        ("verified", "yes: every check passed when the harness ran it" if row.verified else "no"),
-        ("", ""),
-        ("goal", row.goal),
-        ("repository", row.repo),
-        ("branch", row.branch),
-        ("worktree", row.worktree),
-        ("model", row.model + (f" ({row.price})" if row.price else "")),
-        *([("context", row.context)] if row.context else []),
-        *layer_facts(row),
-        ("session id", row.sid),
-        ("created", row.created),
-    ]
-
-
-def cost_facts(row: SessionRow, own: dict[str, Any]) -> list[tuple[str, str]]:
-    """Tokens, calls and prices of one session."""
-    hit = own.get("cache_hit")
-    facts = [
-        ("model", row.model),
-        ("prices", str(own.get("price_source") or row.price or "unknown")),
-        ("requests", f"{row.requests:,}"),
-        ("tool calls", f"{row.tool_calls:,}"),
-        ("tokens", f"{row.tokens:,}"),
-    ]
-    names = {
-        "input": "input",
-        "cache_read": "cache read",
-        "cache_write_5m": "cache write 5m",
-        "cache_write_1h": "cache write 1h",
-        "output": "output",
-    }
-    usage = own.get("usage")
-    tokens = usage if isinstance(usage, dict) else {}
-    facts += [(label, f"{tokens[key]:,}") for key, label in names.items() if isinstance(tokens.get(key), int)]
-    if isinstance(hit, (int, float)):
-        facts.append(("cache hit", f"{hit:.0%}" if hit <= 1 else f"{hit:.0f}%"))
-    if row.context:
-        facts.append(("context", row.context))
-    return [*facts, *layer_facts(row)]

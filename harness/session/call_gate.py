@@ -12,20 +12,20 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from harness.events import tools
 from harness.events.action import Action, BadAction, Wire, from_wire
 from harness.events.calls import Call
-from harness.events.effect import NO_UNDO
 from harness.events.log import NoSpace, Poisoned
 from harness.events.tool import READ
-from harness.hands import limits, precheck, spawn
+from harness.hands import limits, spawn
 from harness.protocol.paths import SessionFolder
-from harness.session import jobs, spool
+from harness.session import call_start, jobs, spool
 from harness.session.appender import Journal
 from harness.session.call_runner import Running
+from harness.session.call_start import Preparing
 from harness.session.call_watch import KnownDisk
 from harness.session.errors import Answer, OpError
 from harness.session.event_loop import Loop
@@ -35,31 +35,6 @@ from harness.session.judged_action import JudgedActions
 from harness.session.standby import Standby
 from harness.session.undoing import Undoing
 from harness.session.vault_client import VaultLink
-
-
-@dataclass(slots=True)
-class _Preparing:
-    """A call that waits for the snapshot before it."""
-
-    call_id: str
-    answer: Answer
-    wire: Wire
-    action: Action
-    cancelled: bool = False
-    dropped: bool = False
-    ready: spawn.Spawn | None = None
-    """Its process, built meanwhile; whoever takes it owns its descriptor."""
-
-    def take(self) -> spawn.Spawn | None:
-        """What was built."""
-        ready = self.ready
-        self.ready = None
-        return ready
-
-    def forget(self) -> None:
-        """What was built and not taken is not wanted any more."""
-        if (ready := self.take()) is not None:
-            os.close(ready.action_fd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,71 +49,6 @@ _SIDE_BY_SIDE = 4
 """Calls that read at the same time: more of them would only take turns on a small machine."""
 _UNBUILT = (spawn.SpawnError, spawn.FenceUnavailable, KeyError, ValueError, TypeError, OSError)
 """Why there can be no process for an action."""
-_COMPARED = "snapshot"
-"""The precondition that the vault compares, not `precheck`."""
-
-
-def _slow(action: Action) -> Action | None:
-    """As much of an action as it takes to observe what costs reading files; None when nothing of it does."""
-    pre = {name: value for name, value in action.world.items() if name not in (*precheck.QUICK, _COMPARED)}
-    return replace(action, input=None, input_blob=None, pre=pre) if pre else None
-
-
-def _quick(action: Action) -> Action:
-    return replace(action, pre={name: value for name, value in action.world.items() if name in precheck.QUICK})
-
-
-def _to_be_kept(action: Action) -> bool:
-    """True when the state before it must be kept: it may change files, or a person was shown a state that must still be
-    there.
-    """
-    return _COMPARED in action.world or tools.may_change_files(action.tool, action.access)
-
-
-def _hindered(action: Action, kept: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The reply that names why a call must not start now: the state before it is not kept (``unprotected``), or the
-    world is not the one it was allowed for (``stale``); None when nothing hinders it. Raises OpError ``no_space``.
-    """
-    found = kept or {}
-    expected = action.world
-    if kept is not None and not kept.get("ok") and _to_be_kept(action):
-        error = kept["error"]
-        if error["code"] == "no_space":
-            raise OpError(
-                "no_space",
-                f"the state before the call cannot be kept: {error['message']}",
-                "free some space, then ask again",
-            )
-        if expected.get(_COMPARED) is not None or NO_UNDO not in action.effects:
-            return {"unprotected": str(error["message"])}
-    seen: dict[str, Any] = found.get("seen") or {}
-    if _slow(action) is not None and not seen:
-        why = found.get("error", {}).get("message", "no answer")
-        return {"stale": [f"what it depends on could not be looked at: {why}"]}
-    compared = {_COMPARED: expected[_COMPARED]} if _COMPARED in expected else {}
-    difference = list(found.get("difference", []))
-    difference += precheck.difference(expected, seen | precheck.observe(_quick(action)) | compared)
-    return {"stale": difference} if difference else None
-
-
-def _started(call: Call, effect: str, world: dict[str, Any], kept: dict[str, Any] | None) -> dict[str, Any]:
-    """What ``tool.started`` says: the action by its hash, who allowed it, and the state that undo goes back to."""
-    said: dict[str, Any] = {
-        "call_id": call.call_id,
-        "action_hash": call.action_hash,
-        "effect": effect,
-        "attempt": call.attempt + 1,
-        "pre": world,
-    }
-    if call.allowed_by:
-        said["decision_id"] = call.allowed_by
-    if kept is not None and "snapshot" in kept:
-        said["snapshot"] = kept["snapshot"]
-        if worked := kept.get("worked"):
-            said["worked"] = worked
-        if kept["left_out"]:
-            said |= {"left_out": kept["left_out"], "left_out_names": kept["left_out_names"]}
-    return said
 
 
 class Gate:
@@ -163,7 +73,7 @@ class Gate:
         self._write = write
         self._on_over = on_over
         self._now: dict[str, Running] = {}
-        self._preparing: _Preparing | None = None
+        self._preparing: Preparing | None = None
         self._judged = JudgedActions(journal, folder, sid)
         self._disk = KnownDisk(folder)
         self.limits = limits.DEFAULT
@@ -277,7 +187,7 @@ class Gate:
             action = from_wire(self._judged.check(call_id)[1])
         except (OpError, BadAction):
             return False
-        return spawn.only_reads(action) and action.access == "fence" and _slow(action) is None
+        return spawn.only_reads(action) and action.access == "fence" and call_start.slow(action) is None
 
     @staticmethod
     def _answering(answer: Answer, step: Callable[[], dict[str, Any] | None]) -> None:
@@ -300,12 +210,12 @@ class Gate:
         """
         call, wire = self._judged.check(call_id)
         action = self._read(call_id, wire)
-        shown = action.world.get(_COMPARED)
-        slow = _slow(action)
-        keep = _to_be_kept(action)
+        shown = action.world.get(call_start.COMPARED)
+        slow = call_start.slow(action)
+        keep = call_start.to_be_kept(action)
         if not keep and slow is None:
             return self._start(call_id, None)
-        preparing = _Preparing(call_id, answer, wire, action)
+        preparing = Preparing(call_id, answer, wire, action)
         self._preparing = preparing
         request: dict[str, Any] = {"op": "look", "action": slow.to_wire() if slow is not None else None}
         if keep:
@@ -330,7 +240,7 @@ class Gate:
         base = spool.base(self._folder, call.call_id, call.attempt + 1)
         return spawn.command(action, self._folder, base, self.limits)
 
-    def _kept(self, preparing: _Preparing, reply: dict[str, Any]) -> None:
+    def _kept(self, preparing: Preparing, reply: dict[str, Any]) -> None:
         """The second step, once the state before the call is kept, or cannot be, and the world was looked at."""
         if self._preparing is not preparing:
             return
@@ -340,7 +250,7 @@ class Gate:
         finally:
             preparing.forget()
 
-    def _go_on(self, preparing: _Preparing, reply: dict[str, Any]) -> None:
+    def _go_on(self, preparing: Preparing, reply: dict[str, Any]) -> None:
         if preparing.cancelled:
             self._try_write(
                 "tool.ended",
@@ -367,12 +277,12 @@ class Gate:
         self._write("tool.ended", {"call_id": call_id, "status": "refused", "preview": why})
         return OpError("cannot_start", why)
 
-    def _start(self, call_id: str, kept: dict[str, Any] | None, preparing: _Preparing | None = None) -> dict[str, Any]:
+    def _start(self, call_id: str, kept: dict[str, Any] | None, preparing: Preparing | None = None) -> dict[str, Any]:
         """The last step: everything is looked at once more, then the start is on record, then it starts."""
         call, wire = self._judged.check(call_id)
         prepared = preparing if preparing is not None and preparing.wire is wire else None
         action = self._read(call_id, wire) if prepared is None else prepared.action
-        if (hindered := _hindered(action, kept)) is not None:
+        if (hindered := call_start.hindered(action, kept)) is not None:
             return hindered
         if action.tool == tools.JOB:
             return self._see_to_jobs(call, action)
@@ -397,7 +307,7 @@ class Gate:
             ) from exc
         try:
             self._faults.hit("keeper.before_started")
-            self._write("tool.started", _started(call, effect, dict(action.world), kept))
+            self._write("tool.started", call_start.started(call, effect, dict(action.world), kept))
         except BaseException:
             os.close(ready.action_fd)
             os.close(output)

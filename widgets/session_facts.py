@@ -1,0 +1,76 @@
+"""What is known of one session in words: why its row says what it says, what can be done, what it costs. Pure."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from harness.events import words
+from harness.events.views import SessionRow
+from widgets.context_bar import layer_facts
+
+
+def advice(row: SessionRow, key: str) -> list[str]:
+    """What happens next by itself, and what a person can do (``key`` does it here, the command anywhere).
+
+    Empty when nothing holds it up.
+    """
+    by = " or ".join(way for way in (key, row.command) if way)
+    said = [f"next: {row.next}"] if row.next else []
+    if row.do:
+        said.append(f"you can: {row.do} ({by})" if by else f"you can: {row.do}")
+    return said
+
+
+def evidence(row: SessionRow) -> list[tuple[str, str]]:
+    """Why a row says what it says: state, source, age, evidence, and what the session is."""
+    now = time.time()
+    seen = words.age(row.last_ts, now)
+    return [
+        ("state", f"{row.state}: {row.detail}"),
+        *([("next", row.next)] if row.next else []),
+        *([("you can", row.do + (f": {row.command}" if row.command else ""))] if row.do else []),
+        ("for", words.age(row.since, now) or "unknown"),
+        ("source", row.source),
+        ("evidence", row.evidence),
+        ("last event", f"{row.last_event}, seq {row.seq}, {seen} ago" if seen else "none"),
+        ("wanted", row.desired),
+        ("verified", "yes: every check passed when the harness ran it" if row.verified else "no"),
+        ("", ""),
+        ("goal", row.goal),
+        ("repository", row.repo),
+        ("branch", row.branch),
+        ("worktree", row.worktree),
+        ("model", row.model + (f" ({row.price})" if row.price else "")),
+        *([("context", row.context)] if row.context else []),
+        *layer_facts(row),
+        ("session id", row.sid),
+        ("created", row.created),
+    ]
+
+
+def cost_facts(row: SessionRow, own: dict[str, Any]) -> list[tuple[str, str]]:
+    """Tokens, calls and prices of one session."""
+    hit = own.get("cache_hit")
+    facts = [
+        ("model", row.model),
+        ("prices", str(own.get("price_source") or row.price or "unknown")),
+        ("requests", f"{row.requests:,}"),
+        ("tool calls", f"{row.tool_calls:,}"),
+        ("tokens", f"{row.tokens:,}"),
+    ]
+    names = {
+        "input": "input",
+        "cache_read": "cache read",
+        "cache_write_5m": "cache write 5m",
+        "cache_write_1h": "cache write 1h",
+        "output": "output",
+    }
+    usage = own.get("usage")
+    tokens = usage if isinstance(usage, dict) else {}
+    facts += [(label, f"{tokens[key]:,}") for key, label in names.items() if isinstance(tokens.get(key), int)]
+    if isinstance(hit, (int, float)):
+        facts.append(("cache hit", f"{hit:.0%}" if hit <= 1 else f"{hit:.0f}%"))
+    if row.context:
+        facts.append(("context", row.context))
+    return [*facts, *layer_facts(row)]

@@ -118,8 +118,6 @@ class Deciding:
 
     def approve_all(self) -> None:
         """This and every open request that is alike, each for its own action, once one card has shown them all."""
-        from app.screens.together import TogetherScreen
-
         view = self._deck.view
         if view is None:
             return
@@ -129,7 +127,7 @@ class Deciding:
             for one in views:
                 self._decide(one, "allow", shown_hash=shown)
 
-        self._ask(TogetherScreen(together.chosen(view, self._deck.like)), decided)
+        self._ask(together.TogetherScreen(together.chosen(view, self._deck.like)), decided)
 
     def make_rule(self) -> None:
         """The form that makes a rule of it."""

@@ -11,20 +11,18 @@ from typing import Any
 import msgspec
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
-from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from app import requests
 from app.screens.dialogs import Dialog
+from app.screens.typing_rest import TypingRest
 from harness.events.grant_views import GrantPreview, GrantView, PastRequest
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
 from harness.events.words import age
 from harness.protocol.client import SupervisorError, Unreachable
 
-TYPING_S = 0.3
-"""Seconds without a key after which what was typed is looked at."""
 _SHOWN = 12
 _FIELDS = {
     "scope": ("For this", "session", "session, repository or fleet"),
@@ -44,8 +42,7 @@ class GrantDialog(Dialog):
         self._sending = False
         self.looked_at: dict[str, Any] = {}
         """The wish whose preview is on screen."""
-        self._timer: Timer | None = None
-        self._typed = {name: value for name, (_, value, _) in _FIELDS.items()}
+        self._rest = TypingRest(self, _FIELDS, self._look)
         super().__init__(
             "A rule from a request of",
             view.session_name,
@@ -72,16 +69,9 @@ class GrantDialog(Dialog):
         return self.entries_of_fields()
 
     def on_input_changed(self, message: Input.Changed) -> None:
-        message.stop()
-        name = message.input.id or ""
-        # an input also tells the value that it begins with, on a busy machine after the first look came back
-        changed = self._typed[name] != message.value
-        self._typed[name] = message.value
-        if changed and name != "typed":
+        if self._rest.changed(message) not in ("", "typed"):
             self.looked_at = {}
-            if self._timer is not None:
-                self._timer.stop()
-            self._timer = self.set_timer(TYPING_S, self._look)
+            self._rest.look_soon()
 
     # -- what it would be --------------------------------------------------------------------------
 

@@ -6,18 +6,16 @@ from typing import Any, ClassVar
 
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from app import publishing
 from app.screens.taking import Taking
+from app.screens.typing_rest import TypingRest
 from harness.events.untrusted import to_display
 from harness.events.views import SessionRow
 
 _SHOWN = 300
-_TYPING_S = 0.3
-"""Seconds without a key after which what was typed is looked at."""
 _LOOKING = "looking what would be pushed …"
 
 
@@ -46,8 +44,7 @@ class PublishDialog(Taking):
         """The options whose preview is on screen."""
         self._looking: list[str] | None = None
         """Those that are being looked up; one process at a time does it."""
-        self._typed = {name: value for name, (_, value, _) in self.FIELDS.items()}
-        self._timer: Timer | None = None
+        self._rest = TypingRest(self, self.FIELDS, self._look)
 
     def fields(self) -> list[Widget]:
         return [*super().fields(), VerticalScroll(Static(_LOOKING, id="where"), id="sent")]
@@ -60,16 +57,9 @@ class PublishDialog(Taking):
     # -- what would be sent ------------------------------------------------------------------------
 
     def on_input_changed(self, message: Input.Changed) -> None:
-        message.stop()
-        name = message.input.id or ""
-        # an input also tells the value that it begins with, on a busy machine after the first look came back
-        changed = self._typed[name] != message.value
-        self._typed[name] = message.value
-        if changed:
+        if self._rest.changed(message):
             self._forget()
-            if self._timer is not None:
-                self._timer.stop()
-            self._timer = self.set_timer(_TYPING_S, self._look)
+            self._rest.look_soon()
 
     def _forget(self) -> None:
         self.looked_at = None

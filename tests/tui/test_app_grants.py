@@ -73,7 +73,7 @@ async def test_it_takes_what_was_looked_at_and_nothing_else(tmp_path: Path) -> N
 
 
 async def test_it_looks_once_as_it_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.screens.granting.TYPING_S", 0.001)
+    monkeypatch.setattr("app.screens.typing_rest.TYPING_S", 0.001)
     async with shown(tmp_path, one) as s:
         await opened(s)
         await s.pilot.pause(0.05)

@@ -19,7 +19,6 @@ from harness.events.card_facts import KEY, notes_of
 from harness.events.request import Request
 from harness.events.untrusted import to_display, to_display_lines
 from harness.events.views import NOT_COMPARED, NOT_SHOWN, ApprovalView
-from harness.events.words import usd
 from widgets.card_action import WILL_RUN, consequences, wants, will_run
 from widgets.card_facts import Facts, facts
 from widgets.card_line import CardLine, wrap
@@ -31,6 +30,7 @@ WORDS = "THE AGENT'S WORDS"
 CHANGED = "CHANGED SINCE YOU LOOKED: ASKED AGAIN, BECAUSE"
 _RULE = "┄" * 3
 RISKS = {"low": "LOW RISK", "medium": "MEDIUM RISK", "high": "HIGH RISK", "critical": "CRITICAL"}
+_OF_CAP = {"limit": "allowed", "used": "used so far", "need": "the next step needs up to"}
 _KINDS: dict[str, str] = {
     Request.CAP: "has reached a cap",
     Request.AUTH: "and all that use its key cannot log in",
@@ -213,19 +213,25 @@ def _offered(detail: Mapping[str, Any]) -> list[CardLine]:
 
 def _details(detail: Mapping[str, Any]) -> list[CardLine]:
     cap = Cap.of(detail.get("cap"))
-    money = cap is not None and cap.in_usd
-    out = []
+    out = [] if cap is None else _of_cap(cap, detail)
     told = ("asks", person_tool.CHOICES, KEY, *(("name",) if "phase" in detail else ()))
+    if cap is not None:
+        told = (*told, "cap", *(name for name in _OF_CAP if isinstance(detail.get(name), int)))
     known = [(name, value) for name, value in detail.items() if name not in told]
     for name, value in sorted(known, key=lambda one: ("\n" in str(one[1]), one[0])):  # what fits a line before lists
         shown = str(value)
-        if name == "part":
-            shown = trouble.part(shown)
-        elif money and name in ("used", "limit", "need") and isinstance(value, int):
-            shown = usd(value)
-        lines = to_display_lines(shown)
+        lines = to_display_lines(trouble.part(shown) if name == "part" else shown)
         out += [CardLine(f"  {to_display(str(name))}  {lines[0]}"), *(CardLine(f"    {line}") for line in lines[1:])]
     return out
+
+
+def _of_cap(cap: Cap, detail: Mapping[str, Any]) -> list[CardLine]:
+    """The amounts of a cap that was reached, in its unit."""
+    amounts = [(words, detail[name]) for name, words in _OF_CAP.items() if isinstance(detail.get(name), int)]
+    return [
+        CardLine(f"  cap on {cap.named}"),
+        *(CardLine(f"  {words}  {cap.words(value)}") for words, value in amounts),
+    ]
 
 
 def left_out(diff: str) -> list[str]:

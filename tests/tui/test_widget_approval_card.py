@@ -284,7 +284,7 @@ def test_other_kinds_of_request() -> None:
     )
     text = shown_text(cap)
     assert "parser has reached a cap" in text
-    assert "  used  $2.00" in text
+    assert "  cap on its money\n  allowed  $2.00\n  used so far  $2.00" in text
     assert "Deny" not in text
     doubt = shown_text(view_of(PUSH, kind="in_doubt", title="did this happen?", detail={"why": "the keeper died"}))
     assert "WAS TO RUN" in doubt

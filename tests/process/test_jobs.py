@@ -175,15 +175,17 @@ def test_a_killed_keeper_takes_the_job_with_it_and_that_is_told(fleet: Keepers, 
     pid = fleet.spawn()["pid"]
     link = fleet.supervisor()
     execute(link, job(work, "c0.0", f"echo up; sleep {nap(7775)}"))
-    execute(link, tool(work, "c0.1", action="wait", until="nothing"))
-    recorded(fleet, "job.waiting", call_id="c0.1")
+    execute(link, tool(work, "c0.1", action="wait", until="up"))  # what is still in its pipe dies with the keeper
+    text_of(fleet, "c0.1")
+    execute(link, tool(work, "c0.2", action="wait", until="nothing"))
+    recorded(fleet, "job.waiting", call_id="c0.2")
     wait_until("it sleeps", lambda: inside(7775))
     fleet.kill(pid)
     wait_until("nothing of it is left", lambda: not inside(7775))
     fleet.spawn()
     end = recorded(fleet, "job.ended", job="j1")
     assert (end["status"], end["last"]) == ("lost", "up")
-    recorded(fleet, "tool.in_doubt", call_id="c0.1")
+    recorded(fleet, "tool.in_doubt", call_id="c0.2")
     assert fleet.types().count("job.started") == 1
 
 

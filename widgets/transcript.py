@@ -20,7 +20,7 @@ from textual.strip import Strip
 
 from harness.events import types as t
 from harness.events.framing import LogError
-from harness.events.transcript import Row, Stage
+from harness.events.transcript_row import Row, Stage
 from harness.events.untrusted import to_display
 from widgets.cells import Line
 from widgets.lines import PaintedLines

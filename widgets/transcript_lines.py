@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from rich.cells import cell_len
 
-from harness.events.transcript import Kind, Row, Stage
+from harness.events.transcript_row import Kind, Row, Stage
 from harness.events.untrusted import to_display
 from harness.events.words import clock, local, parse_ts
 from widgets.cells import ELLIPSIS, clip, wrap

@@ -10,7 +10,8 @@ import msgspec
 from harness.events import blobs, earlier, said
 from harness.events import types as t
 from harness.events.framing import LogError
-from harness.events.transcript import PAGE, Page, Row
+from harness.events.transcript import PAGE, Page
+from harness.events.transcript_row import Row
 from widgets.log_rows import LogSource
 
 _KEPT = 6

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from typing import Any
 
 from harness.events import call_words, said, tools, trouble, words
@@ -18,8 +17,8 @@ from harness.events import types as t
 from harness.events.call_words import Bit
 from harness.events.describe import describe
 from harness.events.describing.approvals import chosen
-from harness.events.describing.line import Tone
 from harness.events.tool import ANSWERED, READ
+from harness.events.transcript_row import FINE, Kind, Row, Stage, checked
 
 PAGE = 256
 LOOK_AHEAD = 2048
@@ -27,56 +26,6 @@ LOOK_AHEAD = 2048
 PROSE = 20_000
 """Characters of one text that a row holds; the rest is in the whole of it."""
 _TOLD_LINES = 6
-
-
-class Kind(Enum):
-    """What a row is."""
-
-    PROSE = "prose"
-    """What the agent said."""
-    TOLD = "told"
-    """What it was told: the goal, a person's message, the harness's."""
-    CALL = "call"
-    """One call, or consecutive ones that only read."""
-    EVENT = "event"
-
-
-class Stage(Enum):
-    """Where a call stands, the most urgent first: a row of several stands where the first of them does."""
-
-    DOUBT = "doubt"
-    ASKED = "asked"
-    RUNNING = "running"
-    PROPOSED = "proposed"
-    FAILED = "failed"
-    STOPPED = "stopped"
-    OK = "ok"
-    NONE = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row. ``what`` is the call or the text, ``label`` who says it, ``result`` how it ended, ``more`` lines below.
-
-    ``since`` is when it started while it runs, ``spool`` names its output so far, ``ms`` how long it took (-1: not
-    said), ``records`` are all records that it stands for.
-    """
-
-    seq: int
-    ts: str
-    kind: Kind
-    what: str
-    label: str = ""
-    tone: Tone = "info"
-    stage: Stage = Stage.NONE
-    result: str = ""
-    added: int = 0
-    removed: int = 0
-    ms: int = -1
-    since: str = ""
-    spool: str = ""
-    more: tuple[Bit, ...] = ()
-    records: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
@@ -88,13 +37,22 @@ class _Reads:
 
 
 @dataclass(slots=True)
+class _Checks:
+    """Consecutive checks: their row, and the row that each would have alone."""
+
+    row: int
+    members: list[Row] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class _Call:
-    """A call that is not over: its row, and what the row is made from; its place among reads that share one."""
+    """A call that is not over: its row, and what the row is made from; its place among calls that share one."""
 
     row: int
     tool: str
     input: dict[str, Any] | None
     reads: _Reads | None = None
+    checks: _Checks | None = None
     place: int = 0
     note: str = ""
 
@@ -102,7 +60,7 @@ class _Call:
 class Page:
     """The rows of records ``first`` … ``stop - 1``. `take` every record in order from ``first`` on."""
 
-    __slots__ = ("_asked", "_calls", "_failures", "_reads", "first", "next", "rows", "stop")
+    __slots__ = ("_asked", "_calls", "_checks", "_failures", "_reads", "_unjudged", "first", "next", "rows", "stop")
 
     def __init__(self, number: int) -> None:
         self.first = number * PAGE
@@ -113,11 +71,13 @@ class Page:
         self._calls: dict[str, _Call] = {}
         self._asked: dict[str, int] = {}
         self._reads: _Reads | None = None
+        self._checks: _Checks | None = None
+        self._unjudged: dict[str, _Call] = {}
         self._failures = 0
 
     def wants(self, head: int) -> bool:
         """True when the records before ``head`` hold something for this page that it has not taken."""
-        unfinished = bool(self._calls or self._asked) and self.next < self.stop + LOOK_AHEAD
+        unfinished = bool(self._calls or self._asked or self._unjudged) and self.next < self.stop + LOOK_AHEAD
         return self.next < head and (self.next < self.stop or unfinished)
 
     def skip(self) -> None:
@@ -158,6 +118,7 @@ class Page:
 
     def _add(self, row: Row) -> int:
         self._reads = None
+        self._checks = None
         self._failures = 0
         self.rows.append(row)
         return len(self.rows) - 1
@@ -228,14 +189,26 @@ class Page:
             more=changed.lines,
             records=(record.seq,),
         )
-        self._calls[body.call_id] = _Call(self._add(row), body.tool, body.input, note=changed.plan)
+        if body.tool == tools.CHECK and row.label:
+            self._check(row, body)
+        else:
+            self._calls[body.call_id] = _Call(self._add(row), body.tool, body.input, note=changed.plan)
+
+    def _check(self, row: Row, body: t.ToolProposed) -> None:
+        checks = self._checks
+        if checks is None:
+            checks = _Checks(self._add(row))
+            self._checks = checks
+        self._calls[body.call_id] = _Call(checks.row, body.tool, body.input, checks=checks, place=len(checks.members))
+        checks.members.append(row)
+        self.rows[checks.row] = checked(checks.members)
 
     def _read(self, record: t.Record, body: t.ToolProposed) -> None:
         reads = self._reads
         if reads is None:
             reads = _Reads(self._add(Row(record.seq, record.ts, Kind.CALL, "")))
             self._reads = reads
-        self._calls[body.call_id] = _Call(reads.row, body.tool, body.input, reads, len(reads.members))
+        self._calls[body.call_id] = _Call(reads.row, body.tool, body.input, reads, place=len(reads.members))
         reads.members.append((body.tool, call_words.about(body.tool, body.input), Stage.PROPOSED, ""))
         self._sum_up(reads, record)
 
@@ -247,7 +220,10 @@ class Page:
             return
         # The input was too large for its record: the action says at least what it is about.
         call.input = {key: body.action[key] for key in ("path", "argv", "script", "command") if key in body.action}
-        if call.reads is None:
+        if call.checks is not None:
+            member = call.checks.members[call.place]
+            self._put(call, replace(member, what=call_words.what(call.tool, call.input)))
+        elif call.reads is None:
             self.rows[call.row] = replace(self.rows[call.row], what=call_words.what(call.tool, call.input))
 
     def _started(self, record: t.Record, body: t.ToolStarted) -> None:
@@ -263,8 +239,23 @@ class Page:
         good = body.status == "ok" and not body.exit_code
         end = call_words.outcome(call.tool, call.input, body)
         result = " · ".join(part for part in (end.result, call.note) if part)
-        more = end.lines or self.rows[call.row].more
+        more = end.lines or None
         self._settle(call, record, Stage.OK if good else bad, result, ms=body.ms, more=more)
+        if call.checks is not None:
+            self._unjudged[body.call_id] = call
+
+    def _counts(self, record: t.Record, body: t.CheckVerdict) -> None:
+        """Whether a check's result counts: said in the row of the check, when it is here."""
+        call = self._unjudged.pop(body.call_id, None)
+        if call is None or call.checks is None:
+            if record.seq < self.stop and worth_a_row(body):
+                self._event(record)
+            return
+        row = call.checks.members[call.place]
+        row = replace(row, records=(*row.records, record.seq))
+        if not body.passed and row.stage is Stage.OK:
+            row = replace(row, stage=Stage.FAILED, result=call_words.line(body.why) or "does not pass")
+        self._put(call, row)
 
     def _doubted(self, record: t.Record, body: t.ToolInDoubt) -> None:
         if call := self._calls.get(body.call_id):
@@ -334,8 +325,8 @@ class Page:
             call.reads.members[call.place] = (tool, name, stage, result)
             self._sum_up(call.reads, record)
             return
-        row = self.rows[call.row]
-        self.rows[call.row] = replace(
+        row = self.rows[call.row] if call.checks is None else call.checks.members[call.place]
+        row = replace(
             row,
             stage=stage,
             result=result,
@@ -345,6 +336,14 @@ class Page:
             more=row.more if more is None else more,
             records=(*row.records, record.seq),
         )
+        self._put(call, row)
+
+    def _put(self, call: _Call, row: Row) -> None:
+        """Show a call that has a row, or shares one with other checks, as ``row``."""
+        if call.checks is not None:
+            call.checks.members[call.place] = row
+            row = checked(call.checks.members)
+        self.rows[call.row] = row
 
     def _sum_up(self, reads: _Reads, record: t.Record) -> None:
         """Make the row of calls that only read anew."""
@@ -353,12 +352,12 @@ class Page:
         if len(reads.members) == 1:
             tool, name, _, result = reads.members[0]
             what = call_words.read(tool, name)
-        elif len(reads.members) == 2 and found <= _FINE:
+        elif len(reads.members) == 2 and found <= FINE:
             what = ", ".join(call_words.read(tool, name) for tool, name, _, _ in reads.members)
             result = ""
         else:
             what = call_words.counted(Counter(tool for tool, _, _, _ in reads.members))
-            result = ", ".join(name if at in _FINE else f"{name} ({why})" for _, name, at, why in reads.members)
+            result = ", ".join(name if at in FINE else f"{name} ({why})" for _, name, at, why in reads.members)
         row = self.rows[reads.row]
         records = (*row.records, record.seq)
         self.rows[reads.row] = replace(
@@ -379,7 +378,6 @@ def worth_a_row(body: t.Body) -> bool:
     return not isinstance(body, t.KeeperStarted) or body.recovered
 
 
-_FINE = frozenset((Stage.OK, Stage.PROPOSED, Stage.RUNNING))
 _GoesOn = Callable[[Page, t.Record, Any], None]
 _GOES_ON: dict[type[t.Body], _GoesOn] = {
     t.ToolJudged: Page._judged,
@@ -387,6 +385,7 @@ _GOES_ON: dict[type[t.Body], _GoesOn] = {
     t.ToolEnded: Page._ended,
     t.ToolInDoubt: Page._doubted,
     t.ToolResolved: Page._resolved,
+    t.CheckVerdict: Page._counts,
     t.ApprovalRequested: Page._asks,
     t.ApprovalDecided: Page._decided,
     t.ApprovalWithdrawn: Page._withdrawn,

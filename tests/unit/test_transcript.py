@@ -15,7 +15,8 @@ from harness.events import call_words, said, verdicts
 from harness.events import types as t
 from harness.events.call_words import Bit, Change
 from harness.events.describe import describe
-from harness.events.transcript import PAGE, Kind, Page, Row, Stage
+from harness.events.transcript import PAGE, Page
+from harness.events.transcript_row import Kind, Row, Stage
 from tests.unit.test_events_fold import KINDS, line, make
 from widgets.milestones import MILESTONES
 
@@ -312,3 +313,56 @@ def test_a_long_call_of_an_earlier_page_is_finished_by_a_later_one() -> None:
 )
 def test_the_verdicts_of_common_runners(output: str, how: str) -> None:
     assert verdicts.verdict(output) == how
+
+
+def check(ident: str, command: str) -> t.ToolProposed:
+    return t.ToolProposed(call_id=ident, tool="check", input={"command": command}, ref="")
+
+
+def checked(ident: str, command: str, code: int = 0, *, counts: bool | None = None, why: str = "") -> list[t.Body]:
+    passed = code == 0 if counts is None else counts
+    verdict = t.CheckVerdict(call_id=ident, command=command, passed=passed, why=why)
+    return [check(ident, command), started(ident), ended(ident, code=code), verdict]
+
+
+def test_checks_that_follow_each_other_are_one_row_that_names_those_that_fail() -> None:
+    bodies = [body for n in range(42) for body in checked(f"c{n}.0", f"test -s f{n}", int(n == 7))]
+    log = records([says("Done."), *bodies])
+    _, row = (row for page in paged(log) for row in page.rows)
+    assert (row.kind, row.label, row.what, row.stage) == (Kind.CALL, "check", "checked 42 criteria", Stage.FAILED)
+    assert row.result == "41 passed, 1 failed"
+    assert row.more == (Bit("quiet", "failed: test -s f7 · exit 1"),)
+    assert row.ms == 42 * 400
+    assert row.records == tuple(range(1, len(log)))
+
+
+def test_a_check_that_exits_with_0_and_does_not_count_is_not_one_that_passed() -> None:
+    nothing = checked("c1.0", "pytest", counts=False, why="no test ran")
+    (alone,) = rows(*nothing)
+    assert (alone.what, alone.stage, alone.result) == ("pytest", Stage.FAILED, "no test ran")
+    (both,) = rows(*checked("c0.0", "make"), *nothing)
+    assert (both.stage, both.result) == (Stage.FAILED, "1 passed, 1 failed")
+    assert both.more == (Bit("quiet", "failed: pytest · no test ran"),)
+
+
+def test_a_row_of_checks_says_how_far_it_is_and_ends_with_what_comes_between() -> None:
+    first = checked("c0.0", "make")
+    (row,) = rows(*first, check("c1.0", "pytest"), started("c1.0"))
+    assert (row.what, row.stage, row.result) == ("checking 2 criteria", Stage.RUNNING, "1 passed, 1 runs")
+    assert (row.since, row.spool) == (TS, "c1.0-1")
+    own, said_between, other = rows(*first, says("Again."), *checked("c1.0", "pytest"))
+    assert (own.what, said_between.kind, other.what) == ("make", Kind.PROSE, "pytest")
+    assert [row.what for row in rows(*first, call("c1.0", "exec", argv=["make"]))] == ["make", "make"]
+
+
+def test_many_failing_checks_name_the_first_few_and_count_the_rest() -> None:
+    (row,) = rows(*(body for n in range(9) for body in checked(f"c{n}.0", f"test -s f{n}", 1)))
+    assert len(row.more) == 6
+    assert row.more[-1].text == "(+4 more)"
+
+
+def test_the_verdict_on_a_check_of_an_earlier_page_is_said_in_its_row() -> None:
+    notes = [t.HarnessNote(level="info", text=str(n)) for n in range(PAGE - 3)]
+    log = records([*notes, *checked("c0.0", "pytest", counts=False, why="no test ran")])
+    first, _ = paged(log)
+    assert (first.rows[-1].stage, first.rows[-1].result) == (Stage.FAILED, "no test ran")

@@ -108,7 +108,7 @@ class Nursery:
         """Never returns: the parent's stack must not unwind twice."""
         code = host.DEFECT
         try:
-            os.setsid()
+            os.setpgid(0, 0)  # the nursery's session, so that one group has all brains
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             for inherited in (self._sock, self._alarm, self._wake):

@@ -8,12 +8,13 @@ import sys
 from harness.agents import fork_server
 from harness.brain import warm
 from harness.brain.builtin import BuiltIn
-from harness.linux import heap
+from harness.linux import groups, heap
 
 
 def main(argv: list[str] | None = None) -> int:
     """Entry point."""
     sock = fork_server.inherited("Fork server of brains; started by the supervisor.", argv)
+    groups.lower_ours()
     fork_server.harden()
     heap.give_back()
     context = warm.load()

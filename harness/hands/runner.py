@@ -215,7 +215,7 @@ def oversee(path: str, argv: list[str], env: dict[str, str]) -> NoReturn:
     it; end with its exit code, and with us whatever else it started.
     """
     try:
-        child = os.posix_spawn(path, argv, env, setsid=True, setsigmask=[], setsigdef=_IGNORED)
+        child = os.posix_spawn(path, argv, env, setpgroup=0, setsigmask=[], setsigdef=_IGNORED)
     except OSError as exc:
         not_started(argv, exc)
     os._exit(wait_for(child))

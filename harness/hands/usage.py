@@ -13,6 +13,7 @@ import re
 import stat
 from dataclasses import dataclass
 
+from harness.linux import groups
 from harness.linux.proc import descendants
 
 _STATUS = re.compile(rb"^(Threads|RssAnon|RssShmem|VmSwap):\s+(\d+)", re.MULTILINE)
@@ -138,6 +139,13 @@ class Tree:
             if tasks is not None and seen >= tasks:
                 break
         return Usage(seen, private, shared, self.temporary())
+
+    def put_behind(self, nice: int) -> bool:
+        """Have the kernel count the call's nice value against other sessions too, which it does not by itself where it
+        groups by session; whether there is nothing more to try.
+        """
+        pids, folder = self._pids()
+        return bool(pids) and groups.lower(nice, pids[0], folder)
 
     def exact(self) -> Usage:
         """Each page counted once; it walks the page tables of the processes, so it costs milliseconds a gigabyte."""

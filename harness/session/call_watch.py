@@ -89,11 +89,13 @@ class Watch:
         self._known = known
         self._strikes = 0
         self._full = ""
+        self._behind = not spec.limits.nice
         self._shared_before = usage.machine_shared()
 
     def run(self) -> None:
         while True:
             began = time.process_time()
+            self._behind = self._behind or self._tree.put_behind(self._limits.nice)
             over = self._processes() or self._files()
             if over is not None:
                 self._say("over", asdict(over))

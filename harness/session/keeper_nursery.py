@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from harness.hands import fence, runner
-from harness.linux import kernel
+from harness.linux import groups, kernel
 from harness.protocol import frames
 from harness.protocol.paths import Folders, SessionFolder
 from harness.session import main
@@ -116,7 +116,7 @@ def _detach(folder: SessionFolder, sid: str, report: int, fault: str) -> NoRetur
     """In the first child: leave the nursery's session and become, one fork later, the keeper."""
     code = 1
     try:
-        os.setsid()
+        os.setpgid(0, 0)  # the nursery's session, so that one group has all keepers
         if os.fork():
             os._exit(0)
         os.environ.clear()
@@ -189,6 +189,7 @@ def run(argv: list[str]) -> int:
     if len(argv) != 2 or argv[0] != "--fd" or not argv[1].isdigit():
         print("usage: python -m harness.session.keeper_nursery --fd N", file=sys.stderr)
         return 2
+    groups.lower_ours()
     kernel.hide_memory()
     with contextlib.suppress(fence.FenceUnavailable):
         # remembered, so that no keeper has to probe before its first call; a failure is tried again then

@@ -15,7 +15,7 @@ import time
 from collections import deque
 from pathlib import Path
 
-from harness.linux import kernel
+from harness.linux import groups, kernel
 from harness.protocol.paths import STOPPING, FolderError, ensure_private, resolve
 
 EXIT_ASKED = 0
@@ -163,6 +163,7 @@ def main() -> int:
     except (FolderError, OSError) as exc:
         print(f"refused: {exc}", file=sys.stderr, flush=True)
         return EXIT_REFUSED
+    groups.lower_ours()
     kernel.hide_memory()
     kernel.adopt_orphans()
     given = sys.argv[sys.argv.index("--credentials-fd") + 1] if "--credentials-fd" in sys.argv else ""

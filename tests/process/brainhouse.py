@@ -35,7 +35,7 @@ class BrainNursery:
             os.set_inheritable(theirs.fileno(), True)
             argv = [sys.executable, "-P", "-s", "-m", "harness.brain.brain_nursery", "--fd", str(theirs.fileno())]
             env = {"PATH": os.environ.get("PATH", ""), "LANG": "C.UTF-8"}
-            self.pid = os.posix_spawn(sys.executable, argv, env)
+            self.pid = os.posix_spawn(sys.executable, argv, env, setsid=True)
         self._decoder, self._ids = frames.Decoder(), itertools.count(1)
         self._replies: dict[int, dict[str, Any]] = {}
         self.exits: dict[int, int] = {}

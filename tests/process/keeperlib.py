@@ -154,7 +154,7 @@ class Keepers:
                 "--fd",
                 str(theirs.fileno()),
             ]
-            self.nursery_pid = os.posix_spawn(sys.executable, argv, self._env)
+            self.nursery_pid = os.posix_spawn(sys.executable, argv, self._env, setsid=True)
         ours.settimeout(PATIENCE_S)
         self.nursery, self._decoder, self._ids = ours, frames.Decoder(), itertools.count(1)
 

@@ -1,0 +1,40 @@
+"""A session's processes are put behind those of others as a whole, where the kernel groups by session."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from harness.linux import groups
+
+pytestmark = pytest.mark.skipif(groups.nice() is None, reason="this kernel does not group processes by session")
+NOBODY = 65534
+
+
+def session(code: str) -> str:
+    """What a Python prints that leads a session of its own."""
+    command = [sys.executable, "-c", f"from harness.linux import groups; {code}"]
+    return subprocess.run(command, capture_output=True, text=True, check=True, start_new_session=True).stdout
+
+
+def test_a_session_is_lowered_and_what_it_starts_is_in_its_group() -> None:
+    of_a_child = "from harness.linux import groups; print(groups.nice())"
+    child = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {of_a_child!r}])"
+    assert session(f"groups.lower(4); {child}") == "4\n"
+    assert groups.nice() == int(session("print(groups.nice())"))  # ours is as a new one is: nobody else was lowered
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes somebody without privileges")
+def test_without_privileges_the_second_of_two_waits_for_its_turn() -> None:
+    anybody = (
+        f"import os; from harness.linux import kernel; os.setuid({NOBODY}); kernel.prctl(kernel.PR_SET_DUMPABLE, 1)"
+    )
+    twice = "groups.lower_ours(1, tries=50); groups.lower_ours(2, tries=50); print(groups.nice())"
+    assert session(f"{anybody}; {twice}") == "2\n"
+
+
+def test_a_value_that_the_kernel_refuses_changes_nothing() -> None:
+    assert session("groups.lower(99); print(groups.nice())") == "0\n"

@@ -22,8 +22,12 @@ from app.action_table.action import EVERYWHERE, SCOPES
 from app.actions import ACTIONS, show_key
 from app.keymap import Keymap
 from harness.events.untrusted import to_display
-from widgets.cells import Line
+from widgets.cells import Line, wrap
 from widgets.palette import palette
+
+_BESIDE = 90
+"""From so many cells on the words of a key stand in a column beside its title."""
+_TITLE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ class KeyTable(ScrollView, can_focus=True):
 
     DEFAULT_CSS = """
     KeyTable {
-        overflow-x: hidden;
+        overflow: hidden scroll;
         scrollbar-size-vertical: 1;
         background: $surface;
         &:focus { background-tint: $foreground 0%; }
@@ -79,9 +83,31 @@ class KeyTable(ScrollView, can_focus=True):
         super().__init__()
         self._table = table
         self._key_width = min(24, max((cell_len(one.keys) for one in table if one.title), default=8) + 1)
+        self._drawn: list[tuple[KeyLine, str, str, str]] = []
+        """Lines on screen: whose they are, and what of its keys, its title and its words stands on each."""
 
     def on_resize(self) -> None:
-        self.virtual_size = Size(self.scrollable_content_region.width, len(self._table))
+        width = self.scrollable_content_region.width
+        self._drawn = [(one, *parts) for one in self._table for parts in self._parts(one, width)]
+        self.virtual_size = Size(width, len(self._drawn))
+
+    def top_of(self, one: KeyLine) -> int:
+        """The first line on screen of a line of the table."""
+        return next(at for at, drawn in enumerate(self._drawn) if drawn[0] == one)
+
+    def _parts(self, one: KeyLine, width: int) -> list[tuple[str, str, str]]:
+        """What of it stands on each line of ``width`` cells: all of its words, beside its title or below it."""
+        if not one.title:
+            return [(f" {one.keys}" if one.keys else "", "", "")]
+        keys = f" {one.keys:>{self._key_width}}  "
+        blank = " " * (self._key_width + 3)
+        words = f"(not now: {to_display(one.why, limit=200)}) {one.help}" if one.why else one.help
+        title = f"{one.title:<{_TITLE}}" if width >= _BESIDE else f"{one.title}  "
+        room = width - cell_len(keys) - cell_len(title)
+        if width >= _BESIDE or cell_len(words) <= room:
+            first, *rest = wrap(words, room)
+            return [(keys, title, first), *((blank, " " * cell_len(title), more) for more in rest)]
+        return [(keys, one.title, ""), *((blank, "", more) for more in wrap(words, width - len(blank)))]
 
     def _style(self, name: str) -> Style:
         return palette(self)[name]
@@ -89,18 +115,14 @@ class KeyTable(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         y += self.scroll_offset.y
         line = Line(self.scrollable_content_region.width)
-        if y >= len(self._table):
+        if y >= len(self._drawn):
             return line.strip(self.rich_style)
-        one = self._table[y]
+        one, keys, title, words = self._drawn[y]
         if not one.title:
-            return line.left(f" {one.keys}" if one.keys else "", self._style("heading")).strip(self.rich_style)
+            return line.left(keys, self._style("heading")).strip(self.rich_style)
         grey = self._style("border") if one.why else None
-        title = f"{one.title:<32}" if self.scrollable_content_region.width >= 90 else f"{one.title}  "
-        line.left(f" {one.keys:>{self._key_width}}  ", grey or self._style("key")).left(
-            title, grey or self._style("text")
-        )
-        text = f"(not now: {to_display(one.why, limit=200)}) {one.help}" if one.why else one.help
-        return line.left(text, grey or self._style("quiet")).strip(self.rich_style)
+        line.left(keys, grey or self._style("key")).left(title, grey or self._style("text"))
+        return line.left(words, grey or self._style("quiet")).strip(self.rich_style)
 
 
 class HelpScreen(ModalScreen[None]):
@@ -111,7 +133,7 @@ class HelpScreen(ModalScreen[None]):
     HelpScreen > Vertical {
         width: 120; max-width: 98%; height: 96%; background: $surface; border: round $border; padding: 0 1;
     }
-    HelpScreen Static { height: 1; }
+    HelpScreen Static { height: auto; }
     HelpScreen KeyTable { height: 1fr; }
     HelpScreen:ansi { background: ansi_default; }
     """

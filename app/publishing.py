@@ -5,6 +5,7 @@ process of its own with the person's own environment, so that there is one way t
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import sys
 from collections.abc import Mapping
@@ -31,12 +32,18 @@ def options(given: Mapping[str, str], flags: Mapping[str, bool]) -> list[str]:
     ]
 
 
+def named(preview: str) -> str:
+    """A preview as one hash, by which the verb knows that it still sends what a person read."""
+    return hashlib.sha256(preview.strip().encode()).hexdigest()
+
+
 async def run(folders: Folders, sid: str, *more: str) -> tuple[bool, str]:
-    """(whether it was done, what it said, still untrusted)."""
+    """(whether it was done, what it said, still untrusted); of what was done only its result."""
     own = {
         "WATCHFLOOR_STATE": str(folders.state),
         "WATCHFLOOR_RUNTIME": str(folders.runtime),
         "WATCHFLOOR_CONFIG": str(folders.config),
+        "PYTHONIOENCODING": "utf-8",
     }
     try:
         process = await asyncio.create_subprocess_exec(
@@ -47,10 +54,11 @@ async def run(folders: Folders, sid: str, *more: str) -> tuple[bool, str]:
             env=os.environ | own,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
+            stderr=asyncio.subprocess.PIPE,
         )
-        out, _ = await process.communicate()
+        out, problems = await process.communicate()
     except OSError as exc:
         return False, f"the process that pushes cannot be started: {exc.strerror or exc}"
-    said = out.decode("utf-8", "replace").strip()
-    return process.returncode == 0, said.removeprefix("watchfloor: ")
+    done = process.returncode == 0
+    said = (out if done else out + problems).decode("utf-8", "replace").strip()
+    return done, said.removeprefix("watchfloor: ")

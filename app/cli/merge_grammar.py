@@ -45,8 +45,9 @@ def add_pr(p: argparse.ArgumentParser) -> None:
     p.add_argument("--draft", action="store_true", help="open it as a draft")
     p.add_argument("--commit", action="store_true", help="first commit what the session left in no commit")
     p.add_argument("--force", action="store_true", help="replace the branch there, as long as it stands as it was seen")
-    # for the review on the screen, which knows what was read there
+    # for the review on the screen, which knows what was read there, and what was said would be sent
     p.add_argument("--seen", metavar="HASH", default="", help=argparse.SUPPRESS)
+    p.add_argument("--shown", metavar="HASH", default="", help=argparse.SUPPRESS)
     only = p.add_mutually_exclusive_group()
     only.add_argument("--push-only", action="store_true", help="push the branch, and open nothing")
     only.add_argument("--dry-run", action="store_true", help="show what would be pushed and opened; nothing is sent")

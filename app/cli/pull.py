@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from app import forge, pull_text
+from app import forge, publishing, pull_text
 from app.cli import context, exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say
@@ -36,7 +36,10 @@ def pr(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client, tempfile.TemporaryDirectory(prefix="watchfloor-") as folder:
         client.wait_up_to(_PATIENCE_S)
         view = context.convert(client.call("pull_look", **wish)["pull"], PullView)
+        wish["address"] = view.url
         opener = None if args.push_only else _opener(args, view, Path(folder))
+        if args.shown:
+            _hold_to_what_was_shown(client, args, view, opener)
         if args.commit and opener is not None and not args.dry_run:
             _text(client, args, view)
             view = context.convert(client.call("pull_look", **wish, ready=True)["pull"], PullView)
@@ -117,6 +120,14 @@ def _opened(opener: Forge, command: list[str], folder: str) -> tuple[int, str]:
     return done.returncode, done.stdout.decode("utf-8", "replace")
 
 
+def _hold_to_what_was_shown(client: Client, args: argparse.Namespace, view: PullView, opener: Forge | None) -> None:
+    """Raises Refused when a preview would say something else than the one that a person read."""
+    title, body = _text(client, args, view) if opener is not None else ("", "")
+    if args.shown != publishing.named("\n".join(_lines(args, view, opener, title, body))):
+        where = f"{safe(view.branch)} at {safe(view.remote)}, which is {safe(view.url)}"
+        raise Refused(f"nothing was pushed: what would be sent is not what you read any more; it would go to {where}")
+
+
 def _preview(args: argparse.Namespace, view: PullView, opener: Forge | None, title: str, body: str) -> None:
     if args.json:
         emit(
@@ -131,18 +142,22 @@ def _preview(args: argparse.Namespace, view: PullView, opener: Forge | None, tit
             }
         )
         return
-    count = f"{view.count:,} commit{'s' if view.count != 1 else ''}"
-    say(f"would push {count} to {safe(view.branch)} at {safe(view.remote)} ({safe(view.url)})")
+    for line in _lines(args, view, opener, title, body):
+        say(line)
+
+
+def _lines(args: argparse.Namespace, view: PullView, opener: Forge | None, title: str, body: str) -> list[str]:
+    """A preview of all that would be sent."""
+    count = counted(view.count, "commit")
+    lines = [f"would push {count} to {safe(view.branch)} at {safe(view.remote)} ({safe(view.url)})"]
     if view.loose:
-        say(f"would first commit {counted(len(view.loose), 'file')}: {safe(named(view.loose), _WORDS)}")
+        lines.append(f"would first commit {counted(len(view.loose), 'file')}: {safe(named(view.loose), _WORDS)}")
     if opener is not None:
         into = f" into {safe(args.into)}" if args.into else ""
         what = "a draft" if args.draft else "a request"
-        say(f"would have {opener.program} open {what} at {safe(opener.repository)}{into}:")
-        say(safe(args.title) or title)
-        say()
-        for line in body.split("\n"):
-            say(line)
+        lines.append(f"would have {opener.program} open {what} at {safe(opener.repository)}{into}:")
+        lines += [safe(args.title) or title, "", *body.split("\n")]
+    return lines
 
 
 def _not_pushed(args: argparse.Namespace, ended: dict[str, Any]) -> int:

@@ -42,6 +42,8 @@ class PublishDialog(Taking):
         self._seen = seen
         self.looked_at: list[str] | None = None
         """The options whose preview is on screen."""
+        self._shown = ""
+        """That preview, as the verb names it."""
         self._looking: list[str] | None = None
         """Those that are being looked up; one process at a time does it."""
         self._rest = TypingRest(self, self.FIELDS, self._look)
@@ -58,6 +60,7 @@ class PublishDialog(Taking):
 
     def on_input_changed(self, message: Input.Changed) -> None:
         if self._rest.changed(message):
+            self.complain("")
             self._forget()
             self._rest.look_soon()
 
@@ -75,7 +78,6 @@ class PublishDialog(Taking):
             self.complain(str(exc))
             self.query_one("#where", Static).update("")
             return
-        self.complain("")
         self.host.run_beside(self._preview(self._looking))
 
     async def _preview(self, options: list[str]) -> None:
@@ -87,8 +89,7 @@ class PublishDialog(Taking):
             self._look()
             return
         self.looked_at = options if able else None
-        if able:
-            self.complain("")
+        self._shown = publishing.named(said) if able else ""
         lines = "\n".join(to_display(line, limit=_SHOWN) for line in said.splitlines())
         self.query_one("#where", Static).update(Content.styled(lines, "" if able else "bold $warning"))
 
@@ -111,10 +112,16 @@ class PublishDialog(Taking):
         if self.looked_at != options:
             self._look()
             raise ValueError("nothing was sent: first read above what would be")
-        return {"options": options}
+        return {"options": [*options, f"--shown={self._shown}"]}
 
     async def carry_out(self, asked: dict[str, Any]) -> tuple[str, str]:
         self.complain("pushing; this may be closed, it goes on")
         able, said = await publishing.run(self.host.folders, self._row.sid, *asked["options"])
         words = "; ".join(line for line in said.splitlines() if line)
         return ("", f"{self._row.name}: {words}") if able else (words, "")
+
+    def close_with(self, refused: str, about: str, done: str) -> None:
+        super().close_with(refused, about, done)
+        if refused and self.is_open:  # its commit may be made by now, or the remote moved: what was read is old
+            self._forget()
+            self._look()

@@ -43,6 +43,7 @@ from harness.supervisor.sessions.launch import Launcher
 from harness.supervisor.sessions.merging import Merging
 from harness.supervisor.sessions.pulling import Pulling
 from harness.supervisor.sessions.restoring import Restoring
+from harness.supervisor.sessions.reviewed import Reviewed
 from harness.supervisor.sessions.undo import Undo
 from harness.supervisor.settings import Settings, follow
 from harness.supervisor.upkeep import clock
@@ -100,8 +101,9 @@ class Supervisor:
         self.call_flow = CallFlow(self.settings, judging, answers, self.granting, self._met)
         self.keepers.before_end = self._before_end
         self.launcher = Launcher(folders, self.fleet, self.keepers, self.settings, credentials)
-        self.merging = Merging(self.fleet, self.keepers, self.settings)
-        self.pulling = Pulling(self.fleet, self.keepers, self.settings)
+        reviewed = Reviewed()
+        self.merging = Merging(self.fleet, self.keepers, self.settings, reviewed)
+        self.pulling = Pulling(self.fleet, self.keepers, self.settings, reviewed)
         self.caps = CapWaits(self.fleet, purse)
         self.space = Space(folders)
         self.conductor = Conductor(

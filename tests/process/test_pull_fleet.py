@@ -12,7 +12,7 @@ import pytest
 from app import publishing
 from harness.events import pull_events as p
 from harness.events import types as t
-from harness.protocol.client import Client
+from harness.protocol.client import Client, SupervisorError
 from harness.protocol.transport import UnixSocket
 from tests.fleetlib import COMMAND, KEY, Fleet, fleet, git, kill, play, wait_for
 
@@ -195,4 +195,76 @@ def test_a_kill_in_the_middle_of_a_push_loses_neither_the_push_nor_the_session(t
         assert (refused.returncode, "not pushed" in refused.stdout) == (1, True)
         assert f.run("pr", "--push-only", "--force", sid).returncode == 0
         assert git(bare, "rev-parse", ended.branch).strip() == ended.head
+        assert f.violations() == []
+
+
+def from_screen(f: Fleet, sid: str, *options: str) -> tuple[bool, str]:
+    """What the review's question is told, in its own words."""
+    return asyncio.run(publishing.run(f.folders, sid, "--repo=acme/shop", "--with=gh", "--as=feature", *options))
+
+
+@pytest.mark.parametrize("how", ["url", "pushurl"])
+def test_a_remote_that_moved_since_it_was_shown_gets_nothing(
+    tmp_path: Path, bin_: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    with fleet() as f:
+        sid, bare = ready(f, tmp_path, bin_)
+        for name, value in (f.env | f.extra).items():
+            monkeypatch.setenv(name, value)
+        other = tmp_path / "other.git"
+        git(tmp_path, "clone", "-q", "--bare", str(bare), str(other))
+        able, preview = from_screen(f, sid, publishing.PREVIEW)
+        assert (able, f"feature at origin ({bare})" in preview) == (True, True)
+
+        git(f.repository(), "config", f"remote.origin.{how}", str(other))
+        seen = seen_of(f, sid)
+        options = (f"--seen={seen}", f"--shown={publishing.named(preview)}")
+        sent, said = from_screen(f, sid, *options)
+        assert (sent, "nothing was pushed" in said, str(other) in said) == (False, True, True), said
+        with Client(UnixSocket(f.folders.supervisor_socket)) as client, pytest.raises(SupervisorError) as stale:
+            client.call("pull", sid=sid, branch="feature", seen=seen, address=str(bare))
+        assert (stale.value.code, str(other) in stale.value.message) == ("stale", True)
+        for remote in (bare, other):
+            assert "feature" not in git(remote, "branch")
+        assert not (bin_ / "seen").exists()
+        assert f.state(sid).pulling.ended is None, "nothing was begun"
+
+        able, preview = from_screen(f, sid, publishing.PREVIEW)
+        assert (able, f"feature at origin ({other})" in preview) == (True, True), "the new address is shown"
+        assert from_screen(f, sid, f"--seen={seen}", f"--shown={publishing.named(preview)}")[0]
+        assert ("feature" in git(bare, "branch"), "feature" in git(other, "branch")) == (False, True)
+        assert f.violations() == []
+
+
+def test_a_push_that_failed_after_its_commit_is_tried_again_with_a_new_preview(
+    tmp_path: Path, bin_: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with fleet() as f:
+        sid, bare = ready(f, tmp_path, bin_)
+        for name, value in (f.env | f.extra).items():
+            monkeypatch.setenv(name, value)
+        worktree = Path(f.row(sid)["worktree"])
+        (worktree / "later").write_text("x")
+        hook = bare / "hooks" / "pre-receive"
+        hook.write_text("#!/bin/sh\necho closed for today >&2\nexit 1\n")
+        hook.chmod(0o755)
+        options = ("--commit", f"--seen={seen_of(f, sid)}")
+        _, before = from_screen(f, sid, publishing.PREVIEW, *options)
+        assert "would first commit 1 file: later" in before
+        sent, said = from_screen(f, sid, *options, f"--shown={publishing.named(before)}")
+        assert (sent, "closed for today" in said) == (False, True), said
+        hook.unlink()
+
+        sent, said = from_screen(f, sid, *options, f"--shown={publishing.named(before)}")
+        assert (sent, "not what you read any more" in said) == (False, True), "its commit is made by now"
+        assert "feature" not in git(bare, "branch")
+        able, after = from_screen(f, sid, publishing.PREVIEW, *options)
+        assert (able, "would first commit" in after) == (True, False), after
+        (worktree / "more").write_text("y")
+        sent, said = from_screen(f, sid, *options, f"--shown={publishing.named(after)}")
+        assert (sent, "other work now than you looked at" in said) == (False, True), said
+        (worktree / "more").unlink()
+        sent, said = from_screen(f, sid, *options, f"--shown={publishing.named(after)}")
+        assert sent, said
+        assert git(bare, "show", "feature:later") == "x"
         assert f.violations() == []

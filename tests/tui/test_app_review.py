@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -192,7 +193,8 @@ def with_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, cod
         "given = dict(one[2:].split('=') for one in sys.argv if one[:2] == '--' and '=' in one)\n"
         f"while '--dry-run' in sys.argv and os.path.exists({str(tmp_path / 'hold')!r}): time.sleep(0.01)\n"
         "if given.get('remote') == 'nowhere': sys.exit('there is no remote nowhere')\n"
-        f"shown = 'would push 1 commit to ' + given.get('as', 'b') + ' at origin' + chr(10) + {HOSTILE!r}\n"
+        f"moved = {str(tmp_path / 'moved')!r}\nat = open(moved).read() if os.path.exists(moved) else 'origin'\n"
+        f"shown = 'would push 1 commit to ' + given.get('as', 'b') + ' at ' + at + chr(10) + {HOSTILE!r}\n"
         f"dry = '--dry-run' in sys.argv\nprint(shown if dry else {says!r})\nsys.exit(0 if dry else {code})\n"
     )
     monkeypatch.setattr(publishing, "COMMAND", (sys.executable, str(verb)))
@@ -224,7 +226,20 @@ async def test_the_work_is_published_from_the_review(
         await s.see("https://x.test/7" if code == 0 else "no way")
         (session,) = s.world.sessions
         seen = f"--seen={s.world.seen(session)}"
-        assert sent(noted) == [["--title=-x", "--as=side", "--remote=origin", seen, "--", session]]
+        asked = [["--title=-x", "--as=side", "--remote=origin", seen]]
+        assert [one[:-3] for one in sent(noted)] == asked
+        shown_then = sent(noted)[0][-3]
+        assert re.fullmatch("--shown=[0-9a-f]{64}", shown_then), "it sends what was shown, or nothing"
+        if code:
+            await s.see("would push 1 commit to side at origin", "no way")
+            (tmp_path / "moved").write_text("elsewhere")
+            await s.press("ctrl+y")
+            await s.until("it was tried again", lambda: len(sent(noted)) == 2)
+            assert sent(noted)[1][-3] == shown_then, "it is the verb that knows of a move"
+            await s.see("would push 1 commit to side at elsewhere", "no way")
+            await s.press("ctrl+y")
+            await s.until("it was tried with what is shown now", lambda: len(sent(noted)) == 3)
+            assert sent(noted)[2][-3] != shown_then
         assert s.app.no_control.hits == 0
 
 

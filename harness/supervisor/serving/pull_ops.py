@@ -77,4 +77,5 @@ def parse(m: Reply) -> Wish:
         commit=m.get("commit") is True,
         force=m.get("force") is True,
         seen=text_of(m, "seen", 64),
+        address=text_of(m, "address"),
     )

@@ -19,9 +19,10 @@ from harness.supervisor.calls.ground import private_of
 from harness.supervisor.errors import LinkLost, OpError, out_of_space
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.sessions import handing_back, reviewed
+from harness.supervisor.sessions import handing_back
 from harness.supervisor.sessions.at_rest import at_rest
 from harness.supervisor.sessions.keepers import Keepers
+from harness.supervisor.sessions.reviewed import Reviewed
 from harness.supervisor.settings import Settings
 from harness.supervisor.threads import at_home
 from harness.workspace import checkout, merging
@@ -54,7 +55,8 @@ class Asked:
 class Merging:
     """Answers the op, and settles what a supervisor before us left."""
 
-    def __init__(self, fleet: Fleet, keepers: Keepers, settings: Settings) -> None:
+    def __init__(self, fleet: Fleet, keepers: Keepers, settings: Settings, reviewed: Reviewed) -> None:
+        self._reviewed = reviewed
         self._fleet = fleet
         self._keepers = keepers
         self._settings = settings
@@ -128,9 +130,9 @@ class Merging:
 
         def work() -> tuple[Worktree, Place, str, Result | Conflict]:
             tree = open_worktree(private_of(session))
-            reviewed.hold_to(tree, session.name, asked.seen, "merge")
+            known = self._reviewed.hold(tree, session.name, asked.seen, "merge")
             if asked.commit:
-                merging.commit_all(tree, asked.wish.message or goal)
+                self._reviewed.commit(tree, asked.wish.message or goal, known)
             seen, place = merging.survey(tree, session.sid, asked.wish)
             if (no := refusal(seen)) is not None:
                 raise OpError(*no)

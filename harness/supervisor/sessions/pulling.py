@@ -18,12 +18,11 @@ from harness.supervisor.calls.ground import private_of
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.sessions import reviewed
 from harness.supervisor.sessions.at_rest import at_rest
 from harness.supervisor.sessions.keepers import Keepers
+from harness.supervisor.sessions.reviewed import Reviewed
 from harness.supervisor.settings import Settings
 from harness.workspace import merging
-from harness.workspace.diff import diff
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.gather_facts import gather
 from harness.workspace.look import tip
@@ -36,13 +35,14 @@ _MORE_S = 60.0
 _EXEC = "exec"
 _MOST_COMMITS = 50
 _BY_YOU = "you-push"
-_WHY = 300
+_WHY = 600
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
     """``branch`` at ``remote``; empty: the session's own name for it. ``commit``: first commit what is in no commit;
-    ``seen``: what they looked at (`Diff.seen`), empty when they looked at nothing.
+    ``seen``: what they looked at (`Diff.seen`), empty when they looked at nothing. ``address``: where the remote led
+    when they were told; empty when they were not.
     """
 
     remote: str = "origin"
@@ -50,6 +50,7 @@ class Wish:
     commit: bool = False
     force: bool = False
     seen: str = ""
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,8 @@ class _Made:
 class Pulling:
     """Answers the ops, and settles what a supervisor before us left."""
 
-    def __init__(self, fleet: Fleet, keepers: Keepers, settings: Settings) -> None:
+    def __init__(self, fleet: Fleet, keepers: Keepers, settings: Settings, reviewed: Reviewed) -> None:
+        self._reviewed = reviewed
         self._fleet = fleet
         self._keepers = keepers
         self._settings = settings
@@ -138,11 +140,9 @@ class Pulling:
 
         def work() -> _Made:
             tree = open_worktree(private_of(session))
-            seen = wish.seen
-            reviewed.hold_to(tree, session.name, seen, "publish")
-            before = tip(tree)
-            if wish.commit and commits and merging.commit_all(tree, goal) != before and seen:
-                seen = diff(tree).seen
+            seen = self._reviewed.hold(tree, session.name, wish.seen, "publish")
+            if wish.commit and commits:
+                seen = self._reviewed.commit(tree, goal, seen)
             loose = merging.uncommitted(tree, tip(tree))
             if loose and not wish.commit:
                 raise OpError(
@@ -156,6 +156,9 @@ class Pulling:
             action = build_action(session.sid, call_id, "", _EXEC, {"argv": argv, "access": "network"}, facts)
             if not isinstance(action, PushAction) or not action.to.refspecs:
                 raise OpError("denied", f"{' '.join(argv)} is no push that can be made from here")
+            if wish.address and wish.address != action.to.url:
+                moved = f"{wish.remote} leads to {action.to.url} now, and not to {wish.address} any more"
+                raise OpError("stale", f"nothing was sent: {moved}", "look at it again, then publish")
             verdict = judge(action, self._settings.policy)
             if verdict.verdict == "deny":
                 raise OpError("denied", f"not pushed ({verdict.rule}): {verdict.reason}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -159,3 +160,26 @@ def test_a_plan_that_is_gone_or_no_plan_any_more_is_told() -> None:
     assert tampered(plan, None) == ["the plan was deleted"]
     assert "cannot be read" in tampered(plan, b"{")[0]
     assert tampered(plan, json.dumps(json.loads(PRD), indent=8).encode()) == []
+
+
+EXAMPLES = Path(__file__).parent.parent / "data" / "plans"
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "count"), [("ralph-prd.json", STORIES, 4), ("compound-product-tasks.json", TASKS, 3)]
+)
+def test_the_examples_of_others_come_back_byte_for_byte_but_for_the_flip(name: str, form: str, count: int) -> None:
+    data = EXAMPLES.joinpath(name).read_bytes()
+    plan = read(data)
+    assert (plan.form, len(plan.entries), plan.passed) == (form, count, 0)
+    whole = json.loads(data)
+    lines = data.splitlines(keepends=True)
+    flips = [number for number, line in enumerate(lines) if line.strip().startswith(b'"passes"')]
+    for index in range(count):
+        made = flipped(plan, {index: True}).text.encode()
+        expected = [*lines]
+        expected[flips[index]] = lines[flips[index]].replace(b"false", b"true")
+        assert made == b"".join(expected) != data
+        assert [e["passes"] for e in json.loads(made)[form]] == [i == index for i in range(count)]
+        assert json.loads(made)[form][index] == whole[form][index] | {"passes": True}
+        assert flipped(read(made), {index: False}).text.encode() == data

@@ -14,6 +14,7 @@ from typing import Any
 from harness.events import person_tool, plan_tool, tools, verdicts
 from harness.events import types as t
 from harness.events.describing.calls import call_text
+from harness.events.iterations import COMMIT
 from harness.events.tool import Words, Writes
 
 LONGEST = 600
@@ -67,6 +68,8 @@ def what(tool: str, data: dict[str, Any] | None) -> str:
     if data is None or tool not in tools.ALL:
         return line(call_text(tool, data))
     argv = data.get("argv")
+    if tool == tools.CHORE and (title := _committed(data)):
+        return line(f"commit: {title}")
     if isinstance(argv, list) and argv:
         said = shlex.join(map(str, argv))
     elif "script" in data or "command" in data:
@@ -83,6 +86,17 @@ def what(tool: str, data: dict[str, Any] | None) -> str:
         return line(call_text(tool, data))
     access = data.get("access")
     return line(said) + (f" · {access}" if access in ("network", "unfenced") else "")
+
+
+def _committed(data: dict[str, Any]) -> str:
+    """The title of what a chore of the harness commits; empty when it does something else."""
+    if data.get("chore") != COMMIT:
+        return ""
+    try:
+        said = shlex.split(str(data.get("command", "")))
+        return said[said.index("-m") + 1]
+    except (ValueError, IndexError):
+        return ""
 
 
 def about(tool: str, data: dict[str, Any] | None) -> str:

@@ -93,7 +93,7 @@ def checked(members: Sequence[Row]) -> Row:
     running = next((one for one in members if one.stage is Stage.RUNNING), None)
     return replace(
         members[0],
-        what=f"{'checking' if stage in FINE - {Stage.OK} else 'checked'} {len(members)} criteria",
+        what=f"{len(members)} criteria",
         stage=stage,
         result=", ".join(f"{counts[at]} {said}" for at, said in _SAID.items() if counts[at]),
         since=running.since if running is not None else "",

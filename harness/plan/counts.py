@@ -31,20 +31,30 @@ _RUNS = re.compile(
     r"(?:^|[\s;&|(/])(?:pytest|py\.test|jest|vitest|mocha|rspec)(?:\s|$)|-m\s+(?:pytest|unittest)\b"
     r"|\bgo\s+test\b|\bcargo\s+(?:test|nextest)\b"
 )
+_INVERTED = re.compile(r"^\s*!|\$\?")
+"""A command that wants its runner to fail."""
 _SILENT = re.compile(r"[|>]|\s-qq+\b|-q\s+-q\b|no:terminal|--co\b|--collect-only|--version|--help|--no-run|--fixtures")
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """``ran`` tests had an outcome; ``excused`` are those that were skipped, ignored, filtered out or expected to
-    fail.
+    """``ran`` tests had an outcome, ``failed`` of them a bad one; ``excused`` are those that were skipped, ignored,
+    filtered out or expected to fail, ``raised`` those of them whose runner takes that word from the code under test
+    too.
     """
 
     ran: int
     excused: int = 0
+    failed: int = 0
+    raised: int = 0
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(self.ran + other.ran, self.excused + other.excused)
+        return Counts(
+            self.ran + other.ran,
+            self.excused + other.excused,
+            self.failed + other.failed,
+            self.raised + other.raised,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +91,8 @@ def judge(command: str, exit_code: int | None, output: str, first: Counts | None
         if _RUNS.search(command) and not _SILENT.search(command):
             return Verdict(False, "its output tells of no test that ran")
         return Verdict(True)
+    if counts.failed and not _INVERTED.search(command):
+        return Verdict(False, f"it exits with 0, and its output tells of {_tests(counts.failed)} that failed", counts)
     if counts.ran == 0:
         return Verdict(False, "no test ran", counts)
     if first is not None and counts.ran < first.ran:
@@ -91,6 +103,16 @@ def judge(command: str, exit_code: int | None, output: str, first: Counts | None
     return Verdict(True, "", counts)
 
 
+def unexcused(verdict: Verdict) -> Verdict:
+    """The verdict where no file that decides says that tests are skipped or expected to fail: then the code under test
+    said so.
+    """
+    if not verdict.passed or verdict.counts is None or not verdict.counts.raised:
+        return verdict
+    told = f"{_tests(verdict.counts.raised)} skipped or expected to fail, and no test says so"
+    return Verdict(False, told, verdict.counts)
+
+
 def _tests(count: int) -> str:
     return f"{count} test{'' if count == 1 else 's'}"
 
@@ -99,8 +121,10 @@ def _pytest(text: str) -> list[Counts]:
     found: list[Counts] = []
     for line in _PYTEST.finditer(text):
         parts = {kind.rstrip("s"): int(number) for number, kind in _PYTEST_PART.findall(line[1])}
-        ran = sum(parts.get(kind, 0) for kind in ("passed", "failed", "error", "xpassed"))
-        found.append(Counts(ran, sum(parts.get(kind, 0) for kind in ("skipped", "xfailed", "deselected"))))
+        failed = parts.get("failed", 0) + parts.get("error", 0)
+        raised = parts.get("skipped", 0) + parts.get("xfailed", 0)
+        ran = failed + parts.get("passed", 0) + parts.get("xpassed", 0)
+        found.append(Counts(ran, raised + parts.get("deselected", 0), failed, raised))
     return found
 
 
@@ -110,7 +134,8 @@ def _unittest(text: str) -> list[Counts]:
         end = _UNITTEST_END.search(text, line.end())
         about = dict(re.findall(r"([a-z ]+?)=(\d+)", end[1].replace(", ", ",") if end and end[1] else ""))
         excused = sum(int(about.get(kind, 0)) for kind in ("skipped", "expected failures"))
-        found.append(Counts(max(0, int(line[1]) - excused), excused))
+        failed = sum(int(about.get(kind, 0)) for kind in ("failures", "errors", "unexpected successes"))
+        found.append(Counts(max(0, int(line[1]) - excused), excused, failed, excused))
     return found
 
 
@@ -118,9 +143,8 @@ def _javascript(text: str) -> list[Counts]:
     found: list[Counts] = []
     for line in (*_JEST.finditer(text), *_VITEST.finditer(text)):
         parts = {kind: int(number) for number, kind in _WORDED.findall(line[1] or "")}
-        found.append(
-            Counts(parts.get("passed", 0) + parts.get("failed", 0), parts.get("skipped", 0) + parts.get("todo", 0))
-        )
+        failed = parts.get("failed", 0)
+        found.append(Counts(parts.get("passed", 0) + failed, parts.get("skipped", 0) + parts.get("todo", 0), failed))
     return found
 
 
@@ -129,33 +153,39 @@ def _mocha(text: str) -> list[Counts]:
     if not any(kind == "passing" for kind, _ in parts):
         return []
     excused = sum(number for kind, number in parts if kind == "pending")
-    return [Counts(sum(number for _, number in parts) - excused, excused)]
+    failed = sum(number for kind, number in parts if kind == "failing")
+    return [Counts(sum(number for _, number in parts) - excused, excused, failed)]
 
 
 def _cargo(text: str) -> list[Counts]:
-    return [Counts(int(m[1]) + int(m[2]), int(m[3]) + int(m[4])) for m in _CARGO.finditer(text)]
+    return [Counts(int(m[1]) + int(m[2]), int(m[3]) + int(m[4]), int(m[2])) for m in _CARGO.finditer(text)]
 
 
 def _go(text: str) -> list[Counts]:
     outcomes = _GO_TEST.findall(text)
     if outcomes:
         excused = outcomes.count("SKIP")
-        return [Counts(len(outcomes) - excused, excused)]
+        return [Counts(len(outcomes) - excused, excused, outcomes.count("FAIL"))]
     packages = _GO_PACKAGE.findall(text)
-    return [Counts(sum(1 for _, none in packages if not none), 0)] if packages else []
+    failed = sum(1 for word, _ in packages if word == "FAIL")
+    return [Counts(sum(1 for _, none in packages if not none), 0, failed)] if packages else []
 
 
 def _node(text: str) -> list[Counts]:
     parts = dict(_NODE.findall(text))
     if "pass" not in parts:
         return []
-    return [Counts(int(parts["pass"]) + int(parts.get("fail", 0)), int(parts.get("skipped", 0)))]
+    failed = int(parts.get("fail", 0))
+    return [Counts(int(parts["pass"]) + failed, int(parts.get("skipped", 0)), failed)]
 
 
 def _rspec(text: str) -> list[Counts]:
-    return [Counts(int(m[1]) - int(m[3] or 0), int(m[3] or 0)) for m in _RSPEC.finditer(text)]
+    return [Counts(int(m[1]) - int(m[3] or 0), int(m[3] or 0), int(m[2])) for m in _RSPEC.finditer(text)]
 
 
 def _maven(text: str) -> list[Counts]:
     totals = [tuple(map(int, m.groups())) for m in _MAVEN.finditer(text)]
-    return [Counts(totals[-1][0] - totals[-1][3], totals[-1][3])] if totals else []
+    if not totals:
+        return []
+    ran, failures, errors, skipped = totals[-1]
+    return [Counts(ran - skipped, skipped, failures + errors)]

@@ -8,13 +8,12 @@ is a *shadow*.
 from __future__ import annotations
 
 import os.path
-import re
-import shlex
 import sys
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from harness.plan import patterns
+from harness.plan.scripts import Named, named
 
 TESTS = (
     "test/**",
@@ -106,9 +105,6 @@ _RUNNERS = frozenset(
 )
 _MODULES = frozenset(sys.stdlib_module_names) | _RUNNERS | {"sitecustomize", "usercustomize", "conftest"}
 _IMPORTED = (".py", ".so", ".pyd", ".pyc")
-_INTERPRETERS = re.compile(r"(?:python|pypy)[\d.]*|(?:ba|da|z|k)?sh|node|deno|bun|ruby|perl|php|Rscript|lua")
-_CHECK_WORDS = re.compile(r"check|test|verif|valid|lint|spec|accept|(?:^|[_\-./])ci(?:[_\-./]|$)", re.IGNORECASE)
-_SCRIPT_FOLDERS = frozenset({"ci", ".ci", "checks", "hack", "scripts", "script", "tools", "qa"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +118,12 @@ class Rules:
     free: tuple[str, ...] = ()
 
 
-def chosen(base: Collection[str], rules: Rules) -> frozenset[str]:
-    """Those of the commit's files that are protected."""
-    named = scripts(rules.commands)
-    found = {path for path in base if _decides(path, rules) or path in named}
+def chosen(base: Collection[str], rules: Rules, run: Named | None = None) -> frozenset[str]:
+    """Those of the commit's files that are protected. ``run`` is what the checks come to run and read in, by
+    their own words when it is not given.
+    """
+    run = run or named(rules.commands, lambda _: "")
+    found = {path for path in base if _decides(path, rules) or path in run.runs or path in run.reads}
     return frozenset(path for path in found if not patterns.fits(path, rules.free))
 
 
@@ -133,68 +131,30 @@ def _decides(path: str, rules: Rules) -> bool:
     return any(patterns.fits(path, known) for known in (TESTS, CONFIGURATION, CI, rules.protect))
 
 
-def scripts(commands: Collection[str]) -> frozenset[str]:
-    """Scripts that the commands run to check something: what a command runs as its program and is a file of the
-    repository, or gives to an interpreter, when its name or folder says that it checks.
-
-    A production program that a command merely runs (``python app.py --selftest``) is not among them.
-    """
-    found: set[str] = set()
-    for command in commands:
-        for words in _simple_commands(command):
-            program, *rest = words
-            if "/" in program and not program.startswith("/"):
-                name = os.path.normpath(program)
-                if name.endswith((".sh", ".bash")) or _checks(name):
-                    found.add(name)
-            elif _INTERPRETERS.fullmatch(os.path.basename(program)):
-                script = next((word for word in rest if not word.startswith("-")), "")
-                if script and "-m" not in rest[: rest.index(script)] and "-c" not in rest[: rest.index(script)]:
-                    name = os.path.normpath(script)
-                    if _checks(name) or name.endswith((".sh", ".bash")):
-                        found.add(name)
-    return frozenset(found)
-
-
-def _checks(name: str) -> bool:
-    return bool(_CHECK_WORDS.search(name)) or bool(_SCRIPT_FOLDERS & set(name.split("/")[:-1]))
-
-
-def _simple_commands(command: str) -> list[list[str]]:
-    """The words of each simple command, without leading assignments; [] for what is no shell."""
-    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
-    lexer.whitespace_split = True
-    try:
-        words = list(lexer)
-    except ValueError:
-        return []
-    made: list[list[str]] = [[]]
-    for word in words:
-        if word and set(word) <= set("();<>|&"):
-            made.append([])
-        elif made[-1] or not re.fullmatch(r"\w+=.*", word, re.DOTALL):
-            made[-1].append(word)
-    return [part for part in made if part]
-
-
 @dataclass(frozen=True, slots=True)
 class New:
-    """A name in the worktree that the commit does not have. ``text`` is the beginning of a file, where it matters."""
+    """A name in the worktree that the commit does not have. ``text`` is the beginning of a file, or of the entry points
+    in a folder, where it matters.
+    """
 
     path: str
     folder: bool = False
     text: str = ""
 
 
-def shadows(base: Collection[str], protected: Collection[str], new: Collection[New], rules: Rules) -> list[str]:
+def shadows(
+    base: Collection[str], protected: Collection[str], new: Collection[New], rules: Rules, run: Named | None = None
+) -> list[str]:
     """Those of the new names that a check would read or import before, or instead of, what is protected."""
+    run = run or named(rules.commands, lambda _: "")
     known = set(base)
     around = set(folders_around(protected))
     kinds = {os.path.splitext(path)[1] for path in protected if patterns.fits(path, TESTS)}
     return sorted(
         item.path
         for item in new
-        if not patterns.fits(item.path, rules.free) and _shadows(item, known, around, frozenset(protected), kinds)
+        if not patterns.fits(item.path, rules.free)
+        and (item.path in run.reads or _shadows(item, known, around, frozenset(protected), kinds))
     )
 
 
@@ -211,6 +171,7 @@ def _shadows(item: New, known: set[str], around: set[str], protected: frozenset[
     if item.folder:
         return (
             (python and (stem in _MODULES or f"{folder}/{name}.py".lstrip("/") in protected))
+            or (python and "[pytest11]" in item.text)
             or (script and name == "__mocks__")
             or name == ".cargo"
         )
@@ -218,6 +179,8 @@ def _shadows(item: New, known: set[str], around: set[str], protected: frozenset[
         module = name.partition(".")[0]
         twin = f"{folder}/{module}.py".lstrip("/")
         if module in _MODULES or (suffix != ".py" and twin in protected):
+            return True
+        if f"{folder}/{module}".lstrip("/") in around:  # a module comes before a folder without __init__.py
             return True
         if name == "__init__.py" and any(path.rpartition("/")[0] == folder for path in protected):
             return True

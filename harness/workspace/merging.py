@@ -156,7 +156,7 @@ def make(
                 f"{moved[0]} is a submodule that it has at another commit, and nobody here knows whether that commit is"
                 f" anywhere else; push it, then merge yourself: git -C {place.root} merge {tree.branch}"
             )
-        decides = tuple(sorted(chosen(work.changed(tree.base), rules)))
+        decides = tuple(sorted(chosen(work.changed(tree.base), rules, originals.run_by(tree, rules))))
     Git.of(place.git_dir).run("update-ref", HOLDS + _held_as(tree), found.commit)
     return Result(found.how, found.commit, decides)
 
@@ -168,9 +168,10 @@ def deciding(tree: Worktree, onto: str, rules: Rules) -> dict[str, str]:
     git = Git.of(tree.common)
     fields = git.names("diff-tree", "-r", "-z", "--no-renames", "--raw", tree.base, onto)
     found: dict[str, str] = {}
+    run = originals.run_by(tree, rules)
     for about, path in zip(fields[::2], fields[1::2], strict=False):
         _, mode, _, oid, _ = about.split(" ")
-        if not chosen({path}, rules) or mode == _GITLINK:
+        if not chosen({path}, rules, run) or mode == _GITLINK:
             continue
         found[path] = (
             originals.ABSENT if mode == _NOTHING else originals.digest_of(mode, git.run("cat-file", "blob", oid))

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.linux import kernel
 from harness.plan import check_settings
 from harness.plan.protected import IN_PARTS, New, Rules, chosen, folders_around, shadows
+from harness.plan.scripts import Named, named
 from harness.workspace.errors import GitFailed
+from harness.workspace.git import Git
 from harness.workspace.ground import Ground, Item, Kind
 from harness.workspace.look import Seen, View, folders_of, item_name, look
 from harness.workspace.private import Worktree
@@ -76,7 +79,8 @@ def examine(tree: Worktree, rules: Rules, accepted: Mapping[str, str], since_ns:
     """
     with look(tree, tree.base) as view:
         base = {path for path, entry in view.entries.items() if entry.mode != "160000"}
-        guarded = chosen(base, rules)
+        run = run_by(tree, rules)
+        guarded = chosen(base, rules, run)
         view.entries = {path: view.entries[path] for path in guarded}
         around = folders_around(guarded)
         items = {path: item for folder in around for path, item in _items(view.ground, folder)}
@@ -90,7 +94,7 @@ def examine(tree: Worktree, rules: Rules, accepted: Mapping[str, str], since_ns:
         ]
         found += [
             Difference(path, "shadows", digest(view.ground, path, items[path].kind))
-            for path in _shadows(view, base, guarded, items, rules)
+            for path in _shadows(view, base, guarded, items, rules, run)
         ]
         touched = tuple(
             sorted(p for p, i in seen.tracked.items() if since_ns and i.stamp and i.stamp.st_ctime_ns >= since_ns)
@@ -103,6 +107,28 @@ def examine(tree: Worktree, rules: Rules, accepted: Mapping[str, str], since_ns:
         touched,
         tuple(sorted(caches & set(items) - folders_of(base))),
     )
+
+
+def run_by(tree: Worktree, rules: Rules) -> Named:
+    """What the checks come to run and read in, by the base's own text. Raises GitFailed."""
+    return named(rules.commands, lambda path: _text(tree, path))
+
+
+def _text(tree: Worktree, path: str) -> str:
+    return _text_of(str(tree.common), tree.base, path)
+
+
+@functools.lru_cache(maxsize=512)
+def _text_of(common: str, commit: str, path: str) -> str:
+    """The beginning of a file of a commit, which never changes; empty when it has none."""
+    return Git(Path(common)).run("cat-file", "blob", f"{commit}:{path}", ok=(0, 128))[:_HEAD].decode("utf-8", "replace")
+
+
+def excuses(tree: Worktree, protected: Collection[str]) -> bool:
+    """Whether a protected file of the base says itself that tests are skipped or expected to fail. Raises GitFailed."""
+    said = Git(tree.common).run("grep", "-lziE", "skip|xfail|expectedFailure", tree.base, "--", ok=(0, 1))
+    names = said.decode("utf-8", "surrogateescape").split("\0")
+    return not set(protected).isdisjoint(name.partition(":")[2] for name in names)
 
 
 def _items(ground: Ground, folder: str) -> Iterator[tuple[str, Item]]:
@@ -164,7 +190,9 @@ def original(view: View, path: str) -> bytes:
     return view.scratch.git.run("cat-file", "blob", view.entries[path].oid)
 
 
-def _shadows(view: View, base: set[str], guarded: frozenset[str], items: Mapping[str, Item], rules: Rules) -> list[str]:
+def _shadows(
+    view: View, base: set[str], guarded: frozenset[str], items: Mapping[str, Item], rules: Rules, run: Named
+) -> list[str]:
     folders = folders_of(base)
     new: list[New] = []
     for path, item in items.items():
@@ -174,10 +202,15 @@ def _shadows(view: View, base: set[str], guarded: frozenset[str], items: Mapping
         if item.kind is Kind.FILE and path.endswith("_test.go"):
             with contextlib.suppress(OSError):
                 text = _head(view.ground, path)
+        elif item.kind is Kind.FOLDER and path.endswith((".dist-info", ".egg-info")):
+            with contextlib.suppress(OSError):
+                text = _head(view.ground, f"{path}/entry_points.txt")
         new.append(New(path, item.kind is Kind.FOLDER, text))
         if item.kind is Kind.LINK:
             new.append(New(path, True))
-    return [path for path in dict.fromkeys(shadows(base, guarded, new, rules)) if not _says_nothing(view.ground, path)]
+    return [
+        path for path in dict.fromkeys(shadows(base, guarded, new, rules, run)) if not _says_nothing(view.ground, path)
+    ]
 
 
 def _head(ground: Ground, path: str) -> str:

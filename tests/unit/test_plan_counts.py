@@ -6,26 +6,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.plan.counts import Counts, judge, parse
+from harness.plan.counts import Counts, judge, parse, unexcused
 
 OUTPUTS = {
     "pytest quiet": ("...\n3 passed in 0.01s\n", Counts(3)),
     "pytest framed": (
         "===== 1 failed, 2 passed, 1 skipped, 1 xfailed, 3 warnings in 75.20s (0:01:15) =====\n",
-        Counts(3, 2),
+        Counts(3, 2, 1, 2),
     ),
     "pytest coloured": ("\x1b[32m\x1b[1m4 passed\x1b[0m\x1b[32m in 0.02s\x1b[0m\n", Counts(4)),
     "pytest subtests": ("5 passed, 6 subtests passed in 0.02s\n", Counts(5)),
     "pytest none": ("\nno tests ran in 0.00s\n", Counts(0)),
     "pytest all deselected": ("4 deselected in 0.01s\n", Counts(0, 4)),
-    "pytest all skipped": ("ss\n2 skipped in 0.01s\n", Counts(0, 2)),
-    "pytest error": ("1 error in 0.10s\n", Counts(1)),
-    "unittest": ("Ran 5 tests in 0.001s\n\nOK (skipped=2)\n", Counts(3, 2)),
-    "unittest bad": ("Ran 5 tests in 0.001s\n\nFAILED (failures=1, errors=1, expected failures=1)\n", Counts(4, 1)),
+    "pytest all skipped": ("ss\n2 skipped in 0.01s\n", Counts(0, 2, 0, 2)),
+    "pytest error": ("1 error in 0.10s\n", Counts(1, 0, 1)),
+    "unittest": ("Ran 5 tests in 0.001s\n\nOK (skipped=2)\n", Counts(3, 2, 0, 2)),
+    "unittest bad": (
+        "Ran 5 tests in 0.001s\n\nFAILED (failures=1, errors=1, expected failures=1)\n",
+        Counts(4, 1, 2, 1),
+    ),
     "unittest none": ("Ran 0 tests in 0.000s\n\nNO TESTS RAN\n", Counts(0)),
-    "jest": ("Tests:       1 failed, 2 skipped, 1 todo, 3 passed, 7 total\n", Counts(4, 3)),
+    "jest": ("Tests:       1 failed, 2 skipped, 1 todo, 3 passed, 7 total\n", Counts(4, 3, 1)),
     "vitest": (" Test Files  1 passed (1)\n      Tests  3 passed | 1 skipped (4)\n", Counts(3, 1)),
-    "mocha": ("  5 passing (10ms)\n  1 pending\n  2 failing\n", Counts(7, 1)),
+    "mocha": ("  5 passing (10ms)\n  1 pending\n  2 failing\n", Counts(7, 1, 2)),
     "cargo": (
         "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.00s\n"
         "test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n",
@@ -34,7 +37,7 @@ OUTPUTS = {
     "go verbose": ("--- PASS: TestA (0.00s)\n--- SKIP: TestB (0.00s)\nok  \tx/y\t0.01s\n", Counts(1, 1)),
     "go packages": ("ok  \tx/y\t0.01s\nok  \tx/z\t(cached) [no tests to run]\n", Counts(1)),
     "node": ("# tests 4\n# pass 3\n# fail 0\n# cancelled 0\n# skipped 1\n# todo 0\n", Counts(3, 1)),
-    "rspec": ("6 examples, 1 failure, 2 pending\n", Counts(4, 2)),
+    "rspec": ("6 examples, 1 failure, 2 pending\n", Counts(4, 2, 1)),
     "maven": ("Tests run: 5, Failures: 0, Errors: 0, Skipped: 1\n", Counts(4, 1)),
 }
 
@@ -65,6 +68,17 @@ def test_an_exit_code_is_not_enough() -> None:
     assert "skipped" in judge("pytest -q", 0, "5 passed, 2 skipped in 0.1s\n", first).why
     assert "tells of none" in judge("./check.sh", 0, "", first).why
     assert "no test ran" in judge("./check.sh", 0, "no tests ran in 0.00s\n", None).why
+    assert "1 test that failed" in judge("make", 0, "1 failed, 5 passed in 0.1s\n", None).why
+    assert judge("! ( pytest )", 0, "1 failed, 5 passed in 0.1s\n", None).passed
+    assert judge("( pytest ); test $? -eq 1", 0, "1 failed in 0.1s\n", None).passed
+
+
+def test_a_test_that_is_skipped_by_no_test_does_not_pass() -> None:
+    skipped = judge("pytest", 0, "5 passed, 1 skipped, 1 xfailed in 0.1s\n", None)
+    assert skipped.passed
+    assert "2 tests skipped or expected to fail" in unexcused(skipped).why
+    for words in ("5 passed in 0.1s\n", "5 passed, 1 deselected in 0.1s\n", ""):
+        assert unexcused(judge("pytest -q | cat", 0, words, None)).passed
 
 
 @pytest.mark.parametrize(

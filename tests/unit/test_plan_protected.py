@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.plan import check_settings, patterns
-from harness.plan.protected import New, Rules, chosen, folders_around, scripts, shadows
+from harness.plan.protected import New, Rules, chosen, folders_around, shadows
+from harness.plan.scripts import Named, named
 
 BASE = (
     "README.md",
@@ -52,7 +53,60 @@ def test_scripts_that_a_check_runs_are_protected() -> None:
     ["python src/app.py --version", "grep -q done README.md", "python -m src.app", "python -c 'x' src/app.py"],
 )
 def test_what_a_check_merely_uses_is_not_protected(command: str) -> None:
-    assert scripts([command]) & set(BASE) == set()
+    assert named([command], lambda _: "").runs & set(BASE) == set()
+
+
+MAKEFILE = """
+PY ?= python3
+-include .env local.mk
+
+all: build
+
+build:
+	./scripts/build_test_data.sh
+
+test: lint
+	@$(PY) ci/run.py && \\
+	cd web && sh run.sh --fast
+
+lint: ; node hack/lint.js
+"""
+SCRIPTS: dict[str, tuple[str, dict[str, str], set[str], set[str]]] = {
+    "a target": (
+        "make -s test",
+        {"Makefile": MAKEFILE, "web/run.sh": "#!/bin/sh\n. ./lib.sh\n'\n./more_tests.sh"},
+        {"ci/run.py", "web/run.sh", "hack/lint.js", "web/more_tests.sh"},
+        {".env", "local.mk", "web/lib.sh"},
+    ),
+    "the first target": ("make", {"Makefile": MAKEFILE}, {"scripts/build_test_data.sh"}, {".env", "local.mk"}),
+    "a folder's target": ("make -C web -j 4 t", {"web/makefile": "t:\n\t./test.sh\n"}, {"web/test.sh"}, set()),
+    "a makefile of another name": ("make -f all.inc t", {"all.inc": "t:\n\t./t.sh\n"}, {"t.sh"}, {"all.inc"}),
+    "a script of a package": (
+        "CI=1 npm run -s test",
+        {"package.json": '{"scripts": {"pretest": "node tools/pre.js", "test": "yarn unit", "unit": "./unit.sh"}}'},
+        {"tools/pre.js", "unit.sh"},
+        set(),
+    ),
+    "a time limit": ("timeout -k 5 60s env A=1 nice ./check && true", {}, {"check"}, set()),
+    "a shell": ("cd ci; bash -euc './a.sh; source b.env'", {}, {"ci/a.sh"}, {"ci/b.env"}),
+    "another than it wants": ("! python3 scripts/check.py", {}, {"scripts/check.py"}, set()),
+    "itself": ("./a.sh", {"a.sh": "./a.sh; make", "Makefile": "a: a\n\tmake a\n"}, {"a.sh"}, set()),
+    "a program of its own": ("python3 app.py --check && ./bin/app", {}, set(), set()),
+    "what is outside": ("../check.sh; /x/check.sh; . /etc/profile", {}, set(), set()),
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_what_a_check_comes_to_run_and_read_is_known(name: str) -> None:
+    command, files, runs, reads = SCRIPTS[name]
+    assert named([command], lambda path: files.get(path, "")) == Named(runs, reads)
+
+
+def test_what_a_check_reads_in_is_protected_and_new_it_shadows() -> None:
+    run = Named(reads={"env.sh", ".env"})
+    found = chosen({*BASE, "env.sh"}, Rules(), run)
+    assert "env.sh" in found
+    assert shadows(BASE, found, [New(".env")], Rules(), run) == [".env"]
 
 
 def test_the_user_says_what_is_protected_and_what_is_free() -> None:
@@ -80,6 +134,9 @@ SHADOWS = (
     New("web/__mocks__", folder=True),
     New("web/package.json"),
     New("src/main_test.go", text="func TestMain(m *testing.M) {}"),
+    New("web.py"),
+    New("tests/data.py"),
+    New("mine.egg-info", folder=True, text="[pytest11]\nmine = mine\n"),
 )
 
 
@@ -100,6 +157,7 @@ def test_a_new_file_that_shadows_is_named(new: New) -> None:
         New("web/b.test.ts"),
         New("src/other_test.go", text="func TestA(t *testing.T) {}"),
         New("lib/conftest.py"),
+        New("mine.egg-info", folder=True, text="[console_scripts]\nmine = mine:main\n"),
     ],
     ids=lambda new: new.path,
 )
@@ -137,7 +195,9 @@ def test_every_protected_file_lies_in_a_folder_that_is_looked_at(base: set[str])
 
 @given(st.text(max_size=80))
 def test_any_command_can_be_read(command: str) -> None:
-    assert all(name and not name.startswith("/") for name in scripts([command]))
+    files = {"Makefile": command, "check.sh": command, "package.json": command}
+    found = named([command, "make", "./check.sh", "npm test"], lambda path: files.get(path, ""))
+    assert all(name and not name.startswith("/") for name in found.runs | found.reads)
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,13 @@ def test_a_page_that_was_looked_at_early_becomes_what_it_is_at_the_end(seed: int
     assert page.rows == paged(log)[0].rows
 
 
+def test_a_commit_of_the_harness_is_named_by_its_title() -> None:
+    command = "git add -A && { git diff --cached --quiet || git commit -q -m 'Do a, it'\"'\"'s b\n\nUS-1 passed'; }"
+    assert call_words.what("chore", {"chore": "commit", "command": command}) == "commit: Do a, it's b"
+    assert call_words.what("chore", {"chore": "commit", "command": "git commit -m 'cut"}) == "git commit -m 'cut"
+    assert call_words.what("chore", {"chore": "setup", "command": "sh ./init.sh -m x"}) == "sh ./init.sh -m x"
+
+
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_what_an_edit_changes_is_counted_exactly(old: str, new: str) -> None:
     changed = call_words.change("edit_file", {"path": "a", "old": old, "new": new})
@@ -329,7 +336,7 @@ def test_checks_that_follow_each_other_are_one_row_that_names_those_that_fail() 
     bodies = [body for n in range(42) for body in checked(f"c{n}.0", f"test -s f{n}", int(n == 7))]
     log = records([says("Done."), *bodies])
     _, row = (row for page in paged(log) for row in page.rows)
-    assert (row.kind, row.label, row.what, row.stage) == (Kind.CALL, "check", "checked 42 criteria", Stage.FAILED)
+    assert (row.kind, row.label, row.what, row.stage) == (Kind.CALL, "check", "42 criteria", Stage.FAILED)
     assert row.result == "41 passed, 1 failed"
     assert row.more == (Bit("quiet", "failed: test -s f7 · exit 1"),)
     assert row.ms == 42 * 400
@@ -348,7 +355,7 @@ def test_a_check_that_exits_with_0_and_does_not_count_is_not_one_that_passed() -
 def test_a_row_of_checks_says_how_far_it_is_and_ends_with_what_comes_between() -> None:
     first = checked("c0.0", "make")
     (row,) = rows(*first, check("c1.0", "pytest"), started("c1.0"))
-    assert (row.what, row.stage, row.result) == ("checking 2 criteria", Stage.RUNNING, "1 passed, 1 runs")
+    assert (row.what, row.stage, row.result) == ("2 criteria", Stage.RUNNING, "1 passed, 1 runs")
     assert (row.since, row.spool) == (TS, "c1.0-1")
     own, said_between, other = rows(*first, says("Again."), *checked("c1.0", "pytest"))
     assert (own.what, said_between.kind, other.what) == ("make", Kind.PROSE, "pytest")

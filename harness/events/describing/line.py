@@ -50,12 +50,13 @@ def paid(nano: int, source: str) -> str:
 
 
 def first(text: str) -> str:
-    """The first line that says something, cut to a bounded length."""
-    for line in text.split("\n"):
-        if line.strip():
-            more = len(text) > len(line.rstrip()) + 1
-            return line.strip()[:QUOTE] + (" …" if more or len(line) > QUOTE else "")
-    return ""
+    """The first line with a word in it, else the first that is not empty, cut to a bounded length."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    if not lines:
+        return ""
+    line = next((one for one in lines if any(map(str.isalnum, one))), lines[0])
+    more = len(text) > len(line.rstrip()) + 1
+    return line.strip()[:QUOTE] + (" …" if more or len(line) > QUOTE else "")
 
 
 def compact(value: object) -> str:

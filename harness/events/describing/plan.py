@@ -70,7 +70,7 @@ def _plan_updated(b: t.PlanUpdated) -> Line:
 
 @_on(t.PlanRestored)
 def _plan_restored(b: t.PlanRestored) -> Line:
-    return Line("violation", f"the plan was changed and is put back: {some(b.did)} (seen before {b.call_id})", "bad")
+    return Line("violation", f"the plan was changed and is put back: {some(b.did)}", "bad")
 
 
 @_on(t.ProgressKept)
@@ -129,7 +129,7 @@ def _policy_read(b: t.PolicyRead) -> Line:
 @_on(t.RatchetViolation)
 def _violated(b: t.RatchetViolation) -> Line:
     names = some([f"{one.path} {told_of(one.how)}" for one in b.files])
-    return Line("violation", f"{names}; the originals decide (seen before {b.call_id})", "bad")
+    return Line("violation", f"{names}; the originals decide", "bad")
 
 
 @_on(t.RatchetRestored)

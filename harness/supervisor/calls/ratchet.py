@@ -134,6 +134,8 @@ async def _judge(session: Session, call_id: str, check: Running) -> None:
     accepted = s.ratchet.accepted
     touched = [Difference(p, TOUCHED, TOUCHED) for p in found.touched if p not in accepted]
     verdict = counts.judge(check.command, _exit_code(check), await _output(session, check), _first(s, check.command))
+    if verdict.passed and verdict.counts is not None and verdict.counts.raised and not await _excused(session, found):
+        verdict = counts.unexcused(verdict)
     if found.differences:
         await _restore(session, call_id, found)
     elif touched:
@@ -151,6 +153,15 @@ async def _judge(session: Session, call_id: str, check: Running) -> None:
             excused=seen.excused if seen is not None else None,
         )
     )
+
+
+async def _excused(session: Session, found: originals.Examined) -> bool:
+    """Whether what decides says itself that tests are skipped; so it may when a person let the agent change it."""
+    s = session.state
+    if s.ratchet.accepted or (s.intent is not None and s.intent.free):
+        return True
+    asked = "asking which tests are skipped"
+    return await session.do(asked, _LOOK_S, lambda: originals.excuses(_tree(session), found.protected))
 
 
 def _exit_code(check: Running) -> int | None:

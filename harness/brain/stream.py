@@ -19,7 +19,6 @@ import anthropic
 import httpx2
 import msgspec
 from anthropic._types import RequestOptions
-from anthropic.types.beta import BetaMessageParam, BetaTextBlockParam, BetaToolParam
 
 from harness.agents.errors import Interruption
 from harness.brain import assembly, own_means
@@ -360,16 +359,14 @@ def count_tokens(client: anthropic.Anthropic, request: Request) -> int | None:
     """Exact input tokens, or None when the endpoint does not count (its refusal shows again, and is recorded, on the
     request itself).
     """
+    headers = {"anthropic-beta": "token-counting-2024-11-01"}
+    options: RequestOptions = {"params": {"beta": "true"}, "timeout": _COUNT_TIMEOUT_S, "headers": headers}
+    head = {"model": request.model, "system": request.system, "tools": request.tools}
+    body = b'%b,"messages":%b}' % (msgspec.json.encode(head)[:-1], request.messages)
     try:
-        counted = client.beta.messages.count_tokens(
-            model=request.model,
-            system=cast(list[BetaTextBlockParam], request.system),
-            messages=cast(list[BetaMessageParam], json.loads(request.messages)),
-            tools=cast(list[BetaToolParam], request.tools),
-            timeout=_COUNT_TIMEOUT_S,
-        )
+        counted = client.post("/v1/messages/count_tokens", content=body, cast_to=object, options=options)
     except (anthropic.AnthropicError, httpx2.HTTPError, OSError, ValueError):
         return None
     # an endpoint that is no Messages API may answer 200 with anything
-    value: object = getattr(counted, "input_tokens", None)
+    value = cast(dict[str, object], counted).get("input_tokens") if isinstance(counted, dict) else None
     return value if isinstance(value, int) and value >= 0 else None

@@ -192,7 +192,9 @@ async def test_the_help_screen_greys_what_is_refused_with_the_whole_reason(
                 continue
             table.scroll_to(y=table.top_of(line), animate=False)
             whole = f"(not now: {line.why}) {line.help}" if line.why else line.help
-            await s.until(f"{line.title} with all its words", lambda w=(line.title, whole): all(x in read(s) for x in w))
+            await s.until(
+                f"{line.title} with all its words", lambda w=(line.title, whole): all(x in read(s) for x in w)
+            )
         assert all(len(line) <= size[0] for line in s.grid)
 
 

@@ -94,6 +94,9 @@ class Agreement:
                 self.usage += body.usage
                 self.cost_nano += body.cost_nano
                 return True
+            case t.ModelSettled() if body.purpose in PURPOSES:
+                self.cost_nano += body.more_nano
+                return True
             case t.ModelFailed() if body.purpose in PURPOSES:
                 self.failures.append(body)
                 return True

@@ -47,6 +47,8 @@ class Spent:
                 self.reserved = Cost(body.reserved_nano, body.est_input + body.max_tokens)
             case t.ModelMessage() if body.purpose in PART:
                 self._add(body.purpose, Cost(body.cost_nano, body.usage.total))
+            case t.ModelSettled() if body.purpose in PART:
+                self._add(body.purpose, Cost(body.more_nano, 0))
             case t.ModelFailed() if body.purpose in PART and body.usage != t.Usage():
                 self._add(body.purpose, self.reserved)
             case _:

@@ -210,19 +210,7 @@ class BuiltIn(Agent):
 
     def _abandon(self, request: t.ModelRequest) -> None:
         self._desk.accounts.settle(Reservation(request.reservation, request.reserved_nano), None)
-        why = "the brain that sent this request is gone; its outcome is unknown"
-        self._desk.append_anyway(
-            [
-                t.ModelFailed(
-                    request_id=request.request_id,
-                    attempt=request.attempt,
-                    kind="cut",
-                    message=why,
-                    retry_in_s=0.0,
-                    purpose=request.purpose,
-                )
-            ]
-        )
+        self._desk.append_anyway([request.lost()])
 
     # -- one attempt -------------------------------------------------------------------------------
 

@@ -72,6 +72,9 @@ class Court:
                 self.usage += body.usage
                 self.cost_nano += body.cost_nano
                 return True
+            case t.ModelSettled() if body.purpose == ev.JUDGES:
+                self.cost_nano += body.more_nano if self.replies else 0
+                return True
             case t.ModelFailed() if body.purpose == ev.JUDGES:
                 self.failures.append(body)
                 return True

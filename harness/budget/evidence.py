@@ -57,6 +57,9 @@ class Evidence:
                     sent.usage = b.usage
                     sent.nano = None if b.price_source == UNSETTLED else b.cost_nano
                     sent.ended = True
+            case t.ModelSettled() as b:
+                if (settled := self.sent.get(b.reservation)) is not None:
+                    settled.nano = b.cost_nano
             case t.ModelFailed() as b:
                 if (sent := self._newest.get(b.request_id)) is not None and sent.request.attempt == b.attempt:
                     sent.usage = b.usage

@@ -182,6 +182,11 @@ def _paid(c: Course, r: t.Record, b: t.ModelMessage | t.ModelSummary) -> None:
     c.paid.append(b.cost_nano)
 
 
+def _settled(c: Course, r: t.Record, b: t.ModelSettled) -> None:
+    c.paid_at.append(words.parse_ts(r.ts) or 0.0)
+    c.paid.append(b.more_nano)
+
+
 def _launched(c: Course, r: t.Record, b: t.SessionIntent) -> None:
     c.tell(r, COURSE, f"launched: {b.goal}")
 
@@ -280,6 +285,7 @@ def _put_away(c: Course, r: t.Record, b: t.MergeEnded | t.PullEnded | t.PullOpen
 _HANDLERS: Mapping[type[t.Body], Callable[[Course, t.Record, Any], None]] = {
     t.ModelMessage: _paid,
     t.ModelSummary: _paid,
+    t.ModelSettled: _settled,
     t.SessionIntent: _launched,
     t.PlanLoaded: _loaded,
     t.CheckVerdict: _verdict,

@@ -40,6 +40,18 @@ class ModelRequest(Body, frozen=True, kw_only=True):
     working: int = 0
     purpose: str = ""
 
+    def lost(self) -> ModelFailed:
+        """Its end when the brain that sent it is gone."""
+        why = "the brain that sent this request is gone; its outcome is unknown"
+        return ModelFailed(
+            request_id=self.request_id,
+            attempt=self.attempt,
+            kind="cut",
+            message=why,
+            retry_in_s=0.0,
+            purpose=self.purpose,
+        )
+
 
 class ModelMessage(Body, frozen=True, kw_only=True):
     """A complete reply, every call of it whole; ``stop`` is one of `said.STOPS`.

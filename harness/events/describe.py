@@ -50,6 +50,7 @@ def group_of(kind: str) -> str:
         return "talk"
     head = kind.partition(".")[0]
     return {
+        "model": "money",
         "tool": "tools",
         "check": "tools",
         "job": "tools",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.events.body import Body, By, Caps
+from harness.events.body import Body, By, Caps, Usage
 
 
 class BudgetReached(Body, frozen=True, kw_only=True):
@@ -43,6 +43,24 @@ class FinishUp(Body, frozen=True, kw_only=True):
 
     TYPE = "budget.finish_up"
     allowance_nano: int
+
+
+class ModelSettled(Body, frozen=True, kw_only=True):
+    """What a reply cost that nobody could settle when it came: its own record has its worst case, ``recorded_nano``."""
+
+    TYPE = "model.settled"
+    request_id: str
+    reservation: str
+    usage: Usage
+    cost_nano: int
+    recorded_nano: int
+    price_source: str = ""
+    purpose: str = ""
+
+    @property
+    def more_nano(self) -> int:
+        """What it adds to a sum of what replies cost by their own records: usually less than nothing."""
+        return self.cost_nano - self.recorded_nano
 
 
 class BreakerOpened(Body, frozen=True, kw_only=True):

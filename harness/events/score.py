@@ -257,6 +257,10 @@ def _paid(y: Tally, b: t.ModelMessage | t.ModelSummary) -> None:
     y.nano += b.cost_nano
 
 
+def _settled(y: Tally, b: t.ModelSettled) -> None:
+    y.nano += b.more_nano
+
+
 def _message(y: Tally, b: t.ModelMessage) -> None:
     _paid(y, b)
     if b.purpose:
@@ -370,6 +374,7 @@ _HANDLERS: Mapping[type[t.Body], Callable[[Tally, Any], None]] = {
     t.SessionEnded: _ended,
     t.ModelMessage: _message,
     t.ModelSummary: _paid,
+    t.ModelSettled: _settled,
     t.ModelRequest: _request,
     t.ModelFailed: _silent,
     t.LeaseEnded: _silent,

@@ -102,6 +102,8 @@ class SessionState:
     request: t.ModelRequest | None = None
     doing: dict[str, Running] = field(default_factory=dict)
     spent_nano: int = 0
+    unsettled: dict[str, t.ModelSettled] = field(default_factory=dict)
+    """By reservation, replies whose cost nobody had settled when they came, as if they had cost their worst case."""
     burned: Burned = field(default_factory=Burned)
     stretches: Stretches = field(default_factory=Stretches)
     usage: t.Usage = field(default_factory=t.Usage)

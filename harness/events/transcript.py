@@ -398,6 +398,7 @@ _SILENT = frozenset(
         t.EvaluationStarted,
         t.ContractOpened,
         t.ModelRequest,
+        t.ModelSettled,
         t.LeaseGranted,
         t.ApprovalDeferred,
         t.UndoStarted,

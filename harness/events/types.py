@@ -66,7 +66,7 @@ from harness.events.iteration_events import (
 from harness.events.job_events import JobEnded, JobStarted, JobWaiting
 from harness.events.memory_events import MemoryChanged, MemoryShown
 from harness.events.merge_events import MergeChecked, MergeEnded, MergeHandedBack, MergeStarted
-from harness.events.money_events import BreakerOpened, BudgetReached, CapsRaised, FinishUp
+from harness.events.money_events import BreakerOpened, BudgetReached, CapsRaised, FinishUp, ModelSettled
 from harness.events.note_events import HarnessNote, TimePassed
 from harness.events.phase_events import GateOpened, PhaseBegun
 from harness.events.plan_events import (
@@ -161,6 +161,7 @@ __all__ = [
     "ModelFailed",
     "ModelMessage",
     "ModelRequest",
+    "ModelSettled",
     "ModelSummary",
     "PhaseBegun",
     "PlanArchived",

@@ -55,6 +55,21 @@ async def test_the_same_attempt_asked_again_gets_the_same_reservation(tmp_path: 
     await books.close()
 
 
+async def test_a_grant_whose_answer_was_lost_is_let_go_before_the_next_attempt(tmp_path: Path) -> None:
+    """The brain of the lease never heard of it, so its log names it nowhere; what is asked for again stays."""
+    books = await opened(tmp_path)
+    log = tmp_path / "sessions" / "s" / "log"
+    LogWriter.open(log, "s").close()
+    lost = await books.reserve("s", "q1", 1, MODEL, 1000, 100, Caps(), gen=3)
+    other = await books.reserve("s", "q0", 1, MODEL, 1000, 100, Caps(), gen=2)
+    await books.forsake("s", log, ("q1", 1), 3)
+    assert books.session("s").reserved_nano == lost.nano + other.nano
+    await books.forsake("s", log, ("q2", 1), 3)
+    assert (books.session("s").reserved_nano, books.session("s").spent_nano) == (other.nano, 0)
+    assert books.session("s").requests == 1
+    await books.close()
+
+
 async def test_a_restart_finds_everything_again(tmp_path: Path) -> None:
     books = await opened(tmp_path)
     kept = [await books.reserve("s", f"q{n}", 1, MODEL, 1000, 100, Caps()) for n in range(4)]

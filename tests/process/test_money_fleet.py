@@ -18,6 +18,7 @@ import pytest
 
 from harness.budget.ledger_types import LedgerRecord, Raised, Reserved, Settled, decode
 from harness.events import types as t
+from harness.events.fold import fold
 from harness.events.reader import read
 from harness.events.words import usd
 from harness.supervisor.money.day import Clock
@@ -25,6 +26,7 @@ from harness.supervisor.upkeep import clock
 from tests.fleetlib import HOLD, Fleet, fleet, kill, play, wait_for
 from tests.process.keeperlib import Link as KeeperLink
 from tests.process.served import served
+from tests.process.test_supervisor_life import parent, replaced
 
 PATIENCE = 180.0
 """Seconds; a fleet that does several turns on a busy machine takes its time, and only ever the awaited state counts."""
@@ -183,8 +185,49 @@ def test_a_reply_that_nobody_could_settle_costs_what_it_cost(f: Fleet) -> None:
     paid = wait_for("its settlement", lambda: settled(f).get(sent.reservation))
     assert paid.usage == reply.usage
     assert paid.nano < sent.reserved_nano
-    billed = ask_simulator(f, "usage")["conversations"]
-    assert costs(f)["sessions"][0]["spent_nano"] == sum(c["nano"] for c in billed)
+    billed = sum(c["nano"] for c in ask_simulator(f, "usage")["conversations"])
+    said = f.wait_event(sid, "model.settled").body
+    assert isinstance(said, t.ModelSettled)
+    assert (said.reservation, said.recorded_nano, said.cost_nano) == (sent.reservation, reply.cost_nano, paid.nano)
+    agree(f, sid, billed, 0)
+    assert f.violations() == []
+
+
+def agree(f: Fleet, sid: str, paid: int, unknown: int) -> None:
+    """The only session, its day, the fleet, its log, its score and the briefing name the same money."""
+    own = costs(f)["sessions"][0]
+    assert (own["spent_nano"], own["reserved_nano"], own["unknown_nano"]) == (paid + unknown, 0, unknown)
+    records = f.records(sid)
+    assert fold(records).spent_nano == paid
+    assert f.json("brief", "--since", "1d")[0]["fleet"]["spent_nano"] == paid
+    assert f.json("score", sid)[0]["nano"] == paid
+    sent = {(b.request_id, b.attempt): b for b in (r.body for r in records) if isinstance(b, t.ModelRequest)}
+    lost = [b for b in (r.body for r in records) if isinstance(b, t.ModelFailed) and b.usage is None]
+    assert sum(sent[b.request_id, b.attempt].reserved_nano for b in lost) == unknown, "the log alone tells it"
+
+
+def test_a_request_whose_brain_was_killed_has_its_end_in_the_log_also_when_no_brain_follows(f: Fleet) -> None:
+    """Its session stops: nobody would say what became of it, though it counts in full."""
+    ask_simulator(f, "hold", {})
+    sid = f.launch(TURNS)
+    sent = f.wait_event(sid, "model.request").body
+    assert isinstance(sent, t.ModelRequest)
+    guardian = parent(before := f.supervisor_pid())
+    os.kill(guardian, signal.SIGSTOP)
+    try:
+        f.run("pause", sid)
+        kill(f.brain_pid(sid))
+        kill(before)
+    finally:
+        os.kill(guardian, signal.SIGCONT)
+    replaced(f, before)
+    f.run("stop", sid)
+    f.wait_state(sid, "stopped")
+    ask_simulator(f, "release", {})
+    (lost,) = [r.body for r in f.records(sid) if isinstance(r.body, t.ModelFailed)]
+    assert (lost.request_id, lost.attempt, lost.kind, lost.usage) == (sent.request_id, sent.attempt, "cut", None)
+    wait_for("its settlement", lambda: costs(f)["sessions"][0]["reserved_nano"] == 0 or None)
+    agree(f, sid, 0, sent.reserved_nano)
     assert f.violations() == []
 
 
@@ -206,7 +249,8 @@ def test_orderly_leaves_in_the_middle_of_replies_change_no_figure(f: Fleet) -> N
     f.wait_state(sid, "done", timeout=PATIENCE)
     billed = sum(c["nano"] for c in ask_simulator(f, "usage")["conversations"])
     wait_for("every settlement", lambda: costs(f)["sessions"][0]["reserved_nano"] == 0 or None)
-    assert costs(f)["sessions"][0]["spent_nano"] == billed
+    wait_for("each to be on record", lambda: not f.state(sid).unsettled)
+    agree(f, sid, billed, 0)
     assert f.violations() == []
 
 

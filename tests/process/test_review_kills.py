@@ -135,6 +135,8 @@ def test_no_word_of_planner_evaluator_and_judge_is_lost_twice_or_paid_twice_when
     told = [line for line in f.run("logs", sid).stdout.splitlines() if "at most $" in line and " out · " in line]
     assert len(told) == sum(m.price_source == UNSETTLED for m in bodies(f, sid, t.ModelMessage)) >= 3
     assert row["spent_nano"] == sum(one["nano"] for one in billed) + lost.reserved_nano
+    wait_for("every late settlement to be on record", lambda: not f.state(sid).unsettled)
+    assert f.state(sid).spent_nano == sum(one["nano"] for one in billed)
     assert f.violations() == []
 
 

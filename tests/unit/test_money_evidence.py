@@ -15,7 +15,7 @@ from harness.budget.ledger_types import LedgerRecord, Limits, Raised, Reserved, 
 from harness.events import types as t
 from harness.events.cap import Cap
 from harness.supervisor.money.cap_waits import Waiting, freed
-from harness.supervisor.money.reservations import Standing
+from harness.supervisor.money.figures import Standing
 
 MODEL = "claude-haiku-5-5"
 LIMITS = Limits(day_usd=6_000_000, fleet_usd=20_000_000)
@@ -209,6 +209,13 @@ def test_a_cost_that_nobody_could_settle_is_taken_from_its_usage() -> None:
     end = log.settlement(one)
     assert isinstance(end, Settled)
     assert (end.nano, end.tokens) == (PAID.nano, PAID.tokens)
+    late = t.ModelSettled(
+        request_id="q", reservation="r", usage=USAGE, cost_nano=PAID.nano + 7, recorded_nano=one.nano, price_source="x"
+    )
+    log.take(record(3, late, "2026-01-01"))
+    end = log.settlement(one)
+    assert isinstance(end, Settled)
+    assert end.nano == PAID.nano + 7, "prices may have changed since: a lost ledger is made as it was"
 
 
 def waits(name: str, cap: str = "day.usd", limit: int = 100, need: int = 10, day: str = "2026-01-01") -> Waiting:

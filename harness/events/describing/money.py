@@ -26,6 +26,14 @@ def _raised(b: t.CapsRaised) -> Line:
     )
 
 
+@_on(t.ModelSettled)
+def _settled(b: t.ModelSettled) -> Line:
+    whose = f"the {b.purpose}'s reply" if b.purpose else "the reply"
+    return Line(
+        "settled", f"{whose} cost {usd(b.cost_nano)}; at most {usd(b.recorded_nano)} was known when it came", "dim"
+    )
+
+
 @_on(t.FinishUp)
 def _finish(b: t.FinishUp) -> Line:
     return Line("finish", f"one last reply for at most {usd(b.allowance_nano)}", "info")

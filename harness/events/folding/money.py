@@ -29,3 +29,9 @@ def _raised(s: SessionState, r: t.Record, b: t.CapsRaised) -> None:
 def _finish(s: SessionState, r: t.Record, b: t.FinishUp) -> None:
     s.finish_up = b
     s.budget = None
+
+
+@_on(t.ModelSettled)
+def _settled(s: SessionState, r: t.Record, b: t.ModelSettled) -> None:
+    if s.unsettled.pop(b.reservation, None) is not None:
+        s.spent_nano += b.more_nano

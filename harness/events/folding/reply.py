@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from harness.events import types as t
+from harness.events.body import UNSETTLED
 from harness.events.session_state import SessionState
 
 
 def replied(s: SessionState, r: t.Record, b: t.ModelMessage | t.ModelSummary) -> None:
     """Count what it cost; nothing is asked of the model any more."""
+    if b.price_source == UNSETTLED and s.request is not None:
+        s.unsettled[s.request.reservation] = t.ModelSettled(
+            request_id=b.request_id,
+            reservation=s.request.reservation,
+            usage=b.usage,
+            cost_nano=b.cost_nano,
+            recorded_nano=b.cost_nano,
+            purpose=s.request.purpose,
+        )
     s.usage += b.usage
     s.spent_nano += b.cost_nano
     s.burned = s.burned.paid(r.ts, b.cost_nano)

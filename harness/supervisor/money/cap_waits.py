@@ -15,8 +15,8 @@ from harness.events.request import Request
 from harness.events.session_state import OpenApproval
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
+from harness.supervisor.money.figures import Standing
 from harness.supervisor.money.purse import Purse
-from harness.supervisor.money.reservations import Standing
 
 _LONGEST = 60.0
 """Seconds after which the day is looked at again, whatever the clock promised."""

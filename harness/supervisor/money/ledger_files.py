@@ -15,7 +15,7 @@ import msgspec
 
 from harness.budget.evidence import Books, Evidence, missing, speaks_of_money
 from harness.budget.ledger import Ledger, NotReserved
-from harness.budget.ledger_types import LedgerRecord, Raised, Reserved, decode, to_wire
+from harness.budget.ledger_types import LedgerRecord, Raised, Reserved, Settled, decode, to_wire
 from harness.events import types as t
 from harness.events.durable import replace_file, sync_folder
 from harness.events.framing import BadLine, LogError, hash_of
@@ -201,3 +201,10 @@ def evidence_of(log: Path, sid: str) -> Evidence:
     except (LogError, OSError, msgspec.DecodeError):
         found.whole = False
     return found
+
+
+def settlement_of(folder: Path, reservation: str) -> Settled | None:
+    """How that reservation was settled at last, by the ledger's own records. Raises LogError, OSError."""
+    name = reservation.encode()
+    found = [record for line in read(folder) if name in line and isinstance(record := decode(line), Settled)]
+    return next((one for one in reversed(found) if one.reservation == reservation), None)

@@ -6,18 +6,22 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from harness.budget import prices
 from harness.budget.ledger_types import Raised
 from harness.events import trouble
 from harness.events import types as t
 from harness.events.cap import Cap, amount_of
+from harness.events.framing import LogError
 from harness.events.said import spelled
 from harness.events.words import usd
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.fleet import Money
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.money import reservations
-from harness.supervisor.money.reservations import Account, Bookkeeper, Day, LedgerUnavailable, Standing
+from harness.supervisor.money.figures import Account, Day, Standing
+from harness.supervisor.money.reservations import Bookkeeper, LedgerUnavailable
 
 _LAST_INPUT = 100_000
 _LAST_OUTPUT = 8192
@@ -148,6 +152,7 @@ class Purse:
         day = self._live().today().day
         gen = session.state.lease_gen
         try:
+            await self._live().forsake(session.sid, session.folder.log, (request_id, attempt), gen)
             made = await self._live().reserve(
                 session.sid,
                 request_id,
@@ -202,6 +207,25 @@ class Purse:
             await self.books.conclude(session.sid, session.folder.log, lease)
         except LedgerUnavailable as exc:
             raise _refusal(exc) from exc
+
+    async def settled_late(self, session: Session) -> list[t.ModelSettled]:
+        """What those replies cost that nobody had settled when they came, as far as that is known by now; for the log,
+        which says it behind the ledger.
+
+        Raises OpError ``ledger``.
+        """
+        if self.books is None or not session.state.unsettled:
+            return []
+        found = []
+        held = self.books.holding(session.sid)
+        for reservation, reply in list(session.state.unsettled.items()):
+            try:
+                cost = None if reservation in held else await self.books.settlement(reservation)
+            except (LogError, OSError) as exc:
+                raise OpError("ledger", f"the ledger cannot be read: {exc}", _WAITS) from exc
+            if cost is not None:
+                found.append(msgspec.structs.replace(reply, cost_nano=cost.nano, price_source=cost.source))
+        return found
 
     async def remember(self) -> None:
         """What was spent is on record beside the ledger: said before a session is removed. Raises OpError."""

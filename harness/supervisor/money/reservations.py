@@ -14,7 +14,6 @@ import sys
 import traceback
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.budget import prices
@@ -27,7 +26,8 @@ from harness.events.types import Caps, Usage
 from harness.protocol.config_sections import CapsConfig
 from harness.supervisor.errors import out_of_space
 from harness.supervisor.money.day import Clock
-from harness.supervisor.money.ledger_files import Opened, drop_anchor, evidence_of, open_ledger
+from harness.supervisor.money.figures import Account, Day, Standing
+from harness.supervisor.money.ledger_files import Opened, drop_anchor, evidence_of, open_ledger, settlement_of
 from harness.supervisor.threads import Threads, at_home
 
 _REMEMBERED = 4096
@@ -42,48 +42,6 @@ class LedgerUnavailable(Exception):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """One account as shown: nano-USD and tokens that were spent, and what is held for requests under way;
-    ``unknown_nano`` of what is spent, and ``unknown_tokens`` of its tokens, are worst cases of requests of unknown
-    outcome; see `harness.budget.ledger.Account`.
-    """
-
-    spent_nano: int = 0
-    reserved_nano: int = 0
-    tokens: int = 0
-    price_source: str = ""
-    requests: int = 0
-    usage: Usage = field(default_factory=Usage)
-    unknown_nano: int = 0
-    unknown_tokens: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Day:
-    """One day's totals; ``day`` is ``YYYY-MM-DD`` in UTC."""
-
-    day: str
-    spent_nano: int
-    reserved_nano: int
-    tokens: int
-    requests: int = 0
-    unknown_nano: int = 0
-    unknown_tokens: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """A cap above the sessions now: ``limit`` None = it is no more; ``day`` is the window that a request made now
-    counts for, ``decision`` what it was raised by last.
-    """
-
-    used: int
-    limit: int | None
-    day: str
-    decision: str = ""
 
 
 class Bookkeeper:
@@ -322,13 +280,26 @@ class Bookkeeper:
         LedgerUnavailable.
         """
         await self._durable(None)  # a reservation that did not reach the disk is gone by then
-        if not (left := self.holding(sid, lease)):
-            return 0
-        evidence = await at_home(evidence_of, log, sid)
-        for reservation in left:
-            if reservation in self._ledger.open:
-                await self._end(reservation, evidence.settlement)
+        return await self._by_log(sid, log, self.holding(sid, lease))
+
+    async def forsake(self, sid: str, log: Path, wanted: tuple[str, int], gen: int) -> None:
+        """Before the brain of that lease reserves for another attempt: an earlier grant of which it never heard, and so
+        sent nothing under, is let go. Raises LedgerUnavailable.
+        """
+        mine = [r for r in self._ledger.open.values() if r.sid == sid and 0 <= r.gen == gen]
+        await self._by_log(sid, log, [r.reservation for r in mine if (r.request_id, r.attempt) != wanted])
+
+    async def _by_log(self, sid: str, log: Path, left: list[str]) -> int:
+        if left:
+            evidence = await at_home(evidence_of, log, sid)
+            for reservation in left:
+                if reservation in self._ledger.open:
+                    await self._end(reservation, evidence.settlement)
         return len(left)
+
+    async def settlement(self, reservation: str) -> Settled | None:
+        """How a reservation was settled, by the ledger's own records. Raises LogError, OSError."""
+        return await at_home(settlement_of, self._folder, reservation)
 
     # -- what it knows -----------------------------------------------------------------------------
 
@@ -443,4 +414,4 @@ def _unavailable(exc: Exception, text: str) -> LedgerUnavailable:
     return LedgerUnavailable("no_space" if out_of_space(exc) else "ledger", text)
 
 
-__all__ = ["Account", "Bookkeeper", "CapReached", "Day", "LedgerUnavailable", "NotReserved"]
+__all__ = ["Bookkeeper", "CapReached", "LedgerUnavailable", "NotReserved"]

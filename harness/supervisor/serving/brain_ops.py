@@ -127,5 +127,7 @@ class BrainOps:
             except msgspec.ValidationError as exc:
                 raise OpError("bad_request", f"settle: outcome: {exc}") from exc
         settled = await self._p.purse.settle(text_of(m, "reservation"), usage)
+        if session.state.unsettled:
+            session.wake()
         session.shown_anew()
         return {"cost_nano": settled.nano, "price_source": settled.source, "retry_in_s": retry_in_s}

@@ -43,7 +43,11 @@ def unfinished(session: Session) -> bool:
     s = session.state
     keeper = s.keeper is not None and alive(Identity(s.keeper.pid, s.keeper.start, s.keeper.boot))
     return (
-        keeper or s.lease is not None or bool(s.approvals) or s.merging.open is not None or s.pulling.open is not None
+        keeper
+        or s.lease is not None
+        or bool(s.approvals or s.unsettled)
+        or s.merging.open is not None
+        or s.pulling.open is not None
     )
 
 
@@ -125,7 +129,7 @@ class Conductor:
             await self._brains.bury(session)
         if session.thinking.brain is None:
             self._purse.unasked(session)
-        await self._purse.conclude(session)
+        await self._settle(session)
         if s.terminal:
             return await self._finish(session)
         if s.desired == "stopped":
@@ -141,6 +145,12 @@ class Conductor:
         await self._brains.step(session)
         await self._call_flow.step(session)
         return False
+
+    async def _settle(self, session: Session) -> None:
+        """What earlier brains left open is settled from the log, and what was settled late is said there."""
+        await self._purse.conclude(session)
+        if late := await self._purse.settled_late(session):
+            await session.append(*late)
 
     async def _stop(self, session: Session) -> None:
         """Carry out a stop: nothing runs, nothing is open, then the end is on record.
@@ -160,6 +170,8 @@ class Conductor:
                     await session.keeper().call("cancel", call_id=call.call_id)
                 await self._gone(session, call.call_id)
         bodies: list[t.Body] = [t.ApprovalWithdrawn(approval_id=a, why="the session was stopped") for a in s.approvals]
+        if s.request is not None:
+            bodies.append(s.request.lost())
         for call in s.calls.open.values():
             if call.stage == "in_doubt":
                 bodies.append(
@@ -188,6 +200,7 @@ class Conductor:
             await self._brains.step(session)
             await self._brains.end(session)
             await self._brains.bury(session)
+        await self._settle(session)
         if open_now := list(session.state.approvals):
             await session.append(*(t.ApprovalWithdrawn(approval_id=a, why="the session has ended") for a in open_now))
         # an undo comes before all of this, so that what it brought back is published, or after it

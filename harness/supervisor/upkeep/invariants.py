@@ -115,6 +115,10 @@ class _Books:
             if b.request_id in self.costs:
                 yield "I5", f"{at} is a second answer to request {b.request_id}"
             self.costs[b.request_id] = (b.cost_nano, b.price_source)
+        elif isinstance(b, t.ModelSettled):
+            if self.costs.get(b.request_id) != (b.recorded_nano, UNSETTLED):
+                yield "I5", f"{at} settles request {b.request_id}, whose reply left nothing to settle"
+            self.costs[b.request_id] = (b.cost_nano, b.price_source)
 
     def _life(self, r: t.Record, b: t.Body, at: str) -> Iterator[tuple[str, str]]:
         match b:

@@ -1,7 +1,8 @@
 #!/bin/sh
-# The end-to-end tests drive a real terminal multiplexer; install it where we may, say so where we may not.
+# The end-to-end tests drive a real terminal multiplexer, and one holds what we tell gh against the real one; install
+# them where we may, say so where we may not.
 missing=
-for tool in tmux strace; do
+for tool in tmux strace gh; do
     command -v "$tool" >/dev/null 2>&1 || missing="$missing $tool"
 done
 [ -z "$missing" ] && exit 0

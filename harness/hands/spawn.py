@@ -288,7 +288,9 @@ def _input(action: Action, folder: SessionFolder) -> dict[str, Any]:
         value = json.loads(blobs.get(folder.blobs, ref.sha))
     except (framing.LogError, OSError, ValueError) as exc:
         raise SpawnError(f"the input of the call is damaged or missing (blob {ref.sha}): {exc}") from exc
-    return dict(value)
+    if not isinstance(value, dict):
+        raise SpawnError(f"the input of the call is no object (blob {ref.sha})")
+    return value
 
 
 def _output(action: Action, plan: dict[str, Any], folder: SessionFolder) -> bytes:
@@ -365,7 +367,8 @@ def _outside(action: Action, folder: SessionFolder) -> tuple[list[tuple[str, str
     mounts: list[tuple[str, str, bool]] = []
     places: dict[str, list[str]] = {}
     for number, path in enumerate(action.outside):
-        if not path.startswith("/") or os.path.normpath(path) != path or path == "/" or path.split("/")[1] in _FOREIGN:
+        named = path.startswith("/") and os.path.normpath(path) == path and "\0" not in path
+        if not named or path == "/" or path.split("/")[1] in _FOREIGN:
             raise SpawnError(f"the path {path} cannot be opened from outside the worktree")
         if os.path.realpath(path) != path:
             raise SpawnError(

@@ -47,7 +47,7 @@ class JobLimits:
 
 _SIDE_BY_SIDE = 4
 """Calls that read at the same time: more of them would only take turns on a small machine."""
-_UNBUILT = (spawn.SpawnError, spawn.FenceUnavailable, KeyError, ValueError, TypeError, OSError)
+_UNBUILT = (spawn.SpawnError, spawn.FenceUnavailable, OSError)
 """Why there can be no process for an action."""
 
 
@@ -291,9 +291,10 @@ class Gate:
         attempt = call.attempt + 1
         try:
             effect = tools.effect_class(action.tool, action.access)
-            ready = (prepared.take() if prepared is not None else None) or self._process(call, action)
         except KeyError as exc:
-            raise self._refused(call_id, BadAction(f"the action lacks or misnames {exc}")) from exc
+            raise self._refused(call_id, BadAction(f"there is no tool {action.tool!r}")) from exc
+        try:
+            ready = (prepared.take() if prepared is not None else None) or self._process(call, action)
         except _UNBUILT as exc:
             raise self._refused(call_id, exc) from exc
         try:

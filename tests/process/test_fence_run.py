@@ -241,6 +241,9 @@ def test_a_big_input_comes_from_its_blob(ground: Ground) -> None:
     assert (ground.worktree / "big").read_text() == content
     with pytest.raises(spawn.SpawnError, match="damaged or missing"):
         ground.command("file", "write_file", input_blob={"sha": "0" * 64, "bytes": 1})
+    sha, size = blobs.put(ground.folder.blobs, b'[["path", "big"]]')
+    with pytest.raises(spawn.SpawnError, match="no object"):
+        ground.command("file", "write_file", input_blob={"sha": sha, "bytes": size})
 
 
 # -- file tools ------------------------------------------------------------------------------------
@@ -299,6 +302,7 @@ def test_outside_refuses_what_nobody_should_open(ground: Ground) -> None:
         (str(ground.folder.root / "log"), "Watchfloor's own state"),
         ("/proc/1/environ", "cannot be opened"),
         ("relative", "cannot be opened"),
+        ("/srv/a\0b", "cannot be opened"),
         (str(ground.base / "missing"), "does not exist"),
     ):
         with pytest.raises(spawn.SpawnError, match=words):

@@ -407,6 +407,10 @@ def test_what_cannot_be_started_ends_as_refused(fleet: Keepers, work: Path) -> N
         link.call("execute", call_id="c0.0")
     end = ended(fleet, "c0.0")
     assert end["status"] == "refused"
+    link.append(*allowed({**action(work, "c1.0", ["true"], access="fence"), "tool": "no_such"}))
+    with refused("cannot_start"):
+        link.call("execute", call_id="c1.0")
+    assert "no tool 'no_such'" in ended(fleet, "c1.0")["preview"]
     assert "tool.started" not in fleet.types()
 
 

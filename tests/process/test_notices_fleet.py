@@ -43,6 +43,16 @@ def told(f: Fleet, approval_id: str) -> bool:
     return file.exists() and json.loads(file.read_bytes())["items"].get(approval_id, {}).get("times", 0) > 0
 
 
+def earlier(f: Fleet, seconds: float) -> None:
+    """Everything that was said was said so much longer ago; nobody waits here for what takes a minute at least."""
+    file = f.folders.state / "notices.json"
+    memory = json.loads(file.read_bytes())
+    memory["spoke"] -= seconds
+    for one in memory["items"].values():
+        one["last"] -= seconds
+    file.write_text(json.dumps(memory))
+
+
 def test_a_person_is_called_once_by_the_desktop_or_a_command_and_not_while_watching() -> None:
     with fleet(config=SOON) as f:
         record = f.root / "record"
@@ -88,4 +98,41 @@ def test_a_person_is_called_once_by_the_desktop_or_a_command_and_not_while_watch
         f.launch(ask("Gone?"), name="unsaid")
         wait_for("the failure is shown", lambda: "a notice was not sent" in f.run("doctor", check=False).stdout)
         assert len(got(record)) == 3
+        assert f.violations() == []
+
+
+def test_what_is_risky_is_said_again_and_what_was_put_off_only_when_it_is_back() -> None:
+    with fleet(config=f"{SOON}again = 60\n") as f:
+        record = f.root / "record"
+        own = program(f.root / "bin", "own", record)
+        f.folders.config_file.write_text(f.folders.config_file.read_text() + f"command = {json.dumps([str(own)])}\n")
+        f.run("supervisor", "start")
+        broken = f.launch(
+            play([("shell", {"script": "rm notes.txt"})], "Done."), checks=("test -e notes.txt",), name="broken"
+        )
+        f.wait_state(broken, "failed")
+        wait_for("the call for what failed", lambda: len(got(record)) == 1)
+        assert "broken: stands still or failed" in got(record)[0][1]
+        risky = [("exec", {"argv": ["touch", "here"], "access": "unfenced"})]
+        asked = f.approval(f.launch(play(risky, "Done."), name="risky"))
+        assert asked["risk"] in ("high", "critical")
+        wait_for("the call for what is risky", lambda: len(got(record)) == 2)
+        assert f"risky: asks to do something ({asked['risk']} risk)" in got(record)[1][1]
+        assert got(record)[1][2]["WATCHFLOOR_URGENCY"] == "critical"
+        wait_for("it is kept", lambda: told(f, asked["approval_id"]))
+
+        f.run("snooze", broken, "--for", "1h")
+        kill(f.supervisor_pid())
+        earlier(f, 61.0)
+        f.run("supervisor", "start")
+        wait_for("what is risky again", lambda: len(got(record)) == 3)
+        text = got(record)[2][1]
+        assert text.startswith("Watchfloor: 1 thing still needs you\nrisky: "), text
+        f.approve(asked["approval_id"])
+
+        wait_for("what is put off is forgotten", lambda: not told(f, f"held:{broken}"))
+        f.run("snooze", broken, "--for", "1s")
+        wait_for("the call for what is back", lambda: len(got(record)) == 4)
+        assert "broken: stands still or failed" in got(record)[3][1]
+        assert "risky" not in got(record)[3][1]
         assert f.violations() == []

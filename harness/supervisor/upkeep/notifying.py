@@ -135,7 +135,7 @@ def _wants(session: Session, row: SessionRow, keys: tuple[str, ...]) -> Iterator
         for asked in session.state.approvals.values():
             yield Want(asked.approval_id, name, asked.kind, asked.risk, asked.deferred is not None)
     if (item := needs.held(row)) is not None:
-        yield Want(item.approval_id, name, item.kind)
+        yield Want(item.approval_id, name, item.kind, put_off=item.deferred is not None)
 
 
 def _told(memory: Memory) -> dict[str, int]:

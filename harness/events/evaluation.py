@@ -45,8 +45,8 @@ class Judging:
     """The task of the plan that was last asked about; empty: the whole work."""
     sent_back: EvaluationEnded | None = None
     """The word by which the whole was sent back, until it is looked at again or a person says more."""
-    accepted: set[str] = field(default_factory=set)
-    """Tasks that it was satisfied with and that no later word of it, and no undo, took back."""
+    accepted: dict[str, int] = field(default_factory=dict)
+    """Tasks that it was satisfied with and that no later word of it, and no undo, took back, by where it first was."""
 
     @property
     def each_task(self) -> bool:
@@ -104,18 +104,19 @@ class Judging:
         if not self.entry and b.verdict == NEEDS_REVISION:
             self.sent_back = b
         if self.entry and b.verdict == SATISFIED:
-            self.accepted.add(self.entry)
+            self.accepted.setdefault(self.entry, seq)
         else:
-            self.accepted -= {self.entry, *(entry for entry, holds in self.words().items() if not holds)}
+            for entry in (self.entry, *(entry for entry, holds in self.words().items() if not holds)):
+                self.accepted.pop(entry, None)
 
     def worked(self) -> None:
         """The work goes on: what was said of it was said of another state."""
         self.fresh = False
 
-    def undone(self) -> None:
-        """Some of the work is not there any more, nobody knows of which task."""
+    def undone(self, to: int) -> None:
+        """The work is what it was at ``to``: of what was accepted later nobody knows what is still there."""
         self.worked()
-        self.accepted.clear()
+        self.accepted = {entry: seq for entry, seq in self.accepted.items() if seq < to}
 
     def instructed(self) -> None:
         """A person said what is to be done now: cycles count anew, and an evaluation under way is of no use."""

@@ -206,27 +206,39 @@ def test_a_check_of_all_tasks_that_fails_for_a_while_takes_the_judges_word_from_
     assert [b.entry for b in w.all(t.EvaluationRequested) if isinstance(b, t.EvaluationRequested)] == [*names, ""]
 
 
+UNDONE = ("all undone", "the newest undone", "the next undone", "an undo undone", "half undone")
+
+
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.sampled_from(["A", "B", "not A", "not B", "whole", "not whole", "undone", "said"]), max_size=12))
+@given(st.lists(st.sampled_from(["A", "B", "not A", "not B", "whole", "not whole", *UNDONE, "said"]), max_size=12))
 def test_a_task_is_accepted_until_the_judge_or_an_undo_takes_it_back(steps_: list[str]) -> None:
     w = Judged()
-    accepted: set[str] = set()
+    accepted: dict[str, int] = {}
     for one in steps_:
         name = one.removeprefix("not ")
         match name:
-            case "undone":
+            case "all undone":
                 w.put(t.UndoEnded(undo_id="u1", call_id="c1.0"))
-                accepted = set()
+                accepted = {}
+            case "the newest undone":
+                w.put(t.UndoEnded(undo_id="u1", call_id=f"c{max(accepted.values(), default=1)}.0"))
+                accepted = dict(sorted(accepted.items(), key=lambda had: had[1])[:-1])
+            case "the next undone":
+                w.put(t.UndoEnded(undo_id="u1", call_id=f"c{w.view.state.seq + 1}.0"))
+            case "an undo undone" | "half undone":
+                call = "u7" if name == "an undo undone" else f"c{w.view.state.seq + 1}.0"
+                w.put(t.UndoEnded(undo_id="u8", call_id=call, refused_count=int(name == "half undone")))
+                accepted = {}
             case "said":
                 w.put(t.UserMessage(text="and more", origin="human"))
             case _:
                 task = "" if name == "whole" else name
                 word = ev.SATISFIED if one == name else ev.NEEDS_REVISION
                 w.put(*w.evaluation(steps.Judge(1, task), word))
-                if word == ev.SATISFIED:
-                    accepted |= {task} - {""}
-                else:
-                    accepted -= {task or "B"}
+                if word != ev.SATISFIED:
+                    accepted.pop(task or "B", None)
+                elif task:
+                    accepted.setdefault(task, w.view.state.seq)
         assert w.view.state.judging.accepted == accepted
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from harness.events import ratchet
@@ -15,6 +17,9 @@ _on = HANDLERS.on
 
 NOT_RUN = ("denied", "refused", "cancelled")
 """How a call ends that never ran."""
+
+_CALL = re.compile(r"c(?P<seq>[0-9]{1,18})\.[0-9]{1,9}")
+"""The id of a call: where the log stood when it was proposed."""
 
 
 @_on(t.ToolProposed)
@@ -89,13 +94,22 @@ def _undoing(s: SessionState, r: t.Record, b: t.UndoStarted) -> None:
     s.doing[b.undo_id] = Running(what, r.ts)
 
 
+def _undone_to(s: SessionState, b: t.UndoEnded) -> int:
+    """The record at which the work was as it is now; 0 when nobody can say, or not all of it was brought back."""
+    if b.error or b.refused_count:
+        return 0
+    if (call := _CALL.fullmatch(b.call_id)) is not None:
+        return int(call["seq"])
+    return next((one.through_seq for one in s.checkpoints.kept if one.id == b.call_id), 0)
+
+
 @_on(t.UndoEnded)
 def _undone(s: SessionState, r: t.Record, b: t.UndoEnded) -> None:
     s.doing.pop(b.undo_id, None)
     s.last_undo = b.undo_id
     s.checks = dict.fromkeys(s.checks)  # what they said was said of another state
     s.verdicts.clear()
-    s.judging.undone()
+    s.judging.undone(_undone_to(s, b))
     if s.plan is not None:
         s.plan.work.undone()
     s.undone_since = s.ended is not None

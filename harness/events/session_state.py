@@ -85,6 +85,7 @@ class SessionState:
     parked_ts: str = ""
     ended: t.SessionEnded | None = None
     ended_ts: str = ""
+    ended_seq: int = -1
     away_s: int = 0
     """Seconds that count against no cap on wall time: ended before it was continued, waiting for its endpoint, the
     machine asleep or off.
@@ -152,6 +153,10 @@ class SessionState:
     @property
     def terminal(self) -> bool:
         return self.ended is not None
+
+    def unread(self, said: int) -> bool:
+        """True for words at this record that came behind its end: no agent reads them before it is continued."""
+        return self.terminal and self.ended_seq < said
 
     @property
     def checks_passed(self) -> int:

@@ -471,3 +471,19 @@ def test_who_has_not_ended_is_shown_the_way_that_exists() -> None:
             given(running, text="more")
         assert caught.value.code == "not_ended"
         assert way in caught.value.hint
+
+
+@any_of(st.lists(st.sampled_from(["said", "ended", "continued"]), min_size=1, max_size=12))
+def test_words_behind_an_end_are_known_to_be_unread_and_no_others(course: list[str]) -> None:
+    bodies = {
+        "said": t.UserMessage(text="and the docs", origin="human"),
+        "ended": t.SessionEnded(outcome="done"),
+        "continued": t.SessionContinued(),
+    }
+    state = fold([record(seq, bodies[what]) for seq, what in enumerate(course)])
+    since = course[::-1].index("continued") if "continued" in course else len(course)
+    lived = course[len(course) - since :]
+    for seq, what in enumerate(course):
+        if what == "said":
+            last_end = max((at for at, other in enumerate(course) if other == "ended"), default=-1)
+            assert state.unread(seq) == ("ended" in lived and last_end < seq)

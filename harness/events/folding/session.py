@@ -59,6 +59,7 @@ def _ended(s: SessionState, r: t.Record, b: t.SessionEnded) -> None:
     if s.ended.verified and s.contract.due:
         s.ended = msgspec.structs.replace(s.ended, verified=False, reason=f"{b.reason}; its contract was never agreed")
     s.ended_ts = r.ts
+    s.ended_seq = r.seq
     s.doing.clear()
     s.unjudged.clear()
 

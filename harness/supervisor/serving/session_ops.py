@@ -74,7 +74,13 @@ class SessionOps:
             more = [await self._p.purse.finish(session, Cap.SESSION_USD, text)]
             note = f"it is finishing up: one last reply to this too, at most {usd(more[0].allowance_nano)} past its cap"
         said = session.append(*answered, t.UserMessage(text=text, origin="human", by=c.by), *more)
-        await unanswered.answered(self._p.fleet, session, "your message", said)
+        last = await unanswered.answered(self._p.fleet, session, "your message", said)
+        if session.state.unread(last):
+            raise OpError(
+                "ended",
+                f"{session.name} ended just before your words came; they are on record, and nobody has read them",
+                f"take it up again with them: watchfloor continue {session.sid} TEXT",
+            )
         return {"note": note}
 
     async def compact(self, c: Connection, m: Reply) -> Reply:

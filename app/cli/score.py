@@ -8,7 +8,7 @@ from typing import Any
 from app.cli import bundled, exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say, table
-from harness.events.words import usd
+from harness.events.words import counted, usd
 
 _PATIENCE_S = 120.0
 _HEADS = (
@@ -79,7 +79,8 @@ def _whole(one: dict[str, Any]) -> None:
     made = one.get("artifacts")
     if not made:
         return
-    say(f"  {made['count']:,} files are others than at the start (commit {safe(made['commit'][:12])}):")
+    are = "is another" if made["count"] == 1 else "are others"
+    say(f"  {counted(made['count'], 'file')} {are} than at the start (commit {safe(made['commit'][:12])}):")
     for file in made["files"]:
         digest = file["sha256"][:16] or "gone"
         say(f"    {safe(file['how'])} {safe(digest):16} {file['bytes']:>10,}  {safe(file['path'], 200)}")

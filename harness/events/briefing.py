@@ -119,6 +119,8 @@ class Course:
     shas: deque[str] = field(default_factory=lambda: deque(maxlen=_SHAS))
     """Commits that git told of, shortened as it did."""
     kept: bool = False
+    over: bool = False
+    """It has ended: a keeper comes for a single act of a person's, and leaves."""
     """A keeper was there and had no reason to leave: the next one follows one that fell."""
     answered: int = -2
     """The record of the newest decision, or of what it led to in the same breath; -2 when there was none."""
@@ -266,20 +268,19 @@ def _by_hand(c: Course, r: t.Record, b: t.Body) -> None:
 
 
 def _keeper(c: Course, r: t.Record, b: t.KeeperStarted) -> None:
-    if c.kept:
+    if c.kept and not c.over:
         c.tell(r, RESTART)
     c.kept = True
 
 
 def _over(c: Course, r: t.Record, b: t.SessionEnded) -> None:
-    c.kept = False
+    c.over = True
     c.tell(r, ANOMALY if b.outcome == "failed" else COURSE)
 
 
-def _put_away(c: Course, r: t.Record, b: t.MergeEnded | t.PullEnded | t.PullOpened) -> None:
-    """Its keeper was there for this alone."""
-    c.kept = False
-    c.tell(r, COURSE if isinstance(b, t.PullOpened) or b.outcome in (MERGED, PUSHED) else ANOMALY)
+def _taken_up(c: Course, r: t.Record, b: t.SessionContinued) -> None:
+    c.over = False
+    _by_hand(c, r, b)
 
 
 _HANDLERS: Mapping[type[t.Body], Callable[[Course, t.Record, Any], None]] = {
@@ -299,16 +300,13 @@ _HANDLERS: Mapping[type[t.Body], Callable[[Course, t.Record, Any], None]] = {
     t.ApprovalWithdrawn: _closed,
     t.UserMessage: _by_hand,
     t.SessionDesired: _by_hand,
-    t.SessionContinued: _by_hand,
+    t.SessionContinued: _taken_up,
     t.RatchetAnswered: _by_hand,
     t.GateOpened: _by_hand,
     t.CapsRaised: _by_hand,
     t.FinishUp: _by_hand,
     t.KeeperStarted: _keeper,
     t.SessionEnded: _over,
-    t.MergeEnded: _put_away,
-    t.PullEnded: _put_away,
-    t.PullOpened: _put_away,
 }
 
 
@@ -336,6 +334,9 @@ _TOLD: Mapping[type[t.Body], Callable[[Any], str]] = {
     t.LeaseEnded: lambda b: RESTART if b.exit_code else "",
     t.SessionForked: _always(COURSE),
     t.PhaseBegun: _always(COURSE),
+    t.MergeEnded: lambda b: COURSE if b.outcome == MERGED else ANOMALY,
+    t.PullEnded: lambda b: COURSE if b.outcome == PUSHED else ANOMALY,
+    t.PullOpened: _always(COURSE),
     t.UndoEnded: lambda b: ANOMALY if b.error else COURSE,
     t.CheckpointRestored: _always(COURSE),
     t.MemoryChanged: _always(COURSE),

@@ -195,6 +195,11 @@ def test_a_keeper_that_comes_to_an_ended_session_is_no_restart() -> None:
     merged = t.MergeEnded(merge_id="m1", outcome="merged", into="main")
     told = brief(follow(log(comes, ended, comes, merged, comes, t.SessionContinued(rounds=0), ended)), "")
     assert told.figures.restarts == 0
+    undone = t.UndoEnded(undo_id="u1", call_id="c1.0")
+    often = brief(follow(log(comes, ended, comes, undone, comes, undone, comes)), "")
+    assert often.figures.restarts == 0
+    again = log(comes, ended, comes, undone, comes, t.SessionContinued(rounds=0), comes, ended)
+    assert brief(follow(again), "").figures.restarts == 1, "the one of a session that is at work"
     assert brief(follow(log(comes, comes, ended)), "").figures.restarts == 1
 
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from harness.events import pull_events as p
 from harness.events import types as t
 from harness.events.action import PushAction, action_hash
+from harness.events.merging import named
 from harness.events.pulling import CheckLine, PlanLine, PullView
+from harness.events.words import counted
 from harness.policy.build import build_action
 from harness.policy.judge import judge
 from harness.supervisor import ids
@@ -145,9 +147,10 @@ class Pulling:
                 seen = self._reviewed.commit(tree, goal, seen)
             loose = merging.uncommitted(tree, tip(tree))
             if loose and not wish.commit:
+                are = "is" if len(loose) == 1 else "are"
                 raise OpError(
                     "uncommitted",
-                    f"{len(loose)} files of the session are in no commit, {loose[0]} among them",
+                    f"{counted(len(loose), 'file')} of the session {are} in no commit: {named(list(loose))}",
                     f"commit them to its branch first: watchfloor pr --commit {session.sid}",
                 )
             force = ["--force"] if wish.force else []

@@ -152,7 +152,12 @@ def build() -> argparse.ArgumentParser:
         "--judge-model", metavar="M", default="", help="with a judge of this model (default: its role's, else the same)"
     )
     launch.add_argument(
-        "--judge-cycles", metavar="N", type=int, default=0, help="it looks at most so often (default: 3; 20 at most)"
+        "--judge-cycles",
+        metavar="N",
+        type=int,
+        choices=range(1, 21),
+        default=0,
+        help="it looks at most so often (default: 3; 20 at most)",
     )
     launch.add_argument(
         "--judge-at",

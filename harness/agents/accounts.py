@@ -39,6 +39,8 @@ class Settled:
     source: str
     retry_in_s: float | None = None
     """After a failure: when the endpoint is asked again, if that is known."""
+    usage: Usage | None = None
+    """What it was settled by, also by a brain before this one; None: nobody knows."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -170,6 +172,7 @@ class Accounts:
             int(reply.get("cost_nano", 0)),
             str(reply.get("price_source", "")),
             again if isinstance(again, float) else None,
+            msgspec.convert(reply["usage"], Usage) if "usage" in reply else None,
         )
 
     def settle(self, reservation: Reservation, usage: Usage | None, outcome: Outcome | None = None) -> Settled:

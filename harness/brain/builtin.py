@@ -209,8 +209,8 @@ class BuiltIn(Agent):
             gc.collect(_OLDEST if self._tidied % _THOROUGH == 0 else _YOUNG)
 
     def _abandon(self, request: t.ModelRequest) -> None:
-        self._desk.accounts.settle(Reservation(request.reservation, request.reserved_nano), None)
-        self._desk.append_anyway([request.lost()])
+        known = self._desk.accounts.settle(Reservation(request.reservation, request.reserved_nano), None).usage
+        self._desk.append_anyway([request.lost(known)])
 
     # -- one attempt -------------------------------------------------------------------------------
 

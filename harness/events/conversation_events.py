@@ -40,15 +40,17 @@ class ModelRequest(Body, frozen=True, kw_only=True):
     working: int = 0
     purpose: str = ""
 
-    def lost(self) -> ModelFailed:
-        """Its end when the brain that sent it is gone."""
-        why = "the brain that sent this request is gone; its outcome is unknown"
+    def lost(self, usage: Usage | None) -> ModelFailed:
+        """Its end when the brain that sent it is gone; ``usage`` when its reply was settled before it was recorded."""
+        outcome = "its outcome is unknown" if usage is None else "its reply was paid and is lost"
+        why = f"the brain that sent this request is gone; {outcome}"
         return ModelFailed(
             request_id=self.request_id,
             attempt=self.attempt,
             kind="cut",
             message=why,
             retry_in_s=0.0,
+            usage=usage,
             purpose=self.purpose,
         )
 

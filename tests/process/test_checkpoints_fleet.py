@@ -105,8 +105,12 @@ def test_milestones_are_kept_and_one_is_gone_back_to(f: Fleet) -> None:
     )
     assert bodies(f, sid, t.CheckpointRestored)[-1].undo_id == done["undo_id"]
 
-    f.run("restore", sid, by_hand["id"])
+    mine = Path(f.row(sid)["worktree"]) / "mine.txt"
+    mine.write_text("what a person wrote, in no record\n")
+    done = json.loads(f.run("restore", sid, by_hand["id"], "--json").stdout)
     assert tree(f, sid) == there
+    f.run("restore", sid, done["before"])
+    assert mine.read_text() == "what a person wrote, in no record\n", "nothing is lost by a restore"
     assert f.run("restore", sid, "k99", check=False).returncode == 4
     assert f.violations() == []
 
@@ -141,8 +145,10 @@ def test_another_session_goes_on_from_one_whatever_dies_meanwhile(f: Fleet) -> N
     assert [(b.checkpoint_id, b.child) for b in bodies(f, sid, t.SessionForked)] == [("k1", child)]
     assert bodies(f, sid, t.RatchetViolation) == bodies(f, child, t.RatchetViolation) == []
 
+    (root / "mine.txt").write_text("mine\n")
     again = f.json("fork", child, "--goal", play("Done."), "--name", "grandchild")[0]
-    f.wait_state(again["sid"], "done")
+    late = f.wait_state(again["sid"], "done")
+    assert (Path(late["worktree"]) / "mine.txt").read_text() == "mine\n", "from the work as it is now"
     assert [b.child for b in bodies(f, child, t.SessionForked)] == [again["sid"]], "an ended session's log took it"
     assert f.run("fork", sid, "--at", "k77", check=False).returncode == 4
     assert refs(f, child) != []

@@ -235,6 +235,9 @@ def test_each_task_is_judged_by_what_was_done_for_it_and_passes_with_the_judges_
     refused = f.run("launch", "--repo", str(repo), "--goal", "x", "--check", "true", "--judge-at", "task", check=False)
     assert refused.returncode != 0
     assert "task by task" in refused.stderr
+    for count in ("0", "-1", "21"):
+        refused = f.run("launch", "--repo", str(repo), "--goal", "x", "--judge-cycles", count, check=False)
+        assert refused.returncode == 2, "it was taken for the default"
 
 
 def test_a_case_names_the_task_whose_work_was_left_and_only_until_that_is_committed(f: Fleet) -> None:

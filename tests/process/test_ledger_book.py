@@ -42,6 +42,7 @@ async def test_a_reservation_is_on_disk_when_it_is_granted_and_settles_once(tmp_
     )
     assert first == second == await books.settle(made.reservation, Usage(input=999_999))
     assert first.nano == 1000 * 2000 + 10 * 10_000
+    assert await books.settlement(made.reservation) == first, "whoever asks what a lost reply cost is told"
     assert (books.session("s").spent_nano, books.session("s").reserved_nano) == (first.nano, 0)
     assert len(list(read(tmp_path / "ledger"))) == 2
     await books.close()

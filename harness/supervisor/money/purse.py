@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -49,6 +50,7 @@ class Settled:
 
     nano: int
     source: str
+    usage: t.Usage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,17 +181,23 @@ class Purse:
         return Reserved(made.reservation, made.nano)
 
     async def settle(self, reservation: str, usage: t.Usage | None) -> Settled:
-        """Settle by reported usage; None = outcome unknown, which counts in full.
+        """Settle by reported usage; None = outcome unknown, which counts in full, unless it was settled before: then
+        that stands, and is told.
 
         Raises OpError ``unknown_reservation``, ``no_space``, ``ledger``.
         """
         try:
             made = await self._live().settle(reservation, usage)
         except reservations.NotReserved as exc:
-            raise OpError("unknown_reservation", str(exc)) from exc
+            known = None
+            with contextlib.suppress(LogError, OSError):  # then nobody knows
+                known = None if usage is not None else await self._live().settlement(reservation)
+            if known is None:
+                raise OpError("unknown_reservation", str(exc)) from exc
+            made = known
         except LedgerUnavailable as exc:
             raise _refusal(exc) from exc
-        return Settled(made.nano, made.source)
+        return Settled(made.nano, made.source, made.usage)
 
     def holding(self, sid: str) -> bool:
         """True while a request of that session is held that nobody has settled."""

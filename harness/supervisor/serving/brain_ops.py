@@ -130,4 +130,5 @@ class BrainOps:
         if session.state.unsettled:
             session.wake()
         session.shown_anew()
-        return {"cost_nano": settled.nano, "price_source": settled.source, "retry_in_s": retry_in_s}
+        known = {} if settled.usage is None else {"usage": msgspec.to_builtins(settled.usage)}
+        return {"cost_nano": settled.nano, "price_source": settled.source, "retry_in_s": retry_in_s, **known}

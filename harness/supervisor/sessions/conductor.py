@@ -171,7 +171,10 @@ class Conductor:
                 await self._gone(session, call.call_id)
         bodies: list[t.Body] = [t.ApprovalWithdrawn(approval_id=a, why="the session was stopped") for a in s.approvals]
         if s.request is not None:
-            bodies.append(s.request.lost())
+            usage = None
+            with contextlib.suppress(OpError):  # the ledger cannot be asked now: nobody knows then
+                usage = (await self._purse.settle(s.request.reservation, None)).usage
+            bodies.append(s.request.lost(usage))
         for call in s.calls.open.values():
             if call.stage == "in_doubt":
                 bodies.append(

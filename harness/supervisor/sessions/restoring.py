@@ -53,9 +53,7 @@ class Restoring:
             await self._at_work(session)
             one = self.find(session, name)
             await self._still_kept(session, one)
-            before = session.state.checkpoints.find("") or one
-            if session.state.checkpoints.changed_seq >= 0:
-                before = await self.made(session, Due("restore", f"before {one.id} was restored"), by, one.id)
+            before = await self.made(session, Due("restore", f"before {one.id} was restored"), by, one.id)
             undo_id = ids.undo_id()
             reply = await session.keeper().call(
                 "undo",
@@ -96,10 +94,8 @@ class Restoring:
             intent = parent.state.intent
             if intent is None or parent.state.created is None:
                 raise OpError("not_ready", f"{parent.name} has no worktree yet, so nothing can begin from it")
-            if at or (parent.state.checkpoints.changed_seq < 0 and parent.state.checkpoints.kept):
-                one = self.find(parent, at)
-            else:
-                one = await self.made(parent, Due("fork", ""), by)
+            # what a person changed in the worktree is in no record, so only a look at it knows
+            one = self.find(parent, at) if at else await self.made(parent, Due("fork", ""), by)
             intent = msgspec.structs.replace(intent, checks=list(parent.state.checks), caps=parent.state.caps)
             origin = await forking.origin(parent, one)
         return await self._launcher.fork(intent, name, goal, origin)

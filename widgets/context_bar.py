@@ -15,15 +15,15 @@ from widgets import cells
 from widgets.cells import Line
 from widgets.palette import palette
 
-_SHOWN = {
+SHOWN = {
     names.INSTRUCTIONS: ("fixed", "quiet"),
-    names.GOAL: ("goal", "heading"),
+    names.GOAL: ("goal", "text"),
     names.MEMORY: ("memory", "second"),
     names.HANDOFF: ("hand-off", "attention"),
     names.TASK: ("task", "meter"),
     names.RECENT: ("recent", "good"),
 }
-"""By layer, a short name and the role of its colour."""
+"""By layer, a short name and the role of its colour, each another one."""
 _WIDEST = 40
 _MARK = "▌"
 
@@ -99,8 +99,8 @@ def layer_facts(row: SessionRow) -> list[tuple[str, str]]:
 
 
 def _short(name: str) -> str:
-    return _SHOWN.get(name, (name, "text"))[0]
+    return SHOWN.get(name, (name, "text"))[0]
 
 
 def _role(name: str) -> str:
-    return _SHOWN.get(name, (name, "text"))[1]
+    return SHOWN.get(name, (name, "text"))[1]

@@ -13,7 +13,7 @@ from textual.theme import Theme
 from textual.widget import Widget
 
 # role: (theme colour, bold); the colours are names of Textual's theme variables.
-_ROLES: dict[str, tuple[str, bool]] = {
+ROLES: dict[str, tuple[str, bool]] = {
     "text": ("foreground", False),
     "name": ("foreground", True),
     "quiet": ("text-muted", False),
@@ -33,7 +33,7 @@ _made: dict[str, tuple[Theme, Mapping[str, Style]]] = {}
 
 
 def palette(widget: Widget) -> Mapping[str, Style]:
-    """Style of every role: those of `_ROLES`, and ``selected`` (a background) and ``chosen`` (the same where the focus
+    """Style of every role: those of `ROLES`, and ``selected`` (a background) and ``chosen`` (the same where the focus
     is).
     """
     theme = widget.app.current_theme
@@ -51,11 +51,11 @@ def _make(theme: Theme) -> dict[str, Style]:
         if (value := getattr(theme, name)) is not None
     }
     given |= theme.variables
-    if not {colour for colour, _ in _ROLES.values()} | {"panel"} <= given.keys():
+    if not {colour for colour, _ in ROLES.values()} | {"panel"} <= given.keys():
         given = theme.to_color_system().generate() | given
     styles = {
         role: _style(given.get(colour, ""), bold, theme.ansi and colour in ("text-muted", "border-blurred"))
-        for role, (colour, bold) in _ROLES.items()
+        for role, (colour, bold) in ROLES.items()
     }
     if theme.ansi:
         return styles | {"selected": Style(underline=True), "chosen": Style(reverse=True)}

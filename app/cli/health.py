@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import platform
 import subprocess
@@ -20,7 +21,9 @@ from app.cli.output import emit, safe, say
 from app.cli.sessions import Refused
 from harness.events import endpoints, payloads
 from harness.events.framing import LogError
+from harness.events.reader import read
 from harness.events.reader import verify as verify_log
+from harness.events.types import SessionIntent, decode
 from harness.events.views import FleetView, TroubleView
 from harness.protocol import api_key
 from harness.protocol import config as configuration
@@ -41,7 +44,7 @@ def verify(ctx: Context, args: argparse.Namespace) -> int:
             wanted = SessionName.parse(args.id).own()
         except OtherHost as exc:
             raise Refused(str(exc)) from exc
-        found = [p for p in found if p.parent.name.startswith(wanted)]
+        found = [p for p in found if p.parent.name.startswith(wanted)] or [p for p in found if _name(p) == wanted]
         if not found:
             return _not_found(args.id)
     else:
@@ -73,6 +76,15 @@ def verify(ctx: Context, args: argparse.Namespace) -> int:
     if not found and not args.json:
         say("no logs yet")
     return exits.NO if bad else exits.OK
+
+
+def _name(log: Path) -> str:
+    """What a session was called at its launch; empty when its log does not say."""
+    try:
+        first = (decode(one).body for one in itertools.islice(read(log), 5))  # its keeper's start stands before it
+        return next((body.name for body in first if isinstance(body, SessionIntent)), "")
+    except (LogError, OSError, msgspec.DecodeError):
+        return ""
 
 
 def _lost(log: Path) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from app.cli.context import Context
 from app.cli.output import emit, safe, say
 from app.cli.sessions import Usage
 from harness.plan import spec
-from harness.plan.criteria import Criterion, Problem
+from harness.plan.criteria import FORMS, Criterion, Problem
 from harness.plan.formats import MAX_BYTES, BadPlan
 
 
@@ -31,10 +31,13 @@ def check(ctx: Context, args: argparse.Namespace) -> int:
         if isinstance(line.found, Problem):
             say(f"{safe(line.where)}: {safe(line.found.text, 300)}")
             say(f"    {safe(line.found.why, 300)}")
-            say(f"    better: {safe(line.found.instead, 300)}")
+            if line.found.hint:
+                say(f"    better: {safe(line.found.hint, 300)}")
     if not lines:
-        say("it holds no criterion; write one in this form:")
-        say(f"    {spec.parse_forms()}")
+        say("it holds no criterion")
+    if bad or not lines:
+        say("\n    ".join(["a machine decides what is worded like one of these:", *FORMS]))
+    if not lines:
         return exits.NO
     say(f"{len(lines) - len(bad)} of {len(lines)} criteria are decided by a command, a file or a request")
     return exits.NO if bad else exits.OK

@@ -107,10 +107,14 @@ _VAGUE = (
     ("test", "name the test command, such as `npm test`"),
     ("document", 'name the file and the text: File `README.md` contains "…"'),
 )
-_FORMS = (
-    'Run `CMD` - exits with code 0 · File `PATH` contains "TEXT" · File `PATH` exists · With `CMD` running, GET'
-    " http://127.0.0.1:PORT/PATH returns 200"
+FORMS = (
+    "Run `CMD` - exits with code 0",
+    'File `PATH` contains "TEXT"',
+    "File `PATH` exists",
+    "With `CMD` running, GET http://127.0.0.1:PORT/PATH returns 200",
 )
+"""How a criterion can be worded that a machine decides."""
+ANY_FORM = " · ".join(FORMS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,18 +128,23 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A sentence that no machine decides: why, and how to word it instead."""
+    """A sentence that no machine decides: why, and how to word it instead, with all forms where any will do."""
 
     text: str
     why: str
     instead: str
+
+    @property
+    def hint(self) -> str:
+        """The advice for this sentence alone; empty when it is nothing but the forms."""
+        return self.instead.removesuffix(ANY_FORM).removesuffix(": ")
 
 
 def parse(text: str) -> Criterion | Problem:
     """What decides this sentence, or why nothing does."""
     line = " ".join(text.split()).strip()
     if not line:
-        return Problem(text, "it says nothing", _FORMS)
+        return Problem(text, "it says nothing", ANY_FORM)
     serves = _SERVES.match(line)
     asks = line[serves.end() :] if serves is not None else line
     if (match := _FETCH.match(asks)) is not None:
@@ -173,7 +182,7 @@ def _run(text: str, command: str, says: str) -> Criterion | Problem:
 
 def _file(text: str, path: str, absent: bool, holds: str | None) -> Criterion | Problem:
     if path.startswith("/") or ".." in path.split("/"):
-        return Problem(text, f"{path} is outside the repository", _FORMS)
+        return Problem(text, f"{path} is outside the repository", ANY_FORM)
     negated = "! " if absent else ""
     if holds is None:
         return Criterion(text, FILE, f"{negated}test -e {shlex.quote(path)}")
@@ -186,7 +195,8 @@ def _fetch(text: str, match: re.Match[str], serves: str) -> Criterion | Problem:
     url = match["url"].strip("`\"'")
     if not serves:
         why = "a check runs by itself, and nothing says what serves this address to it"
-        return Problem(text, why, f"With `COMMAND THAT SERVES IT` running, {match[0]}")
+        host = "http://127.0.0.1:PORT" if url.startswith("/") else ""
+        return Problem(text, why, f"With `CMD` running, {match[0].replace(url, host + url, 1)}")
     if url.startswith((":", "/")):
         url = f"http://127.0.0.1{url}"
     if not re.match(r"https?://(?:127\.0\.0\.1|localhost)(?::\d+)?(?:/|$)", url):
@@ -198,4 +208,4 @@ def _fetch(text: str, match: re.Match[str], serves: str) -> Criterion | Problem:
 
 def _wording(line: str) -> str:
     found = [better for word, better in _VAGUE if re.search(rf"\b{word}", line, re.IGNORECASE)]
-    return f"{found[0]}: {_FORMS}" if found else _FORMS
+    return f"{found[0]}: {ANY_FORM}" if found else ANY_FORM

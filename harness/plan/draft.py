@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from harness.events.request import Request
 from harness.events.session_state import SessionState
 from harness.plan import spec
-from harness.plan.criteria import Problem
+from harness.plan.criteria import ANY_FORM, Problem
 from harness.plan.formats import BadPlan, Plan, read
 from harness.plan.phases import phased
 
@@ -26,7 +26,7 @@ class Found:
 
 def task(words: str, path: str) -> str:
     """What the agent is asked to do first: the initializer's ``first`` with the file and the forms of steps in it."""
-    return words.replace("{path}", path).replace("{forms}", spec.parse_forms())
+    return words.replace("{path}", path).replace("{forms}", ANY_FORM)
 
 
 def writing(s: SessionState) -> bool:

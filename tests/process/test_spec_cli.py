@@ -41,6 +41,7 @@ def test_what_none_decides_is_named_with_a_better_wording(tmp_path: Path) -> Non
     done = spec(tmp_path, BAD)
     assert done.returncode == 1
     assert "better: " in done.stdout
+    assert done.stdout.count("Run `CMD`") == 1
     assert "\x1b" not in done.stdout
     found = spec(tmp_path, BAD, "--json")
     assert found.returncode == 1

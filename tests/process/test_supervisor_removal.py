@@ -47,7 +47,9 @@ def _stays_until_it_is_purged(f: Fleet, sid: str, spent: int) -> None:
     assert spent > 0
     assert sid in f.run("ls", "--archived").stdout
     assert "session.ended" in f.run("logs", sid[:8], "--json").stdout
-    assert [(one["log"], one["ok"]) for one in f.json("verify", sid)] == [(sid, True)]
+    [archived] = f.json("ls", "--archived")
+    for wanted in (sid, sid[:8], archived["name"]):
+        assert [(one["log"], one["ok"]) for one in f.json("verify", wanted)] == [(sid, True)]
     assert {path.name for path in (f.folders.archive / sid).iterdir() if path.is_dir()} <= {"blobs", "log"}
     wrong = f.run("purge", sid, "nobody", check=False)
     assert (wrong.returncode, "'nobody'" in wrong.stderr) == (4, True)

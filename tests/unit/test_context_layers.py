@@ -22,7 +22,8 @@ from harness.events.views import context_of, row
 from harness.simulator import prompt_cache
 from tests.unit.test_brain_loop import World, shape, text
 from tests.unit.test_context import GOAL, long_work
-from widgets.context_bar import layer_facts, segments
+from widgets.context_bar import SHOWN, layer_facts, segments
+from widgets.palette import ROLES
 
 SIZES = st.dictionaries(st.sampled_from(layers.ORDER), st.integers(0, 100_000))
 
@@ -136,3 +137,8 @@ def test_a_row_says_what_the_requests_hold() -> None:
     context = Context(41_200, {"goal": 12}, working=80_000, clearings=1, resets=2)
     assert context_of(context) == "41,200 tokens of 80,000 to work in · cleared 1 time · begun anew 2 times"
     assert context_of(Context()) == ""
+
+
+def test_each_layer_has_a_colour_of_its_own() -> None:
+    assert set(SHOWN) == set(layers.ORDER)
+    assert len({ROLES[role][0] for _, role in SHOWN.values()}) == len(SHOWN)

@@ -59,6 +59,14 @@ def test_what_none_decides_is_said_with_a_better_wording(text: str) -> None:
     assert isinstance(found, Problem), found
     assert found.why
     assert found.instead
+    assert "File `PATH` exists" not in found.hint
+
+
+def test_a_request_that_nothing_serves_is_worded_so_that_it_is_decided() -> None:
+    found = parse("GET /users returns 200")
+    assert isinstance(found, Problem)
+    assert found.hint == "With `CMD` running, GET http://127.0.0.1:PORT/users returns 200"
+    assert isinstance(parse(found.hint.replace("PORT", "80")), Criterion)
 
 
 @given(st.text(max_size=200))

@@ -8,8 +8,10 @@ from harness.events.card_facts import CardNotes, CommitNote, FileCount, Outgoing
 from harness.events.untrusted import to_display
 from harness.events.words import counted
 from widgets.card_line import CardLine
+from widgets.cells import clip
 
 _SHA = 10
+_GOAL = 60
 
 
 def effects_of(notes: CardNotes) -> list[CardLine]:
@@ -30,7 +32,8 @@ def purpose(notes: CardNotes) -> list[CardLine]:
     """What the session is to reach, and where it stands."""
     out = []
     if notes.goal:
-        out.append(CardLine(f"Goal     “{to_display(notes.goal)}”", "dim"))
+        # the person's own words, of which the session's screen has all: enough to know them again, in one row of 80
+        out.append(CardLine(f"Goal     “{clip(to_display(notes.goal), _GOAL)}”", "dim"))
     checks = f"Checks   {notes.passed} of {notes.checks} pass" if notes.checks else ""
     step = f"Step     {to_display(notes.step)}" if notes.step else ""
     if checks or step:
@@ -45,14 +48,13 @@ def _outgoing(one: Outgoing) -> list[CardLine]:
     kind = "NEW branch" if one.ref.startswith("refs/heads/") else "NEW ref"
     where = f"{kind} {branch}" if one.new else f"branch {branch}, which is there"
     count = counted(len(one.commits) + one.more, "commit") if known or one.commits else "commits"
-    out = [CardLine(f"BRINGS {count} to {where}", "label")]
+    seen = f" (against {to_display(one.against)})" if one.against else ""
+    out = [CardLine(f"BRINGS {count} to {where}{seen}", "label")]
     out += _listed(one.commits, one.more, "text")
     if known and not one.commits:
         out.append(CardLine("  nothing that is not there already", "text"))
     if one.problem:
         out.append(CardLine(f"  not compared: {to_display(one.problem)}", "warn"))
-    if one.against:
-        out.append(CardLine(f"  compared with {to_display(one.against)}", "dim"))
     if one.lost:
         lost = counted(len(one.lost) + one.lost_more, "commit")
         out.append(CardLine(f"TAKES AWAY {lost} that {branch} has there now", "warn"))

@@ -27,10 +27,12 @@ from widgets.queue_groups import Item, alike, items
 from widgets.queue_head import by_weight
 
 LINES = 2
+_LOW = 2
+"""Lines of a list too low for more than one line a request."""
 
 
 class QueueList(PaintedLines, ScrollView, can_focus=True, inherit_bindings=False):
-    """Two lines a request: who asks and how much is at stake, then what for.
+    """Two lines a request: who asks and how much is at stake, then what for; one with both where the list is low.
 
     It takes no key that turns a page: those are the card's, however many requests there are.
     """
@@ -65,6 +67,11 @@ class QueueList(PaintedLines, ScrollView, can_focus=True, inherit_bindings=False
         """Since when each painted request waits, and the age that stands there."""
 
     @property
+    def lines_each(self) -> int:
+        """Lines that a request takes."""
+        return 1 if self.size.height <= _LOW else LINES
+
+    @property
     def selected(self) -> str:
         """Id of the selected request; empty when there is none."""
         return self._selected
@@ -96,7 +103,7 @@ class QueueList(PaintedLines, ScrollView, can_focus=True, inherit_bindings=False
 
     def _lay_out(self) -> None:
         self._items = items(self._all, self._unfolded, self._selected)
-        self.virtual_size = Size(self.scrollable_content_region.width, len(self._items) * LINES)
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self._items) * self.lines_each)
         self._ages.clear()
         self.refresh()
 
@@ -146,23 +153,25 @@ class QueueList(PaintedLines, ScrollView, can_focus=True, inherit_bindings=False
     def _repaint(self, ids: Set[str]) -> None:
         """Paint the lines of these requests again, as far as they are in sight."""
         top = self.scroll_offset.y
-        first = top // LINES
+        each = self.lines_each
+        first = top // each
         width = self.size.width
-        for at, item in enumerate(self._items[first : first + self.size.height // LINES + 1], first):
+        for at, item in enumerate(self._items[first : first + self.size.height // each + 1], first):
             if item.view.approval_id in ids:
-                self.refresh(Region(0, at * LINES - top, width, LINES))
+                self.refresh(Region(0, at * each - top, width, each))
 
     def _reveal(self) -> None:
         at = next((i for i, item in enumerate(self._items) if item.view.approval_id == self._selected), None)
         if at is not None:
-            self.scroll_to_region(Region(0, at * LINES, 1, LINES), animate=False, force=True)
+            each = self.lines_each
+            self.scroll_to_region(Region(0, at * each, 1, each), animate=False, force=True)
 
     def on_resize(self) -> None:
-        self.virtual_size = Size(self.scrollable_content_region.width, len(self._items) * LINES)
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self._items) * self.lines_each)
         self._reveal()
 
     def on_click(self, event: events.Click) -> None:
-        at = (event.y + self.scroll_offset.y) // LINES
+        at = (event.y + self.scroll_offset.y) // self.lines_each
         if 0 <= at < len(self._items):
             self.select(self._items[at].view.approval_id)
 
@@ -172,7 +181,7 @@ class QueueList(PaintedLines, ScrollView, can_focus=True, inherit_bindings=False
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
         base = self.rich_style
-        at, part = divmod(y + self.scroll_offset.y, LINES)
+        at, part = divmod(y + self.scroll_offset.y, self.lines_each)
         if at >= len(self._items):
             return Strip.blank(width, base)
         item = self._items[at]
@@ -193,8 +202,10 @@ class QueueList(PaintedLines, ScrollView, can_focus=True, inherit_bindings=False
                 " deferred" if view.deferred is not None else at_risk,
                 self._style("quiet") if view.deferred is not None else risk,
             )
-            return line.left(cells.safe(view.session_name, line.room - 1), self._style("name")).strip(base)
-        line.left("    " if item.inside else "  ", base)
+            if self.lines_each == LINES:
+                return line.left(cells.safe(view.session_name, line.room - 1), self._style("name")).strip(base)
+            line.left(cells.safe(view.session_name, line.room // 3), self._style("name"))
+        line.left("  " if part == 0 else "    " if item.inside else "  ", base)
         if item.size > 1 and not item.inside:
             line.left(f"{item.size} alike: ", self._style("attention"))
         if view.detail.get("changed"):

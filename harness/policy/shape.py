@@ -6,6 +6,7 @@ What decides (commands, scripts, hosts, files, commits) stands on the card at al
 from __future__ import annotations
 
 import hashlib
+import os.path
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -14,6 +15,13 @@ from harness.events.action import Action, ExecAction, PushAction, canonical
 from harness.events.approved import Shape
 from harness.events.card_facts import Fact
 
+_YOURS = frozenset(
+    (
+        *("PATH", "HOME", "LANG", "LC_ALL", "USER", "LOGNAME", "SHELL", "TZ"),
+        *("SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "GIT_TERMINAL_PROMPT"),
+    )
+)
+"""What a push takes over from the person's own environment."""
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 
 
@@ -53,13 +61,15 @@ def _digest(value: Any, sid: str) -> str:
 
 def ordinary(action: Action) -> frozenset[str]:
     """The facts that say nothing beyond what stands above them on the card: arguments that can be read in one way only,
-    the top of the session's own worktree, a limit of time, no folder but the session's own, and of a push that what it
-    shows is looked at again.
+    the top of the session's own worktree, a limit of time, no folder but the session's own, and of a push that it
+    reaches the network, has the person's own environment, and that what it shows is looked at again.
     """
     plain = isinstance(action, ExecAction | PushAction) and all(_PLAIN.fullmatch(part) for part in action.argv)
     own = action.cwd == action.fence.worktree
-    world = isinstance(action, PushAction) and _as_shown(action)
-    found = {Fact.ARGUMENTS: plain, Fact.PLACE: own, Fact.FOLDERS: _own_folders(action), Fact.WORLD: world}
+    found = {Fact.ARGUMENTS: plain, Fact.PLACE: own, Fact.FOLDERS: _own_folders(action)}
+    if isinstance(action, PushAction):
+        reach = action.access == "push" and action.fence.fenced and not action.fence.hosts and not action.outside
+        found |= {Fact.REACH: reach, Fact.ENVIRONMENT: _your_environment(action), Fact.WORLD: _as_shown(action)}
     return frozenset([Fact.LIMITS, *(fact for fact, holds in found.items() if holds)])
 
 
@@ -68,6 +78,23 @@ def _own_folders(action: Action) -> bool:
     fence = action.fence
     ours = all(action.session in bind[0] or action.session in bind[1] for bind in fence.binds if len(bind) > 1)
     return bool(action.session) and not fence.read and tuple(fence.write) == (fence.worktree,) and ours
+
+
+def _your_environment(action: PushAction) -> bool:
+    """Only what is the person's own, and no program found by name comes from where the session writes."""
+    folders = action.env.get("PATH", "").split(":")
+    theirs = (*action.fence.write, action.fence.worktree)
+    strange = any(
+        os.path.normpath(folder) != folder or not folder.startswith("/") or _within(folder, root)
+        for folder in folders
+        for root in theirs
+    )
+    return _YOURS.issuperset(action.env) and not strange
+
+
+def _within(path: str, root: str) -> bool:
+    """True for a folder itself and all below it."""
+    return path == root or path.startswith(root.rstrip("/") + "/")
 
 
 def _as_shown(action: PushAction) -> bool:

@@ -87,7 +87,7 @@ async def test_folded_facts_unfold_and_fold_and_an_unusual_one_has_to_be_seen(tm
 PATHS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 FIRST = CardNotes(
     of=ROUTINE.of,
-    unusual=[Fact.DESTINATION, Fact.ENVIRONMENT, Fact.REACH],
+    unusual=[Fact.DESTINATION],
     first=True,
     outgoing=[
         Outgoing(
@@ -97,13 +97,14 @@ FIRST = CardNotes(
             against="origin as last seen",
         )
     ],
-    goal="Add an entry to the changelog and push it for review",
+    goal="Add an entry on the README to the changelog, commit it, and push it to origin as docs/unreleased for review.",
     checks=1,
     passed=1,
 )
 
 
-async def test_the_first_push_of_all_fits_a_small_screen_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("others", [0, 1, 3])
+async def test_the_first_push_of_all_fits_a_small_screen_too(tmp_path: Path, others: int) -> None:
     ref = "refs/heads/docs/unreleased"
     argv = ["git", "push", "origin", f"HEAD:{ref}"]
     environment = {
@@ -113,25 +114,32 @@ async def test_the_first_push_of_all_fits_a_small_screen_too(tmp_path: Path) -> 
         "PATH": PATHS,
         "SHELL": "/bin/sh",
     }
-    local = {"folder": PUSH["url"], "hooks": [], "programs": []}
+    url = "/home/you/.local/state/watchfloor-demo/20261124T031428-c59f/remote/tally.git"
+    local = {"folder": url, "hooks": [], "programs": []}
     push = PUSH | {"argv": argv, "env": environment, "local": local, "effects": [f"push:origin {ref}"]}
-    push |= {"refspecs": [["9" * 40, ref, "absent"]]}
+    push |= {"refspecs": [["9" * 40, ref, "absent"]], "url": url}
 
     def scene(world: World) -> None:
-        world.ask(world.add("changelog"), push, claim="for review", risk="medium", detail=in_detail(FIRST))
+        world.ask(
+            world.add("changelog"), push, claim="for review", risk="medium", detail=in_detail(FIRST), ts=stamp(90)
+        )
+        for number in range(others):
+            world.ask(world.add(f"other-{number}"), PUSH, risk="low", ts=stamp(60 - number))
 
     async with shown(tmp_path, scene, size=(80, 24)) as s:
         await s.press("2")
-        await s.see("changelog wants to push", "nothing of this kind was approved before", PATHS, "it has no hooks")
+        await s.see("changelog wants to push", "nothing of this kind was approved before", "it has no hooks")
+        await s.see("(against origin as last seen)", *(["low", "other-0"] if others else []))
+        assert "environment" not in s.text
         screen = s.app.screen
         assert isinstance(screen, QueueScreen)
         await s.until("armed without a scroll", lambda: screen.arming.armed(time.monotonic()))
         size = screen.card.size
         s.world.ask(s.world.add("later"), PUSH, risk="low", ts=stamp(1))
         s.world.push_approvals()
-        await s.until("another one came", lambda: len(screen.requests.views) == 2)
+        await s.until("another one came", lambda: len(screen.requests.views) == others + 2)
         assert screen.card.size == size, "what comes while it is read takes no room from it"
         assert screen.arming.armed(time.monotonic())
         await s.press("ctrl+y")
         await s.until("the decision", lambda: s.world.of("decide"))
-        await s.see("later wants to push")
+        await s.see("other-0 wants to push" if others else "later wants to push")

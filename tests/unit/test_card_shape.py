@@ -100,10 +100,11 @@ def test_a_first_request_shows_all_but_what_stands_above_already() -> None:
         assert before == 0
         return set(mine) - set(unusual)
 
-    assert first() == {Fact.ARGUMENTS, Fact.PLACE, Fact.LIMITS}
-    assert first(argv=["git", "push", "origin", "HEAD", "a b"]) == {Fact.PLACE, Fact.LIMITS}
-    assert first(argv=["git", "push", "о", "HEAD"]) == {Fact.PLACE, Fact.LIMITS}
-    assert first(cwd="/state/worktrees/abcdefghij/sub") == {Fact.ARGUMENTS, Fact.LIMITS}
+    own = {Fact.REACH, Fact.ENVIRONMENT, Fact.LIMITS}
+    assert first() == {Fact.ARGUMENTS, Fact.PLACE, *own}
+    assert first(argv=["git", "push", "origin", "HEAD", "a b"]) == {Fact.PLACE, *own}
+    assert first(argv=["git", "push", "о", "HEAD"]) == {Fact.PLACE, *own}
+    assert first(cwd="/state/worktrees/abcdefghij/sub") == {Fact.ARGUMENTS, *own}
     elsewhere = compared("push push exec", facts(cwd="/tmp"), approved(facts()), frozenset([Fact.PLACE]))
     assert elsewhere == (0, [Fact.PLACE]), "what differs from what was approved is unusual all the same"
 
@@ -117,13 +118,37 @@ def test_a_first_push_need_not_show_what_the_harness_makes_for_each_session() ->
         return set(ordinary(action)) & {Fact.FOLDERS, Fact.WORLD, Fact.REACH, Fact.DESTINATION, Fact.ENVIRONMENT}
 
     there = pre | {"url": "/srv/remote.git"}
-    assert usual(own, there) == {Fact.FOLDERS, Fact.WORLD}
-    assert usual(own | {"read": ["/home/me"]}, there) == {Fact.WORLD}
-    assert usual(own | {"write": [*own["write"], "/srv"]}, there) == {Fact.WORLD}
-    assert usual(own | {"binds": [["/state/sessions/cccccccccc/git", "/b", "rw"]]}, there) == {Fact.WORLD}
-    assert usual(own, pre | {"url": "/srv/elsewhere.git"}) == {Fact.FOLDERS}
-    assert usual(own, pre) == {Fact.FOLDERS}
-    assert usual(own, there | {"program": {"path": "/bin/x", "sha": "1"}}) == {Fact.FOLDERS}
+    always = {Fact.REACH, Fact.ENVIRONMENT}
+    assert usual(own, there) == {Fact.FOLDERS, Fact.WORLD, *always}
+    assert usual(own | {"read": ["/home/me"]}, there) == {Fact.WORLD, *always}
+    assert usual(own | {"write": [*own["write"], "/srv"]}, there) == {Fact.WORLD, *always}
+    assert usual(own | {"binds": [["/state/sessions/cccccccccc/git", "/b", "rw"]]}, there) == {Fact.WORLD, *always}
+    assert usual(own, pre | {"url": "/srv/elsewhere.git"}) == {Fact.FOLDERS, *always}
+    assert usual(own, pre) == {Fact.FOLDERS, *always}
+    assert usual(own, there | {"program": {"path": "/bin/x", "sha": "1"}}) == {Fact.FOLDERS, *always}
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        {"PATH": "/usr/bin", "GIT_SSH_COMMAND": "x"},
+        {"PATH": "/usr/bin", "LD_PRELOAD": "/tmp/x.so"},
+        {"PATH": "/state/worktrees/abcdefghij/bin:/usr/bin"},
+        {"PATH": "/usr/bin:/state/worktrees/abcdefghij"},
+        {"PATH": "/usr/../state/worktrees/abcdefghij:/usr/bin"},
+        {"PATH": "/usr/bin:"},
+        {"PATH": "bin:/usr/bin"},
+        {"HOME": "/home/you"},
+    ],
+)
+def test_a_first_push_shows_an_environment_that_is_not_the_persons_own(env: dict[str, str]) -> None:
+    assert Fact.ENVIRONMENT not in ordinary(from_wire(PUSH | {"env": env}))
+    assert Fact.ENVIRONMENT in ordinary(from_wire(PUSH | {"env": {"PATH": "/usr/bin:/bin", "HOME": "/home/you"}}))
+
+
+@pytest.mark.parametrize("fence", [{"hosts": ["pypi.org"], "network": False}, {"fenced": False}])
+def test_a_first_push_shows_a_reach_that_is_not_every_pushs(fence: dict[str, Any]) -> None:
+    assert Fact.REACH not in ordinary(from_wire(PUSH | {"fence": _FENCE | fence}))
 
 
 _FACTS = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xyz"), min_size=1)
@@ -189,7 +214,7 @@ def test_a_routine_push_says_in_few_lines_what_happens() -> None:
     assert len(lines) == needed <= 20, "one screen of 80 by 24"
     for part in (
         " MEDIUM RISK · parser wants to push to origin ",
-        "BRINGS 1 commit to NEW branch docs/x",
+        "BRINGS 1 commit to NEW branch docs/x (against what origin was last seen to hold)",
         "  7dec9de012  Mention the tests",
         "      CHANGELOG.md  +2 -0",
         "WILL RUN  exec  git push origin HEAD",

@@ -448,7 +448,7 @@ class PaneWall(Widget, can_focus=True):
         rule = "━" if chosen and self.has_focus else "─"
         row = self._rows.get(self.session_of(leaf))
         if row is None:
-            return [(rule * width, edge)]
+            return [("▌" if chosen else rule, edge), (f" empty {rule * width}"[: max(0, width - 1)], edge)]
         line = Line(width).left("▌" if chosen else rule, edge).left(" ", edge)
         line.right(rule, edge)
         spent = words.spend_cell(row.spent_nano, row.unknown_nano)

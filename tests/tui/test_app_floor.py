@@ -541,6 +541,16 @@ async def test_one_pane_is_enough_on_a_small_screen_and_the_current_one_is_marke
         assert sum(line[56:].count("▌ ") for line in s.grid) == 1
 
 
+async def test_an_empty_pane_is_marked_as_well_while_it_is_the_current_one(tmp_path: Path) -> None:
+    async with shown(tmp_path, lambda world: world.add("only"), size=(80, 24)) as s:
+        await s.see("only")
+        await s.press("tab", "minus")
+        await s.see("▌ empty ━", "space shows the selected session here")
+        await s.press("1", "shift+tab")
+        await s.until("the list has the keys", lambda: floor(s).focused is floor(s).list)
+        await s.see("▌ empty ─")
+
+
 async def test_panes_fold_when_the_screen_shrinks_and_come_back(tmp_path: Path) -> None:
     async with shown(tmp_path, crowd, size=(200, 50)) as s:
         wall = floor(s).wall

@@ -412,7 +412,9 @@ async def test_the_palette_finds_actions_and_sessions(tmp_path: Path) -> None:
 async def test_help_shows_the_keys_of_the_screen_below(tmp_path: Path) -> None:
     async with shown(tmp_path, crowd) as s:
         await s.press("question_mark")
-        await s.see("Floor", "Split the pane to the right")
+        await s.see("Floor", "Launch a session")
+        await s.press("pagedown")
+        await s.see("Split the pane to the right")
         await s.press("escape", "2", "question_mark")
         await s.see("Queue", "Approve edited")
 

@@ -205,7 +205,7 @@ class QueueList(PaintedLines, ScrollView, can_focus=True, inherit_bindings=False
             if self.lines_each == LINES:
                 return line.left(cells.safe(view.session_name, line.room - 1), self._style("name")).strip(base)
             line.left(cells.safe(view.session_name, line.room // 3), self._style("name"))
-        line.left("  " if part == 0 else "    " if item.inside else "  ", base)
+        line.left("    " if item.inside and part else "  ", base)
         if item.size > 1 and not item.inside:
             line.left(f"{item.size} alike: ", self._style("attention"))
         if view.detail.get("changed"):

@@ -21,6 +21,8 @@ Turn: TypeAlias = list[tuple[str, dict[str, Any]]]
 TURNS = 55
 """Turns of a session: at twenty seconds of thinking each, twenty minutes and more."""
 ANSWERS_AFTER_S = 30.0
+_STRIDE = 41
+"""Commands of one kind stand beside each other in the corpus and are tried as a row by nobody."""
 _LOOK_S = 5.0
 _LONGEST_S = 45 * 60
 
@@ -67,8 +69,8 @@ def sessions() -> dict[str, str]:
     every = TURNS // 2
 
     def some(number: int) -> list[Turn]:
-        at = number * every % len(scripts)
-        return (scripts[at:] + scripts[:at]) * 2
+        at = number * every
+        return [scripts[(at + i * _STRIDE) % len(scripts)] for i in range(TURNS)]
 
     tests = [turn for turn in READ for _ in range(2)]
     return {

@@ -13,10 +13,11 @@ from harness.events import briefing, score
 from harness.events.archived import listed
 from harness.events.reader import read
 from harness.events.row_state import Liveness
+from harness.events.rows import row
 from harness.events.salvage import salvage
 from harness.events.session_state import SessionState
 from harness.events.types import Record, decode
-from harness.events.views import ERRORS, FleetView, SessionRow, row
+from harness.events.views import ERRORS, FleetView, SessionRow
 from harness.protocol.client import SupervisorError
 from harness.protocol.paths import Folders
 from harness.protocol.session_names import OtherHost, SessionName

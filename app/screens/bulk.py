@@ -29,18 +29,18 @@ STOP = Act(
     "stop",
     "Stop",
     "What runs now is killed, the agents end. Worktrees, branches and logs stay; only continuing takes one up again.",
-    "stop them",
+    "stop",
     "stopping",
     not_going_on,
 )
 PAUSE = Act(
-    "pause", "Pause", "Each agent stops at its next turn; resume continues it.", "pause them", "pausing", not_pausing
+    "pause", "Pause", "Each agent stops at its next turn; resume continues it.", "pause", "pausing", not_pausing
 )
 RESUME = Act(
     "resume",
     "Resume",
     "Let paused sessions, and those that stand still, go on.",
-    "resume them",
+    "resume",
     "resuming",
     not_resuming,
 )
@@ -49,7 +49,7 @@ ARCHIVE = Act(
     "Archive",
     "Their worktrees are deleted, logs and costs stay (watchfloor ls --archived). One that holds work which is neither"
     " committed nor pushed is refused and stays.",
-    "archive them",
+    "archive",
     "archived",
     not_removing,
 )

@@ -20,7 +20,8 @@ from harness.events.action import action_hash
 from harness.events.fold import fold
 from harness.events.log import LogWriter
 from harness.events.reader import read
-from harness.events.views import Liveness, row
+from harness.events.row_state import Liveness
+from harness.events.rows import row
 from harness.linux.proc import identify
 from harness.protocol.paths import Folders
 from harness.supervisor.upkeep.invariants import check

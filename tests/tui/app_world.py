@@ -30,8 +30,9 @@ from harness.events.fold import advance
 from harness.events.log import LogWriter
 from harness.events.reader import read
 from harness.events.row_state import Liveness
+from harness.events.rows import row
 from harness.events.session_state import SessionState
-from harness.events.views import ApprovalView, FleetView, SessionRow, counted, row
+from harness.events.views import ApprovalView, FleetView, SessionRow, counted
 from harness.plan.board import board
 from harness.protocol import frames, identity
 from harness.protocol.exchange import Answering

@@ -13,9 +13,10 @@ from harness.events.alarm_state import until
 from harness.events.alarms import COST, KINDS, NO_PROGRESS, SILENT, STUCK, Limits, changes, found
 from harness.events.fold import advance, fold
 from harness.events.row_state import Liveness
+from harness.events.rows import row
 from harness.events.session_state import SessionState
 from harness.events.trouble import RINGS
-from harness.events.views import ERRORS, RUNNING, row
+from harness.events.views import ERRORS, RUNNING
 
 START = datetime(2026, 3, 1, tzinfo=UTC).timestamp()
 DOLLAR = 1_000_000_000

@@ -17,7 +17,7 @@ from harness.brain.context.sizes import Sizes
 from harness.events import said
 from harness.events import types as t
 from harness.events.describe import describe
-from harness.events.views import context_of
+from harness.events.rows import context_of
 from harness.events.whole import facts
 from harness.simulator import script, validate
 from tests.unit.test_brain_loop import World, shape, text, use

@@ -17,8 +17,8 @@ from harness.brain.view import View
 from harness.events import layers
 from harness.events import types as t
 from harness.events.row_state import Liveness
+from harness.events.rows import context_of, row
 from harness.events.session_state import Context
-from harness.events.views import context_of, row
 from harness.simulator import prompt_cache
 from tests.unit.test_brain_loop import World, shape, text
 from tests.unit.test_context import GOAL, long_work

@@ -20,10 +20,10 @@ from harness.events.fold import advance, fold
 from harness.events.log import LogWriter
 from harness.events.reader import read
 from harness.events.row_state import Liveness
+from harness.events.rows import row
 from harness.events.session_state import SessionState
 from harness.events.snapshots import Snapshot, encode, load, store, version_of
 from harness.events.untrusted import to_display
-from harness.events.views import row
 from harness.events.words import usd
 
 CALLS = ["c1.0", "c2.0", "c2.1", "nonsense", ""]

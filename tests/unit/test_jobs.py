@@ -11,9 +11,10 @@ from hypothesis.strategies import DrawFn
 
 from harness.agents import done, standing
 from harness.agents.steps import Park, Say
-from harness.events import fold, job_words, jobs, lines, views
+from harness.events import fold, job_words, jobs, lines, rows
 from harness.events import types as t
 from harness.events.row_state import Liveness
+from harness.events.views import RUNNING
 from harness.events.words import stretch
 from harness.hands import job_log
 
@@ -151,14 +152,14 @@ def test_the_row_of_a_session_that_waits_says_for_what_and_since_when_the_job_ru
     intent = t.SessionIntent(name="n", goal="g", repo="/r", branch="b", worktree="/w", model="m")
     created = t.SessionCreated(base="0" * 40, worktree="/w", branch="b")
     state = fold.fold(_records(intent, created, STARTED, t.SessionParked(why="job", detail="earlier words")))
-    row = views.row("s", state, Liveness(keeper=True, brain=False))
-    assert (row.state, row.group, row.detail) == ("running", views.RUNNING, "job j1: make train")
+    row = rows.row("s", state, Liveness(keeper=True, brain=False))
+    assert (row.state, row.group, row.detail) == ("running", RUNNING, "job j1: make train")
     assert (row.since, row.jobs) == ("2026-01-01T00:00:02Z", ["j1: make train"])
-    thinking = views.row("s", state, Liveness(keeper=True, brain=True))
+    thinking = rows.row("s", state, Liveness(keeper=True, brain=True))
     assert thinking.detail == "thinking"
-    printed = views.row("s", state, Liveness(keeper=True, brain=False, printed="epoch 3 of 9"))
+    printed = rows.row("s", state, Liveness(keeper=True, brain=False, printed="epoch 3 of 9"))
     assert printed.detail == "job j1: make train · epoch 3 of 9"
-    beside = views.row("s", state, Liveness(keeper=True, brain=True, printed="epoch 3 of 9"))
+    beside = rows.row("s", state, Liveness(keeper=True, brain=True, printed="epoch 3 of 9"))
     assert beside.detail == "thinking; job: epoch 3 of 9"
 
 

@@ -13,8 +13,9 @@ from harness.events import types as t
 from harness.events.fold import SessionState, fold
 from harness.events.request import Request
 from harness.events.row_state import Liveness
+from harness.events.rows import row
 from harness.events.trouble import FAILED, HELD, PARKED, SESSION, Trouble
-from harness.events.views import ERRORS, NEEDS_YOU, ApprovalView, SessionRow, reminded, row, troubled
+from harness.events.views import ERRORS, NEEDS_YOU, ApprovalView, SessionRow, reminded, troubled
 from widgets.card_text import card_lines
 from widgets.queue_head import by_weight
 

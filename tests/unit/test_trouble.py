@@ -19,8 +19,9 @@ from harness.events import types as t
 from harness.events.fold import fold
 from harness.events.request import Request
 from harness.events.row_state import Liveness
+from harness.events.rows import row
 from harness.events.trouble import CODES, FLEET, PARKED, PARTS, REQUESTS, SESSION, Trouble, Words
-from harness.events.views import ERRORS, NEEDS_YOU, RUNNING, FleetView, TroubleView, row, troubled
+from harness.events.views import ERRORS, NEEDS_YOU, RUNNING, FleetView, TroubleView, troubled
 from harness.supervisor.upkeep import health
 from widgets.fleet_bar import trouble_phrase
 

@@ -13,8 +13,9 @@ import msgspec
 
 from harness.events import types as t
 from harness.events.approved import Shape
+from harness.events.rows import row
 from harness.events.trouble import NONE, Trouble
-from harness.events.views import DONE, ERRORS, RUNNING, FleetView, SessionRow, counted, reminded, row, troubled
+from harness.events.views import DONE, ERRORS, RUNNING, FleetView, SessionRow, counted, reminded, troubled
 from harness.protocol.paths import Folders
 from harness.protocol.session_names import OtherHost, SessionName
 from harness.supervisor.errors import OpError

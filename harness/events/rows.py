@@ -1,0 +1,118 @@
+"""The row of a session, from its fold and the supervisor's knowledge of who is alive. Pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from harness.events import trouble
+from harness.events.alarm_events import AlarmRaised
+from harness.events.row_state import Liveness, first_request, state_of, without_criterion, words_of
+from harness.events.session_state import Context, SessionState
+from harness.events.views import DONE, ERRORS, NEEDS_YOU, REVIEW, RUNNING, SessionRow, say
+
+_JOB = 160
+_GROUP_OF = {"waiting": NEEDS_YOU, "failed": ERRORS, "unknown": ERRORS, "done": REVIEW, "stopped": DONE}
+
+
+def context_of(c: Context) -> str:
+    """The size of a session's context, and what was done to keep it small."""
+    if not c.tokens:
+        return ""
+    of = f" of {c.working:,} to work in" if c.working else ""
+    times = [
+        f" · {words} {count} time{'s' if count != 1 else ''}"
+        for words, count in (("cleared", c.clearings), ("begun anew", c.resets), ("compacted", c.compactions))
+        if count
+    ]
+    return f"{c.tokens:,} tokens{of}" + "".join(times)
+
+
+def row(
+    sid: str,
+    s: SessionState,
+    live: Liveness,
+    *,
+    spent_nano: int | None = None,
+    reserved_nano: int = 0,
+    unknown_nano: int = 0,
+    price: str = "",
+    tokens: int = 0,
+    now: float = 0.0,
+) -> SessionRow:
+    """The row of one session; money from the ledger when given, else from the log. ``now`` (seconds since the epoch)
+    decides which alarms ring that were put off.
+    """
+    state, detail, evidence = state_of(s, live)
+    i = s.intent
+    since = s.ended_ts or s.last_ts
+    if s.approvals:
+        since = min(a.ts for a in s.approvals.values())
+    elif s.doing:
+        since = max(d.ts for d in s.doing.values())
+    elif s.jobs.running and state == "running" and not live.brain:
+        since = min(job.ts for job in s.jobs.running.values())
+    asked = first_request(s) if state == "waiting" else None
+    made = SessionRow(
+        sid=sid,
+        name=s.name or sid,
+        state=state,
+        group=DONE if s.ended is not None and s.merging.merged else _GROUP_OF.get(state, RUNNING),
+        detail=detail,
+        since=since,
+        repo=i.repo if i else "",
+        branch=i.branch if i else "",
+        worktree=i.worktree if i else "",
+        model=i.model if i else "",
+        goal=i.goal if i else "",
+        created=s.first_ts,
+        last_ts=s.last_ts,
+        last_event=s.last_event,
+        seq=s.seq,
+        spent_nano=s.spent_nano if spent_nano is None else spent_nano,
+        reserved_nano=reserved_nano,
+        unknown_nano=unknown_nano,
+        cap_nano=s.caps.usd_nano,
+        tokens=s.usage.total if spent_nano is None else tokens,
+        requests=s.requests,
+        tool_calls=s.tool_calls,
+        context=context_of(s.context),
+        context_tokens=s.context.tokens,
+        context_working=s.context.working,
+        layers=s.context.layers,
+        checks_passed=s.checks_passed,
+        checks_total=len(s.checks),
+        plan_passed=s.plan.passed if s.plan else 0,
+        plan_total=len(s.plan.entries) if s.plan else 0,
+        merged=s.merging.merged,
+        no_criterion=without_criterion(s),
+        approvals=list(s.approvals),
+        jobs=[f"{name}: {job.what[:_JOB]}" for name, job in s.jobs.running.items()],
+        evidence=evidence,
+        verified=s.ended.verified if s.ended else False,
+        price=price,
+        desired=s.desired,
+        ended=s.terminal,
+        asks=asked.kind if asked is not None else "",
+        burned=[] if s.terminal else list(s.burned.nano),
+        burned_step=s.burned.step,
+        put_off=s.alarms.put_off,
+    )
+    words = words_of(s, state)
+    if words is not None:
+        return say(made, words)
+    ringing = s.alarms.ringing(now) if state in ("running", "starting") else []
+    return _alarmed(made, ringing) if ringing else made
+
+
+def _alarmed(made: SessionRow, ringing: list[AlarmRaised]) -> SessionRow:
+    """It runs, and wants a look."""
+    first = ringing[0]
+    rests_on = ", ".join(map(str, first.evidence))
+    told = msgspec.structs.replace(
+        made,
+        group=ERRORS,
+        detail=f"{first.words} · now {made.detail}",
+        evidence=f"records {rests_on}" if rests_on else made.evidence,
+        alarms=[one.words for one in ringing],
+    )
+    return say(told, trouble.ALARM)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from harness.linux import programs
 
 GH = "gh"
 GLAB = "glab"
@@ -59,8 +60,7 @@ def place_of(url: str) -> tuple[str, str]:
 
 def present(env: Mapping[str, str]) -> dict[str, str]:
     """The programs that are there, by name: only such as the whole path of a folder leads to."""
-    search = ":".join(part for part in env.get("PATH", "").split(":") if part.startswith("/"))
-    found = {name: shutil.which(name, path=search or os.defpath) for name in PROGRAMS}
+    found = {name: programs.which(name, env.get("PATH", os.defpath)) for name in PROGRAMS}
     return {name: path for name, path in found.items() if path}
 
 

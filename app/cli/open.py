@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from app.cli.context import Context
 from app.cli.output import safe, say
 from app.cli.sessions import Refused, Usage
 from harness.events.views import SessionRow
+from harness.linux import programs
 
 
 def opened(ctx: Context, args: argparse.Namespace) -> int:
@@ -55,8 +55,7 @@ def command_of(env: Mapping[str, str], *, editor: bool) -> list[str]:
         raise Usage(f"{name} is not set")
     if "/" in command[0] and not command[0].startswith("/"):
         raise Usage(f"{name} is {command[0]}, which would be looked for in the worktree; give its whole path")
-    search = ":".join(part for part in env.get("PATH", "").split(":") if part.startswith("/"))
-    found = shutil.which(command[0], path=search or os.defpath)
-    if found is None:
+    found = programs.which(command[0], env.get("PATH", os.defpath))
+    if not found:
         raise Usage(f"{name} is {command[0]}, and there is no such program")
     return [found, *command[1:], "."] if editor else [found, *command[1:]]

@@ -16,7 +16,8 @@ from typing import Any
 
 from harness.events.action import Action, ExecAction, PushAction
 from harness.events.addresses import strip_credential
-from harness.hands import programs, reading
+from harness.hands import reading
+from harness.linux import programs
 
 ABSENT = "absent"
 FOREIGN = "that of another repository"

@@ -20,8 +20,8 @@ from typing import Any, NoReturn
 if __name__ == "__main__":
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from harness.hands import beneath, bounds, files, landlock, programs, seccomp
-from harness.linux import kernel
+from harness.hands import beneath, bounds, files, landlock, seccomp
+from harness.linux import kernel, programs
 
 ACTION_FD = 3
 RESULT_FD = 4

@@ -20,8 +20,9 @@ from harness.events import tools
 from harness.events.action import ExecAction, FileAction, Named, ShellAction
 from harness.events.addresses import BadAddress, split_host, strip_credential
 from harness.hands import fence as hands_fence
-from harness.hands import precheck, programs, remotes, wayout
+from harness.hands import precheck, remotes, wayout
 from harness.hands import push as hands_push
+from harness.linux import programs
 from harness.policy import push, shell
 from harness.policy.effects import absolute, inside
 from harness.policy.facts import Facts, FenceFacts, Target

@@ -80,7 +80,7 @@ def test_a_program_found_through_a_relative_folder_is_none(tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     Path("gh").write_text("#!/bin/sh\n")
     Path("gh").chmod(0o755)
-    assert forge.present({"PATH": ".:"}) == {} or "gh" not in forge.present({"PATH": ".:"})
+    assert forge.present({"PATH": ".:"}) == {}
     assert forge.present({"PATH": str(tmp_path)})["gh"] == str(tmp_path / "gh")
 
 

@@ -16,7 +16,8 @@ import msgspec
 import pytest
 
 from harness.events import types as t
-from harness.events.views import ApprovalView, FleetView, Liveness, SessionRow
+from harness.events.row_state import Liveness
+from harness.events.views import ApprovalView, FleetView, SessionRow
 from harness.memory.records import Place, Scope
 from harness.protocol import frames
 from harness.protocol.paths import Folders

@@ -133,6 +133,13 @@ class Tmux:
             )
             time.sleep(HUMAN_S)
 
+    def type(self, text: str) -> None:
+        """Letter by letter, as a person types."""
+        for letter in text:
+            time.sleep(HUMAN_S)
+            self.keys("Space" if letter == " " else letter)
+        time.sleep(HUMAN_S)
+
     def close(self) -> None:
         subprocess.run(
             ["tmux", "-S", str(self._socket), "kill-server"], env=self._env, capture_output=True, check=False

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from harness.events import types as t
-from tests.e2e.terminal import HUMAN_S, Tmux, have_tmux, in_tmux
+from tests.e2e.terminal import have_tmux, in_tmux
 from tests.fleetlib import fleet, git, play
 
 pytestmark = [
@@ -17,13 +15,6 @@ pytestmark = [
     pytest.mark.skipif(not have_tmux(), reason="tmux is not installed"),
 ]
 WORDS = "I looked at both readers.\n\nThe old one is shorter, the new one is faster.\n\nWhich one should stay?"
-
-
-def type_in(tmux: Tmux, text: str) -> None:
-    for letter in text:
-        time.sleep(HUMAN_S)
-        tmux.keys("Space" if letter == " " else letter)
-    time.sleep(HUMAN_S)
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (120, 40)])
@@ -38,7 +29,7 @@ def test_a_question_is_answered_and_an_ended_session_goes_on(width: int, height:
             tmux.see("reader asks you", "THE AGENT'S WORDS", "The old one is shorter", "w answer", "d finished")
             tmux.keys("w")
             tmux.see("Answer reader", "Your text is its next instruction.")
-            type_in(tmux, "the new one")
+            tmux.type("the new one")
             tmux.keys("C-y")
             f.wait_state(sid, "done")
             tmux.see("Nothing needs you")
@@ -48,10 +39,10 @@ def test_a_question_is_answered_and_an_ended_session_goes_on(width: int, height:
             tmux.see("Continue reader", "It ended done", "Rounds", "Dollars", "New check", "ctrl+y continue")
             tmux.keys("C-y")
             tmux.see("there is nothing to continue with", "Continue reader")
-            type_in(tmux, "write docs")
+            tmux.type("write docs")
             for text in ("3", "+2", "test -e docs.md"):
                 tmux.keys("Tab")
-                type_in(tmux, text)
+                tmux.type(text)
             tmux.see("test -e docs.md")
             tmux.keys("C-y")
             f.wait_event_count(sid, "session.ended", 2)

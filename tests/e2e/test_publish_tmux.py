@@ -5,12 +5,11 @@ publish.
 from __future__ import annotations
 
 import os
-import time
 
 import pytest
 
 from harness.events import types as t
-from tests.e2e.terminal import HUMAN_S, Tmux, have_tmux, in_tmux
+from tests.e2e.terminal import have_tmux, in_tmux
 from tests.fleetlib import Fleet, fleet, git, play
 
 pytestmark = [
@@ -22,13 +21,6 @@ pytestmark = [
 FIRST = [("shell", {"script": "echo first > new.txt; git add -A; git commit -qm 'Add new.txt'"})]
 THEN = [("shell", {"script": "echo better > new.txt; git add -A; git commit -qm 'Say it better'"})]
 ADDRESS = "https://github.com/acme/shop/pull/7"
-
-
-def type_in(tmux: Tmux, text: str) -> None:
-    for letter in text:
-        time.sleep(HUMAN_S)
-        tmux.keys("Space" if letter == " " else letter)
-    time.sleep(HUMAN_S)
 
 
 def forge_program(f: Fleet) -> str:
@@ -57,10 +49,10 @@ def test_work_is_read_sent_back_and_published_where_its_preview_says(width: int,
             tmux.see("Review maker", "0 of 1 viewed", "first")
             tmux.keys("/")
             tmux.see("Search in")
-            type_in(tmux, "first")
+            tmux.type("first")
             tmux.keys("Enter", "c")
             tmux.see("Comment on")
-            type_in(tmux, "say it better")
+            tmux.type("say it better")
             tmux.keys("C-y")
             tmux.see("1 comment to send back")
             tmux.keys("s")
@@ -75,7 +67,7 @@ def test_work_is_read_sent_back_and_published_where_its_preview_says(width: int,
             tmux.keys("P")
             tmux.see("Publish maker", "names no repository")
             tmux.keys("Tab", "Tab", "Tab")
-            type_in(tmux, "acme/shop")
+            tmux.type("acme/shop")
             tmux.see(f"would push 2 commits to {branch}")
             git(repo, "remote", "set-url", "origin", str(other))
             tmux.keys("C-y")

@@ -35,7 +35,7 @@ def set_to(f: Fleet, clock: WallClock, seconds: int, sids: list[str]) -> None:
     before = {sid: len(jumps(f, sid)) for sid in sids}
     clock.set(seconds)
     for sid in sids:
-        wait_for("the jump to be on record", lambda sid=sid: len(jumps(f, sid)) > before[sid])  # type: ignore[misc]
+        wait_for("the jump to be on record", lambda sid=sid: len(jumps(f, sid)) > before[sid])
 
 
 def test_a_clock_that_is_set_lets_nothing_through_and_cuts_nothing_off() -> None:

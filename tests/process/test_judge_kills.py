@@ -106,12 +106,12 @@ def test_a_verdict_on_a_task_counts_once_and_the_plan_ends_as_undisturbed(f: Fle
     for at, step in enumerate(STEPS):
         counts[step] = 4 if step is t.PlanFlipped else at + 1
         if step is t.ModelRequest:
-            wait_for("its case", lambda at=at: reached(f, sid, t.EvaluationRequested, at + 1), 120)  # type: ignore[misc]
+            wait_for("its case", lambda at=at: reached(f, sid, t.EvaluationRequested, at + 1), 120)
             simulate(f, "hold")
         with contextlib.suppress(ProcessLookupError):
             wait_for(
                 f"{step.TYPE} {counts[step]}",
-                lambda step=step: over(f, sid) or reached(f, sid, step, counts[step]),  # type: ignore[misc]
+                lambda step=step: over(f, sid) or reached(f, sid, step, counts[step]),
                 120,
             )
             pid = VICTIMS[victim](f, sid)

@@ -51,8 +51,23 @@ def lower_ours(nice: int = OURS, tries: int = 5) -> None:
         time.sleep(_PAUSE)
 
 
+def value(shown: bytes) -> int | None:
+    """The nice value in what ``/proc/PID/autogroup`` shows; None where it shows nothing, as for a process whose session
+    began before the kernel grouped.
+    """
+    number = shown.rpartition(b"nice")[2]
+    return int(number) if number else None
+
+
 def nice() -> int | None:
-    """The nice value of this process's group; None where the kernel does not group."""
+    """The nice value of this process's group; None where it is in none."""
     with contextlib.suppress(OSError), open("/proc/self/autogroup", "rb") as file:
-        return int(file.read().rpartition(b"nice")[2])
+        return value(file.read())
     return None
+
+
+def grouping() -> bool:
+    """Whether the kernel gives each session that begins now a group of its own."""
+    with contextlib.suppress(OSError), open("/proc/sys/kernel/sched_autogroup_enabled", "rb") as file:
+        return file.read().strip() == b"1"
+    return False

@@ -26,17 +26,20 @@ import msgspec
 from harness.events import briefing, receipts, said
 from harness.events import types as t
 from harness.events.action import action_hash
+from harness.events.alarm_state import until
 from harness.events.fold import advance
 from harness.events.log import LogWriter
 from harness.events.reader import read
 from harness.events.row_state import Liveness
 from harness.events.rows import row
 from harness.events.session_state import SessionState
-from harness.events.views import ApprovalView, FleetView, SessionRow, counted
+from harness.events.trouble import HELD
+from harness.events.views import ERRORS, ApprovalView, FleetView, SessionRow, counted
 from harness.plan.board import board
 from harness.protocol import frames, identity
 from harness.protocol.exchange import Answering
 from harness.protocol.paths import Folders, ensure_private
+from harness.supervisor.errors import OpError
 from harness.supervisor.serving import log_reading
 from harness.supervisor.serving.briefing_ops import Gathered, read_on
 from tests.tui.grants_world import Granting
@@ -439,6 +442,23 @@ class World(Remembering, Granting, Taken):
         session.views[view.approval_id] = msgspec.structs.replace(view, deferred="")
         self.push_approvals()
 
+    def _op_snooze(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        session = self._find(r)
+        raised = list(session.state.alarms.raised)
+        if session.row().group == ERRORS and not raised:
+            raised.append(HELD)
+        if not raised:
+            raise Refused("no_alarm", f"{session.state.name} has no alarm to put off")
+        put_off = t.AlarmSnoozed(alarms=raised, until=until(time.time(), r["seconds"]))
+        self.log(session, put_off)
+        self.push_rows(session)
+        return {"name": session.state.name, "alarms": raised, "until": put_off.until}
+
+    def _op_job_cancel(self, r: dict[str, Any], w: asyncio.StreamWriter) -> None:
+        session = self._find(r)
+        if r["job"] not in session.state.jobs.running:
+            raise Refused("not_found", f"job {r['job']} of {session.state.name} does not run")
+
     def _op_say(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         session = self._find(r)
         if not r["text"].strip():
@@ -480,6 +500,13 @@ class World(Remembering, Granting, Taken):
     def _op_read(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         session = self._find(r)
         return log_reading.lines(self.folders.session(session.sid), r["from_seq"], r["most_bytes"])
+
+    def _op_blob(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        session = self._find(r)
+        try:
+            return log_reading.blob(self.folders.session(session.sid), r["sha"], r["offset"], r["most"])
+        except OpError as exc:
+            raise Refused(exc.code, str(exc)) from exc
 
     def _op_plan(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         return {"plan": msgspec.to_builtins(board(self._find(r).state))}

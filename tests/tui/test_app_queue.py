@@ -15,7 +15,6 @@ from app.arming import ARM_S
 from app.screens.queue import QueueScreen
 from harness.events import types as t
 from harness.events.action import action_hash
-from harness.events.trouble import HELD
 from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import NANO, PUSH, SCENES, World, crowd, stamp
 from widgets.card_text import shown_hash
@@ -498,10 +497,6 @@ async def test_a_failed_session_is_an_item_that_says_what_to_do_and_takes_no_dec
         await s.press("z")
         await s.until("it is put off", lambda: s.world.of("snooze"))
         assert not s.world.of("defer")
-        session = s.world.sessions[s.world.of("snooze")[0]["sid"]]
-        put_off = t.AlarmSnoozed(alarms=[HELD], until="2999-01-01T00:00:00.000Z")
-        s.world.log(session, put_off)
-        s.world.push_rows(session)
         await s.see("deferred", "hangs: 2 of 3 checks fail")
         await s.press("z")
         await s.see("it is put off already")

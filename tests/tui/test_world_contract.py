@@ -4,6 +4,7 @@ are alike, and what comes back has the same shape.
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import threading
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from harness.events import blobs
 from harness.events import types as t
 from harness.events.row_state import Liveness
 from harness.events.views import ApprovalView, FleetView, SessionRow
@@ -33,6 +35,8 @@ LESSONS = [
     ("memory", {"action": "write", "scope": "user", "key": key, "text": f"{key}, always"}) for key in ("tabs", "spaces")
 ]
 WORK = [("shell", {"script": "echo one > one"})]
+JOB = [("shell", {"script": "while [ ! -e never ]; do sleep 0.1; done", "job": True})]
+PAYLOAD = b"a payload"
 COMMITS = {
     name: [("shell", {"script": f"echo {name} > {name}; git add {name}; git commit -qm {name}"})]
     for name in ("taken", "clash")
@@ -49,6 +53,9 @@ STRUCTS: dict[str, Any] = {
     "usage": t.Usage,
 }
 """Parts of a reply whose fields may be left out; each must be what its type says, and nothing else."""
+
+ASKING = {"call", "call_within", "send", "ask", "_ask"}
+"""How the screen's files name what they ask the supervisor."""
 
 
 class Line:
@@ -119,6 +126,9 @@ def _real(f: Fleet) -> Side:
     for role in (*asking, *ended):
         goal = play(WORK, ASK, "All done.") if role in asking else play(COMMITS.get(role, LESSONS), "All done.")
         side.names[role] = line.ask("launch", **side.filled(LAUNCH | {"goal": goal, "name": role}))["sid"]
+    for role, goal, checks in (("failing", play("Done."), ["test -e nothing"]), ("jobbing", play(JOB, ASK), [])):
+        asked_for = LAUNCH | {"goal": goal, "name": role, "checks": checks}
+        side.names[role] = line.ask("launch", **side.filled(asked_for))["sid"]
     for role in asking:
         f.wait_state(side.names[role], "waiting")
         (view,) = (v for v in line.ask("approvals")["approvals"] if v["sid"] == side.names[role])
@@ -129,6 +139,9 @@ def _real(f: Fleet) -> Side:
         f.wait_state(side.names[role], "done")
         # put away: its keeper and its brain have left
         wait_for("it is put away", lambda role=role: line.ask("undo_points", sid=side.names[role])["ok"])
+    f.wait_state(side.names["failing"], "failed")
+    f.wait_state(side.names["jobbing"], "waiting")
+    side.names["payload"] = blobs.put(f.folders.session(side.names["asking"]).blobs, PAYLOAD)[0]
     _remembered(side, line)
     _granted(side, line)
     _clashing(side, line)
@@ -181,6 +194,10 @@ def _stand_in(world: World, repo: Path) -> Side:
         session.live = Liveness(False, False)
         world.log(session, t.SessionEnded(outcome="done", verified=False))
         side.names[role] = session.sid
+    failing = world.add("failing", t.SessionEnded(outcome="failed", reason="1 of 1 checks fails"), repo=str(repo))
+    jobbing = world.add("jobbing", t.JobStarted(job="j1", call_id="c1000.0", what="make", limit_s=60), repo=str(repo))
+    side.names |= {"failing": failing.sid, "jobbing": jobbing.sid}
+    side.names["payload"] = blobs.put(world.folders.session(side.names["asking"]).blobs, PAYLOAD)[0]
     world.conflict(world.sessions[side.names["clash"]])
     world.kept.append(kept("k1", "hand", "by hand"))
     for text in ("long", "short"):
@@ -273,6 +290,9 @@ DONE: list[tuple[str, dict[str, Any]]] = [
     ("say", {"sid": "$asking", "text": "go on"}),
     ("desire", {"sid": "$paused", "state": "paused"}),
     ("defer", {"approval_id": "$deferring.approval"}),
+    ("snooze", {"sid": "$failing", "seconds": 3600}),
+    ("job_cancel", {"sid": "$jobbing", "job": "j1"}),
+    ("blob", {"sid": "$asking", "sha": "$payload", "offset": 0, "most": 4096}),
     (
         "decide",
         {
@@ -326,6 +346,10 @@ REFUSED: list[tuple[str, str, dict[str, Any]]] = [
     ("bad_request", "changes", {"approval_id": "$asking.approval", "offset": "far"}),
     ("not_open", "decide", {"approval_id": "abbbbbbb", "decision": "allow", "action_hash": ""}),
     ("not_open", "defer", {"approval_id": "abbbbbbb"}),
+    ("no_alarm", "snooze", {"sid": "$asking", "seconds": 3600}),
+    ("not_found", "job_cancel", {"sid": "$asking", "job": "j1"}),
+    ("not_found", "blob", {"sid": "$asking", "sha": "0" * 64, "offset": 0, "most": 4096}),
+    ("bad_request", "blob", {"sid": "$asking", "sha": "0", "offset": 0, "most": 4096}),
     ("bad_option", "decide", {"approval_id": "$asking.approval", "decision": "dance", "action_hash": "$asking.hash"}),
     ("stale", "decide", {"approval_id": "$asking.approval", "decision": "allow", "action_hash": "0" * 64}),
     ("stale", "grant", GRANT | {"approval_id": "$asking.approval", "action_hash": "0" * 64, "typed": ""}),
@@ -357,6 +381,25 @@ def asked(side: Side, op: str, arguments: dict[str, Any]) -> dict[str, Any]:
 def test_every_operation_of_the_stand_in_is_compared() -> None:
     known = {name.removeprefix("_op_") for name in dir(World) if name.startswith("_op_")}
     assert known - {"session"} == {op for op, _ in DONE}
+
+
+def test_every_operation_that_the_screen_asks_for_is_compared() -> None:
+    """The screen's files are read for what they ask, so that none of its requests is only ever refused in the tests."""
+    known = {op for op, _ in DONE} | {"session"}
+    root = Path(__file__).resolve().parents[2] / "app"
+    files = [path for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in ("cli", "demo")]
+    found = [(path.name, words) for path in files for words in requests(ast.parse(path.read_text("utf-8")))]
+    assert len(found) > 40
+    assert not [(name, words) for name, words in found if not words & known]
+
+
+def requests(tree: ast.AST) -> Iterator[set[str]]:
+    """The single words that are given to a way of asking, one of which names the operation."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in ASKING:
+            words = {str(a.value) for a in node.args if isinstance(a, ast.Constant) and str(a.value).isidentifier()}
+            if words:
+                yield words
 
 
 @pytest.mark.parametrize(("op", "arguments"), DONE, ids=[op for op, _ in DONE])

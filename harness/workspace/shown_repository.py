@@ -26,7 +26,8 @@ _SHOWN = ("config", "packed-refs", "reftable", "objects", *_COPIED)
 """What is looked at to know whether the folder is in step with the repository, beside its refs."""
 _HIDDEN = ("refs/stash", "refs/bisect/", "refs/rewritten/", "refs/watchfloor/", "refs/worktree/")
 _MAX_COPY = 64 << 20
-_SETTLED_NS = 2 * 10**9
+_WHOLE_SECONDS_NS = 2 * 10**9
+_FRACTIONS_NS = 50 * 10**6
 _REF = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -52,11 +53,22 @@ def refresh(common: Path, admin: Path, beside: Path, places: Iterable[Path] = ()
         _copy(common / name, shown / name)
     _write(shown / "config", shown_config.shown(git, common / "config"))
     _refs(git, shown)
-    if began - newest > _SETTLED_NS:  # a change within the clock's grain would leave the same state behind
+    if settled(newest, began):
         _write(stamp, wanted.encode("utf-8", "surrogateescape"))
     else:
         stamp.unlink(missing_ok=True)
     return shown
+
+
+def settled(newest: int, began: int) -> bool:
+    """Whether a change at or after ``began`` shows in the state whose newest time is ``newest``: one within the grain of
+    the file system's clock would leave the same state behind. All in nanoseconds.
+
+    A file system that keeps whole seconds (FAT: every other one) shows no fraction; others keep at least the kernel's
+    tick, 10 ms at most.
+    """
+    grain = _FRACTIONS_NS if newest % 10**9 else _WHOLE_SECONDS_NS
+    return began - newest > grain
 
 
 def _state(common: Path, admin: Path) -> tuple[int, str]:

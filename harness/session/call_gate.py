@@ -391,6 +391,9 @@ class Gate:
             self._on_over()
         self._next()
 
+    def _tidy(self) -> None:
+        spool.clean(self._folder, set(self._journal.memory.calls.open))
+
     def _ended(self, data: dict[str, Any]) -> None:
         """Record the end of the running call. Raises NoSpace: then it stays open and is reported again."""
         try:
@@ -403,7 +406,7 @@ class Gate:
             )
         else:
             self._faults.hit("keeper.after_ended")
-            spool.clean(self._folder, set(self._journal.memory.calls.open))
+            self._loop.call_later(0.0, self._tidy)  # behind the pushes: the agent waits for this record
         running = self._now.pop(data["call_id"], None)
         fence = running.fence if running is not None else []
         self._over()

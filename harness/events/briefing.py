@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
@@ -35,12 +34,8 @@ KINDS = (NEEDS, ANOMALY, PASSED, COMMIT, DECIDED, RESTART, COURSE)
 """Of lines, in the order in which they deserve to be read."""
 KEPT = 1000
 """So many lines of a session are kept, the newest; `Brief.forgotten` says when there were more in its time."""
-_SHAS = 50
 _ASKED = "asked"
 """Kept to be counted: while it is open it is among what the session needs, and then its decision tells of it."""
-_TYPED = ("script", "command", "argv")
-_GIT_SAYS = re.compile(r"^\[[^\]\n]{1,200} ([0-9a-f]{7,40})\] (.*)$", re.MULTILINE)
-"""How git tells of a commit that it made."""
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -100,6 +95,8 @@ class Course:
     seq: int = -1
     last_ts: str = ""
     lines: deque[Line] = field(default_factory=lambda: deque(maxlen=KEPT))
+    unnamed: deque[tuple[str, int]] = field(default_factory=lambda: deque(maxlen=KEPT))
+    """Commits that no line names: when, and how many."""
     forgotten_ts: str = ""
     """The latest time of a line that is not kept any more."""
     paid_at: array[float] = field(default_factory=lambda: array("d"))
@@ -112,12 +109,6 @@ class Course:
     """The newest verdict on each command."""
     planned: set[str] = field(default_factory=set)
     """Commands that decide entries of a plan, whose own records tell when they pass."""
-    committing: set[str] = field(default_factory=set)
-    """Open calls that are about a commit."""
-    head: str = ""
-    """What the branch was last seen to stand on."""
-    shas: deque[str] = field(default_factory=lambda: deque(maxlen=_SHAS))
-    """Commits that git told of, shortened as it did."""
     kept: bool = False
     over: bool = False
     """It has ended: a keeper comes for a single act of a person's, and leaves."""
@@ -166,7 +157,7 @@ def brief(c: Course, since: str) -> Brief:
         replies=len(paid),
         spent_nano=sum(paid),
         passed=of[PASSED],
-        commits=of[COMMIT],
+        commits=of[COMMIT] + sum(more for ts, more in c.unnamed if ts >= since),
         asked=of[_ASKED],
         decided=of[DECIDED],
         restarts=of[RESTART],
@@ -208,28 +199,14 @@ def _verdict(c: Course, r: t.Record, b: t.CheckVerdict) -> None:
         c.tell(r, ANOMALY, f"passes no more: {b.command}", "bad")
 
 
-def _proposed(c: Course, r: t.Record, b: t.ToolProposed) -> None:
-    if b.input is not None and any("commit" in str(b.input.get(name, "")) for name in _TYPED):
-        c.committing.add(b.call_id)
-
-
-def _tool_ended(c: Course, r: t.Record, b: t.ToolEnded) -> None:
-    if b.call_id not in c.committing:
-        return
-    c.committing.discard(b.call_id)
-    for sha, subject in _GIT_SAYS.findall(b.preview):
-        c.shas.append(sha)
-        c.tell(r, COMMIT, f"{sha} {subject} (as {b.call_id} printed it)", "good")
-
-
-def _created(c: Course, r: t.Record, b: t.SessionCreated) -> None:
-    c.head = b.base
-
-
-def _checkpoint(c: Course, r: t.Record, b: t.CheckpointCreated) -> None:
-    if b.head and c.head and b.head != c.head and not any(b.head.startswith(sha) for sha in c.shas):
-        c.tell(r, COMMIT, f"its branch stands at {b.head[:12]}, before at {c.head[:12]}", "good")
-    c.head = b.head or c.head
+def _committed(c: Course, r: t.Record, b: t.WorkCommitted) -> None:
+    if not b.commits:
+        c.tell(r, COURSE, f"its branch stands at {b.head[:12]}, before at {b.before[:12]}", "warn")
+    for one in b.commits:
+        c.tell(r, COMMIT, f"{one.id} {one.subject}", "good")
+    if b.more:
+        c.tell(r, COURSE, f"and {words.counted(b.more, 'commit')} before these", "good")
+        c.unnamed.append((r.ts, b.more))
 
 
 def _asked(c: Course, r: t.Record, b: t.ApprovalRequested) -> None:
@@ -290,10 +267,7 @@ _HANDLERS: Mapping[type[t.Body], Callable[[Course, t.Record, Any], None]] = {
     t.SessionIntent: _launched,
     t.PlanLoaded: _loaded,
     t.CheckVerdict: _verdict,
-    t.ToolProposed: _proposed,
-    t.ToolEnded: _tool_ended,
-    t.SessionCreated: _created,
-    t.CheckpointCreated: _checkpoint,
+    t.WorkCommitted: _committed,
     t.ApprovalRequested: _asked,
     t.ApprovalDecided: _decided,
     t.ApprovalStale: _closed,

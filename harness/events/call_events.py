@@ -152,6 +152,8 @@ class ToolStarted(Body, frozen=True, kw_only=True):
     """Names in the worktree, and HEAD, that became another thing since the snapshot of the call before; what tools make
     by themselves is not counted.
     """
+    worked_names: list[str] = []
+    """The first files of these."""
 
 
 class ToolEnded(Body, frozen=True, kw_only=True):

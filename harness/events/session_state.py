@@ -77,6 +77,8 @@ class SessionState:
     last_event: str = ""
     intent: t.SessionIntent | None = None
     created: t.SessionCreated | None = None
+    head: str = ""
+    """The commit that its branch was last seen to stand on."""
     name: str = ""
     caps: t.Caps = field(default_factory=t.Caps)
     desired: str = "running"

@@ -375,6 +375,8 @@ def worth_a_row(body: t.Body) -> bool:
         return not body.passed  # that a check passed is said in its own row
     if isinstance(body, t.LeaseEnded):
         return bool(body.exit_code)
+    if isinstance(body, t.WorkCommitted):
+        return not body.commits  # what was committed is said by the call that did it
     return not isinstance(body, t.KeeperStarted) or body.recovered
 
 

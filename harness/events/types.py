@@ -34,6 +34,7 @@ from harness.events.checkpoint_events import (
     Forked,
     SessionForked,
 )
+from harness.events.commit_events import Commit, WorkCommitted
 from harness.events.context_events import (
     ContextCleared,
     ContextCompacted,
@@ -121,6 +122,7 @@ __all__ = [
     "CheckpointCreated",
     "CheckpointDropped",
     "CheckpointRestored",
+    "Commit",
     "ContextCleared",
     "ContextCompacted",
     "ContextKept",
@@ -205,6 +207,7 @@ __all__ = [
     "UserMessage",
     "ViolatedFile",
     "Ways",
+    "WorkCommitted",
     "decode",
     "record",
     "to_wire",

@@ -82,6 +82,8 @@ def _sections(s: SessionState, entry: PlanEntry, begin: Begin, around: Around) -
     )
     notes = s.plan.work.standing[entry.id].notes
     yield _Section("What you noted of it", tuple(f"- “{line(text)}”" for text in reversed(notes)), 2)
+    steps = (f"- {n}. {line(step)} [#{s.course.seq}]" for n, step in enumerate(s.course.steps, 1))
+    yield _Section("Your steps for this phase", tuple(steps), 2)
     yield _Section("Sent back by the judge, who saw the whole work", _sent_back(s), 4)
     yield _Section(
         "Said by the person since the goal, the newest first",
@@ -127,6 +129,8 @@ def _sent_back(s: SessionState) -> tuple[str, ...]:
 
 
 def _of(s: SessionState, entry: PlanEntry) -> str:
+    if s.plan is not None and (blocked := s.plan.work.standing[entry.id].blocked):
+        return f" (blocked: “{line(blocked, 120)}”)"
     outcome = s.iterations.outcomes.get(entry.id, "")
     return f" ({outcome}, {s.iterations.attempts.get(entry.id, 0)} tried)" if outcome else ""
 

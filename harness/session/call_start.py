@@ -102,7 +102,7 @@ def started(call: Call, effect: str, world: dict[str, Any], kept: dict[str, Any]
     if kept is not None and "snapshot" in kept:
         said["snapshot"] = kept["snapshot"]
         if worked := kept.get("worked"):
-            said["worked"] = worked
+            said |= {"worked": worked, "worked_names": kept.get("worked_names", [])}
         if kept["left_out"]:
             said |= {"left_out": kept["left_out"], "left_out_names": kept["left_out_names"]}
     return said

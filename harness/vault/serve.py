@@ -8,7 +8,7 @@ true, …}`` or ``{id, ok: false, error: {code, message}}`` with code ``no_space
 | op | arguments | answer |
 | --- | --- | --- |
 | ``take`` | ``roots, label, full, since?, worked?`` | ``snapshot, changed, left_out, left_out_names, difference?,
-  worked?`` |
+  worked?, worked_names?`` |
 | ``look`` | ``action`` | ``seen`` |
 | ``export`` | ``roots, label, head, ground, since`` | ``snapshot, changed, names, left_out, whole`` |
 | ``bring_back`` | ``roots, snapshot, label, exact`` | ``before, written, removed, refused`` |
@@ -16,9 +16,9 @@ true, …}`` or ``{id, ok: false, error: {code, message}}`` with code ``no_space
 
 Any request may carry ``limits`` (`harness.vault.limits`), which count from then on. ``roots`` are ``[[letter, path,
 [hidden names]], …]``. ``difference`` lists what is another thing than in snapshot ``since``; ``worked`` counts the
-names that were worked on since the snapshot of that name. Any request may carry an ``action``; the answer, an error
-too, then has in ``seen`` what `precheck.observe` says of it just after: reading what an action names may take long,
-so it is done here, where nobody waits.
+names that were worked on since the snapshot of that name, ``worked_names`` are the first files of them. Any request may
+carry an ``action``; the answer, an error too, then has in ``seen`` what `precheck.observe` says of it just after:
+reading what an action names may take long, so it is done here, where nobody waits.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class _Server:
             if (since := request.get("since")) is not None:
                 reply["difference"] = _difference(vault, str(since), request.get("only"))
             if worked := request.get("worked"):
-                reply["worked"] = vault.worked_since(str(worked))
+                reply["worked"], reply["worked_names"] = vault.worked_since(str(worked))
             return reply
         if op == "export":
             frame = Frame(str(request["head"]).encode(), str(request["ground"]).encode(), str(request["since"]))

@@ -21,6 +21,8 @@ from harness.vault.scan import Root
 from harness.vault.trees import MAPPED_NS, Trees
 
 LISTED = 20
+_LONG = 200
+"""Bytes of a name that a record of every call may carry."""
 
 
 class Expired(Exception):
@@ -111,9 +113,7 @@ class Vault:
             changed=len(delta),
             left_out=left_out,
             whole=before is None,
-            work=0
-            if before is None
-            else sum(1 for name, value in delta.items() if entries.is_work(name) and not _only_a_folder(value)),
+            work=0 if before is None else len(_work(delta)),
         )
         mark = self._packs.finish(delta, mark)
         entries.apply(trees.state, delta)
@@ -132,10 +132,15 @@ class Vault:
         self._packs.turn_over(self._trees.state if self._trees is not None else self._packs.state())
         return True
 
-    def worked_since(self, snapshot: str) -> int:
-        """How many names were worked on since that snapshot, up to the newest; 0 when it is no longer known."""
+    def worked_since(self, snapshot: str) -> tuple[int, list[str]]:
+        """How many names were worked on since that snapshot, up to the newest, and the first files of them; nothing
+        when it is no longer known. Raises DamagedPack.
+        """
         mark = self._packs.find(snapshot)
-        return sum(later.work for later in self._packs.marks if later.number > mark.number) if mark is not None else 0
+        later = [one for one in self._packs.marks if one.work and mark is not None and one.number > mark.number]
+        found = {name for one in later for name in _work(self._packs.table(one)) if name.startswith(b"w/")}
+        named = entries.names((name for name in found if len(name) <= _LONG), LISTED)
+        return sum(one.work for one in later), named
 
     # -- telling -----------------------------------------------------------------------------------
 
@@ -195,6 +200,11 @@ class Vault:
         self._forget()
         self.take(wanted, f"after {label}", full=True)
         return before, done
+
+
+def _work(delta: Delta) -> list[bytes]:
+    """The names in it that somebody worked on."""
+    return [name for name, value in delta.items() if entries.is_work(name) and not _only_a_folder(value)]
 
 
 def _only_a_folder(value: bytes | None) -> bool:

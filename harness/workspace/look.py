@@ -211,6 +211,17 @@ def newest_commits(tree: Worktree, most: int) -> list[str]:
     return [text.rstrip() for text in log.decode("utf-8", "replace").split("\n") if text.strip()]
 
 
+def commits_since(tree: Worktree, before: str, head: str, most: int) -> tuple[list[tuple[str, str]], int]:
+    """(short id, subject) of the newest ``most`` commits that ``head`` has and ``before`` has not, oldest first, and
+    how many more there are. Raises GitFailed.
+    """
+    git = Git.of(tree.common)
+    log = git.run("log", f"-n{most}", "--no-decorate", "--format=%h %<(200,trunc)%s", head, f"^{before}")
+    pairs = [text.rstrip().partition(" ") for text in log.decode("utf-8", "replace").split("\n") if text.strip()]
+    count = int(git.run("rev-list", "--count", head, f"^{before}")) if len(pairs) == most else len(pairs)
+    return [(short, subject) for short, _, subject in reversed(pairs)], count - len(pairs)
+
+
 def paths(tree: Worktree) -> list[str]:
     """Files of the worktree's base, by name. Raises GitFailed."""
     return sorted(path for path, entry in _entries(tree.git, tree.base).items() if entry.mode in _FILES)

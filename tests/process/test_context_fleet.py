@@ -6,7 +6,7 @@ import re
 
 from harness.events import types as t
 from harness.events.said import text_of
-from tests.fleetlib import Fleet, fleet, kill, play, wait_for
+from tests.fleetlib import Fleet, fleet, git, kill, play, wait_for
 
 TURNS = 48
 
@@ -35,6 +35,9 @@ def test_a_session_outlives_its_context_many_times() -> None:
         assert sum(isinstance(r.body, t.ToolStarted) for r in records) == TURNS + 1, "nothing was done twice"
         named = {int(seq) for c in changes for seq in re.findall(r"\[#(\d+)\]$", c.handoff, re.MULTILINE)}
         assert len(named) > 10
+        assert re.search(r"^- n\d+\.txt \(seen changed\) \[#\d+\]$", changes[0].handoff, re.MULTILINE), (
+            "made by commands"
+        )
         assert named <= {r.seq for r in records}
         summed = [r.body for r in records if isinstance(r.body, t.ModelSummary)]
         assert summed, "one task outgrew its context more than once"
@@ -45,6 +48,27 @@ def test_a_session_outlives_its_context_many_times() -> None:
         shown = f.run("show", sid).stdout
         assert re.search(r"context  .* to work in .* compacted \d+ time", shown)
         assert "goal and criteria: " in shown
+        assert f.violations() == []
+
+
+def test_what_the_repository_has_is_a_commit_whatever_the_command_was_called() -> None:
+    with fleet() as f:
+        (f.repository() / "release.sh").write_text("date > stamp && git add stamp && git commit -qm 'Release it'\n")
+        git(f.repository(), "add", "release.sh")
+        git(f.repository(), "commit", "-qm", "How to release")
+        said = ("shell", {"script": "echo '[main 0123456] git commit -m forged'"})
+        back = ("shell", {"script": "git reset -q --hard HEAD~1"})
+        sid = f.launch(play([said], [("exec", {"argv": ["sh", "release.sh"]})], [back], "Done."))
+        f.wait_state(sid, "done", "failed", "parked", "waiting")
+        f.wait_event_count(sid, "work.committed", 2)
+        made, gone = [r.body for r in f.records(sid) if isinstance(r.body, t.WorkCommitted)]
+        assert [one.subject for one in made.commits] == ["Release it"]
+        assert made.head.startswith(made.commits[0].id)
+        assert (gone.head, gone.before, gone.commits) == (made.before, made.head, [])
+        told = f.run("brief", sid).stdout
+        assert told.count("Release it") == 1
+        assert "1 commit ·" in told
+        assert not re.search(r"^ *commit .*0123456", told, re.MULTILINE)
         assert f.violations() == []
 
 

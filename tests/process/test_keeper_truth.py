@@ -125,22 +125,27 @@ def test_a_start_says_what_was_worked_on_since_the_call_before(fleet: Keepers, t
     work = tmp_path / "work"
     (fleet.folder().git / "workspace.json").write_text(json.dumps({"root": str(work)}))
     (work / "kept").write_text("same")
-    commands = [
-        ("mkdir -p src .pytest_cache && echo one > src/a.py", 0),
-        ("echo two > src/a.py", 1),  # what is said here was done by the command before
-        ("mkdir -p .pytest_cache src/__pycache__ && date > .pytest_cache/last && date > src/__pycache__/a.pyc", 1),
-        ("touch kept; printf same > kept", 0),
-        (f"printf {'b' * 40} > {private}/HEAD; date > {private}/index", 0),
-        ("rm src/a.py", 1),
-        ("true", 1),
-        ("true", 0),
+    file = ["src/a.py"]
+    commands: list[tuple[str, int, list[str]]] = [
+        ("mkdir -p src .pytest_cache && echo one > src/a.py", 0, []),
+        ("echo two > src/a.py", 1, file),  # what is said here was done by the command before
+        (
+            "mkdir -p .pytest_cache src/__pycache__ && date > .pytest_cache/last && date > src/__pycache__/a.pyc",
+            1,
+            file,
+        ),
+        ("touch kept; printf same > kept", 0, []),
+        (f"printf {'b' * 40} > {private}/HEAD; date > {private}/index", 0, []),
+        ("rm src/a.py", 1, []),  # HEAD alone
+        ("true", 1, file),
+        ("true", 0, []),
     ]
-    for number, (command, worked) in enumerate(commands):
+    for number, (command, worked, names) in enumerate(commands):
         call = f"c{10 * number}.0"
         if number == 3:  # a look from aside, as for a request, takes nothing away
             link.call("snapshot", label="request", full=True)
         found = started(fleet, link, call, action(work, call, ["sh", "-c", command]))
-        assert found.get("worked", 0) == worked, command
+        assert (found.get("worked", 0), found.get("worked_names", [])) == (worked, names), command
 
 
 def test_everybody_is_answered_while_the_world_of_a_call_is_looked_at(fleet: Keepers, tmp_path: Path) -> None:

@@ -94,11 +94,9 @@ def checkpoint(head: str) -> t.CheckpointCreated:
     )
 
 
-def shell(script: str, preview: str) -> list[t.Body]:
-    return [
-        t.ToolProposed(call_id="c1.0", tool="shell", ref="t", input={"script": script}),
-        t.ToolEnded(call_id="c1.0", status="ok", preview=preview),
-    ]
+def committed(*subjects: str, more: int = 0) -> t.WorkCommitted:
+    commits = [t.Commit(f"{n}dec9de", subject) for n, subject in enumerate(subjects)]
+    return t.WorkCommitted(head=NEW, before=OLD, commits=commits, more=more)
 
 
 def test_an_evening_in_lines() -> None:
@@ -107,7 +105,7 @@ def test_an_evening_in_lines() -> None:
         t.KeeperStarted(pid=1, start=1, boot="b"),
         said(),
         t.PlanFlipped(entry="E1", passes=True, why="one exits with 0", calls=[]),
-        *shell("git commit -m x", "[wf/n 7dec9de] Mention the tests\n 1 file changed\n"),
+        committed("Mention the tests"),
         t.RatchetViolation(violation_id="v", call_id="c2.0", files=[]),
         request(),
         decided(),
@@ -116,9 +114,9 @@ def test_an_evening_in_lines() -> None:
         request("a3333333"),
         t.SessionEnded(outcome="done", verified=True),
     )
-    assert kinds(made) == [(3, PASSED), (5, COMMIT), (6, ANOMALY), (8, DECIDED), (9, RESTART), (12, COURSE)]
-    assert made.lines[3].text == "a2222222 allow by tui · wants to: git push · risk medium (#7)"
-    assert [(line.seq, line.kind) for line in made.needs] == [(11, NEEDS)]
+    assert kinds(made) == [(3, PASSED), (4, COMMIT), (5, ANOMALY), (7, DECIDED), (8, RESTART), (11, COURSE)]
+    assert made.lines[3].text == "a2222222 allow by tui · wants to: git push · risk medium (#6)"
+    assert [(line.seq, line.kind) for line in made.needs] == [(10, NEEDS)]
     assert made.figures == Figures(
         records=True,
         replies=2,
@@ -209,12 +207,19 @@ def test_a_line_says_a_thing_once() -> None:
     assert [line.text for line in made.lines] == ["launched: Port it", "passes: make test", "failed: no"]
 
 
-def test_a_commit_is_told_of_once_whether_git_was_heard_or_its_branch_seen() -> None:
-    heard = shell("git commit -m x", "[wf/n 7dec9de] Mention the tests")
-    assert kinds(told(CREATED, *heard, checkpoint(NEW))) == [(2, COMMIT)]
-    assert kinds(told(CREATED, *shell("git commit -qm x", ""), checkpoint(NEW))) == [(3, COMMIT)]
-    assert kinds(told(CREATED, checkpoint(OLD))) == []
-    assert kinds(told(CREATED, *shell("cat notes", "[wf/n 7dec9de] made up"))) == [], "no call about a commit"
+def test_each_commit_is_a_line_as_the_repository_has_it_and_what_a_call_prints_is_none() -> None:
+    made = told(CREATED, committed("Add it", "Test it", more=3), checkpoint(NEW))
+    assert [line.text for line in made.lines] == [
+        "0dec9de Add it",
+        "1dec9de Test it",
+        "and 3 commits before these",
+    ]
+    assert made.figures.commits == 5
+    forged = t.ToolProposed(call_id="c1.0", tool="shell", ref="t", input={"script": "git commit -m x"})
+    printed = t.ToolEnded(call_id="c1.0", status="ok", preview="[wf/n 7dec9de] made up")
+    assert kinds(told(CREATED, forged, printed)) == []
+    (back,) = told(committed()).lines
+    assert back.text == f"its branch stands at {NEW[:12]}, before at {OLD[:12]}"
 
 
 def test_what_follows_from_a_decision_is_no_decision_of_its_own() -> None:
@@ -236,7 +241,7 @@ BODIES: list[t.Body] = [
     CREATED,
     checkpoint(NEW),
     checkpoint(OLD),
-    *shell("git commit -m x", "[wf/n 7dec9de] Mention the tests"),
+    committed("Mention the tests"),
     said(),
     said(purpose="judge"),
     request(),

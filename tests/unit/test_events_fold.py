@@ -59,6 +59,8 @@ def _value(rng: random.Random, name: str, kind: object) -> Any:
             {"part": "call", "ref": "t", "tool": "x", "input": {}},
             {"part": "private", "of": "x", "data": {}},
         ]
+    if name == "commits" and "Commit" in text:
+        return [{"id": "7dec9de", "subject": "Add it"}]
     if name == "entries":
         return [{"id": "US-1", "title": "One", "checks": ["true"]}]
     if name == "phases":

@@ -180,6 +180,17 @@ def test_startup_ritual_the_digest_says_what_the_log_and_the_plan_say() -> None:
         assert told in w.view.task
 
 
+def test_startup_ritual_steps_of_the_phase_and_what_is_blocked_stand_on_the_page_of_the_next_task() -> None:
+    w = Planned(entry("A", "make a"), entry("B", "make b"), entry("C", "make c"), truth=good)
+    w.serve()
+    seq = w.put(t.PlanUpdated(call_id="c1.0", steps=["page by hand", "test it"]))
+    w.put(t.PlanUpdated(call_id="c2.0", entry="C", state="blocked", reason="the key is missing"))
+    assert isinstance(w.turn(DONE), decide.Ask)
+    assert begun(w) == ["A", "B"]
+    assert f"Your steps for this phase:\n- 1. page by hand [#{seq}]\n- 2. test it [#{seq}]" in w.view.task
+    assert "- C: Title of C (blocked: “the key is missing”)" in w.view.task
+
+
 def test_init_sh_that_fails_is_the_first_task_and_runs_again_until_it_works() -> None:
     broken = [1]
     w = Planned(

@@ -279,6 +279,7 @@ def test_a_reply_that_was_cut_says_so_and_one_in_a_blob_is_read_or_named() -> No
 def test_what_a_machine_needs_has_no_row() -> None:
     assert (
         rows(
+            t.WorkCommitted(head="1" * 40, before="0" * 40, commits=[t.Commit("1111111", "Add it")]),
             t.KeeperStarted(pid=1, start=1, boot="b"),
             t.LeaseGranted(gen=1, epoch=1),
             t.LeaseEnded(gen=1, reason="parked", exit_code=0),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from harness.brain.context.handoff_facts import Fact, Facts, line
 from harness.brain.context.room import HANDOFF_TOKENS
 from harness.events.session_state import SessionState
+from harness.plan import gates, order
 
 MOST_BYTES = 3 * HANDOFF_TOKENS
 """Tokens of English and code have three bytes and more."""
@@ -48,10 +49,14 @@ def _sections(facts: Facts, state: SessionState, shown_from: int) -> Iterable[_S
         tuple(_criterion(facts, command) for command in state.checks),
         len(state.checks),
     )
+    yield _Section("The plan", tuple(_plan(facts, state)), 4)
+    steps = (_line(f"{n}. {line(step)}", state.course.seq) for n, step in enumerate(state.course.steps, 1))
+    yield _Section("Your steps for this phase", tuple(steps), 6)
     before = [fact for fact in facts.words if fact.seq < shown_from]
     yield _Section("Said by the person since the goal", tuple(_line(f"“{f.text}”", f.seq) for f in before), 6)
     yield _Section("Decisions of the person", _lines(facts.decisions), 4)
     yield _Section("Waiting for the person", tuple(_line(line(a.title), a.seq) for a in state.approvals.values()), 6)
+    yield _Section("Tried in vain, or assumed and proved wrong: do not repeat", _lines(facts.in_vain), 4)
     yield _Section("Commits made", _lines(facts.commits), 4)
     yield _Section(
         "Files changed, the newest last",
@@ -67,6 +72,20 @@ def _sections(facts: Facts, state: SessionState, shown_from: int) -> Iterable[_S
     yield _Section("What you said of your work", tuple(_line(f"“{f.text}”", f.seq) for f in facts.reasons), 3)
     if facts.last is not None:
         yield _Section("Your newest reply: go on from here", (_line(f"“{facts.last.text}”", facts.last.seq),), 1)
+
+
+def _plan(facts: Facts, state: SessionState) -> Iterable[str]:
+    """Where the plan stands; the lines that matter most come last."""
+    if state.plan is None:
+        return
+    yield from _lines(facts.notes)
+    yield from _lines(list(facts.blocked.values()))
+    passed = f"{state.plan.passed} of {len(state.plan.entries)} entries of {line(state.plan.path)} pass"
+    yield _line(f"{passed}; the harness sets that by their criteria: leave the file as it is", facts.plan_seq)
+    if facts.at_hand is not None:
+        yield _line(f"at hand: {facts.at_hand.text}", facts.at_hand.seq)
+    elif (after := order.next_entry(state.plan, gates.settled(state))) is not None:
+        yield _line(f"next: {line(after.id, 60)}: {line(after.title)}", facts.plan_seq)
 
 
 def _criterion(facts: Facts, command: str) -> str:

@@ -12,12 +12,16 @@ from typing import Any
 
 from harness.events import said, tools
 from harness.events import types as t
+from harness.events.course_events import ASSUMPTION
+from harness.events.plan_state import BLOCKED, IN_PROGRESS
 
 COMMIT = "a commit was made"
 CHECK = "a done criterion passed"
 _LINE = 300
 _MANY = 12
 _FILES = 200
+_ABOUT = ("action", "path", "pattern", "call", "entry", "key", "text")
+"""What of an input says what its call is about."""
 _DECIDED = frozenset(("deny", "answer", "allow_edited"))
 """Decisions of a person that say more than that the call may run."""
 
@@ -37,7 +41,6 @@ class Asked:
 
     tool: str
     text: str
-    commits: bool = False
     check: bool = False
 
 
@@ -56,7 +59,21 @@ class Facts:
     failed: dict[str, Fact] = field(default_factory=dict)
     worked: dict[str, Fact] = field(default_factory=dict)
     files: dict[str, Fact] = field(default_factory=dict)
+    kept_seq: int = -1
+    """The newest record that said what the commands before it changed."""
     commits: list[Fact] = field(default_factory=list)
+    plan_seq: int = -1
+    """The newest record that changed what passes of the plan."""
+    at_hand: Fact | None = None
+    """The entry that the harness gave out last, or that the agent began."""
+    blocked: dict[str, Fact] = field(default_factory=dict)
+    """By entry of the plan, why it cannot be worked on."""
+    notes: list[Fact] = field(default_factory=list)
+    """What the agent noted of entries."""
+    in_vain: list[Fact] = field(default_factory=list)
+    """Approaches that failed, and assumptions that proved wrong."""
+    between: bool = False
+    """The harness is between two tasks: what is committed then ends none."""
     checks: dict[str, Fact] = field(default_factory=dict)
     last: Fact | None = None
     """The newest reply: what it said and asked for."""
@@ -71,10 +88,7 @@ class Facts:
         self.replies += 1
         prose = said.text_of(parts)
         calls = [_call(call.tool, call.input) for call in said.calls_of(parts)]
-        self.asked = {
-            f"c{seq}.{i}": Asked(call.tool, calls[i], _commits(call.input))
-            for i, call in enumerate(said.calls_of(parts))
-        }
+        self.asked = {f"c{seq}.{i}": Asked(call.tool, calls[i]) for i, call in enumerate(said.calls_of(parts))}
         if prose and calls:
             _add(self.reasons, Fact(seq, line(prose)))
         self.last = Fact(seq, line("; ".join([*([prose] if prose else []), *calls])))
@@ -104,8 +118,25 @@ class Facts:
             case t.UndoEnded() if not body.error:
                 text = f"the person undid {body.call_id} and what came after: look at the files anew"
                 _add(self.decisions, Fact(r.seq, text))
+            case t.ToolStarted() if body.snapshot:
+                self._changed(r.seq, body.worked_names)
+            case t.WorkCommitted():
+                self._committed(r.seq, body)
+            case t.PlanLoaded() | t.PlanFlipped():
+                self.plan_seq = r.seq
+            case t.PlanUpdated():
+                self._updated(r.seq, body)
+            case t.ApproachFailed():
+                text = f"{line(body.entry, 60)}: “{line(body.what)}”: {body.why}"
+                _add(self.in_vain, Fact(r.seq, line(text, 2 * _LINE)))
             case t.IterationStarted():
                 self.midway = False
+                self.between = False
+                self.blocked.pop(body.entry, None)
+                self.at_hand = Fact(r.seq, f"{line(body.entry, 60)}, attempt {body.attempt}")
+            case t.IterationEnded():
+                self.between = True
+                self.at_hand = None
             case t.ContextReset() | t.ContextCompacted():
                 self.midway = not self.boundary
                 self.boundary = ""
@@ -130,16 +161,39 @@ class Facts:
             return
         for path in body.files_changed:
             _put(self.files, line(path), Fact(seq, asked.tool), _FILES)
-        if asked.commits and good:
-            _add(self.commits, Fact(seq, asked.text))
-            self.boundary = COMMIT
-        elif tools.runs(asked.tool) and good:
+        if tools.runs(asked.tool) and good:
             self.failed.pop(asked.text, None)
             _put(self.worked, asked.text, Fact(seq, ""), _MANY)
         elif not good:
             self.worked.pop(asked.text, None)
             ends = [text for text in body.preview.split("\n") if text.strip()]
             _put(self.failed, asked.text, Fact(seq, line(f"{_how(body)}: {ends[-1] if ends else 'no output'}")), _MANY)
+
+    def _changed(self, seq: int, names: list[str]) -> None:
+        """What changed shows in the states before two calls, so the second one says it of the first."""
+        for path in map(line, names):
+            known = self.files.get(path)
+            if known is None or known.seq <= self.kept_seq:
+                _put(self.files, path, Fact(seq, "seen changed"), _FILES)
+        self.kept_seq = seq
+
+    def _committed(self, seq: int, body: t.WorkCommitted) -> None:
+        for one in body.commits:
+            _add(self.commits, Fact(seq, line(f"{one.id} {one.subject}")))
+        if body.commits and not self.between:
+            self.boundary = COMMIT
+
+    def _updated(self, seq: int, body: t.PlanUpdated) -> None:
+        entry = line(body.entry, 60)
+        if body.trigger == ASSUMPTION:
+            _add(self.in_vain, Fact(seq, f"assumed, and proved wrong: “{line(body.reason)}”"))
+        if body.note:
+            _add(self.notes, Fact(seq, f"{entry}: “{line(body.note)}”"))
+        if body.state == BLOCKED:
+            _put(self.blocked, body.entry, Fact(seq, f"{entry} is blocked: “{line(body.reason)}”"), _MANY)
+        elif body.state == IN_PROGRESS:
+            self.blocked.pop(body.entry, None)
+            self.at_hand = Fact(seq, entry)
 
     def _resolved(self, seq: int, body: t.ToolResolved) -> None:
         asked = self.asked.pop(body.call_id, None)
@@ -161,14 +215,8 @@ def _call(tool: str, given: Mapping[str, Any]) -> str:
     script = given.get("script")
     if isinstance(script, str):
         return line(script)
-    about = next((str(given[name]) for name in ("path", "pattern", "call") if given.get(name)), "")
+    about = " ".join(str(given[name]) for name in _ABOUT if given.get(name))
     return line(f"{tool} {about}")
-
-
-def _commits(given: Mapping[str, Any]) -> bool:
-    argv = given.get("argv")
-    text = " ".join(map(str, argv)) if isinstance(argv, list) else str(given.get("script", ""))
-    return "git commit" in text
 
 
 def _how(body: t.ToolEnded) -> str:

@@ -95,6 +95,17 @@ def _undone(b: t.UndoEnded) -> Line:
     )
 
 
+@_on(t.WorkCommitted)
+def _committed(b: t.WorkCommitted) -> Line:
+    if not b.commits:
+        return Line(
+            "commit", f"its branch stands at {b.head[:12]}, before at {b.before[:12]}, with no commit on top", "warn"
+        )
+    newest = b.commits[-1]
+    rest = len(b.commits) - 1 + b.more
+    return Line("commit", f"{newest.id} {first(newest.subject)}" + (f" (+{rest} before it)" if rest else ""), "good")
+
+
 @_on(t.CheckpointCreated)
 def _checkpoint(b: t.CheckpointCreated) -> Line:
     lacks = f", {counted(b.left_out, 'file')} too large for it" if b.left_out else ""

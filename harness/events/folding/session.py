@@ -29,6 +29,12 @@ def _intent(s: SessionState, r: t.Record, b: t.SessionIntent) -> None:
 @_on(t.SessionCreated)
 def _created(s: SessionState, r: t.Record, b: t.SessionCreated) -> None:
     s.created = b
+    s.head = b.base
+
+
+@_on(t.WorkCommitted)
+def _committed(s: SessionState, r: t.Record, b: t.WorkCommitted) -> None:
+    s.head = b.head
 
 
 @_on(t.SessionDesired)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 from harness.events import types as t
 from harness.events.trouble import Trouble
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for, private_of
-from harness.supervisor.errors import Later, out_of_space
+from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
 from harness.supervisor.fleet.session import Session
-from harness.workspace.errors import WorkspaceError
+from harness.workspace import look
+from harness.workspace.errors import GitFailed, WorkspaceError
 from harness.workspace.private import publish
 from harness.workspace.worktrees import open_worktree
 
 _RETRY_SPACE = 5.0
+_NAMED = 20
+"""Commits that one record names."""
 _PUBLISH_S = 120.0
 """Seconds that reading the worktree may take."""
 
@@ -29,7 +33,8 @@ async def step(session: Session) -> None:
         return
     session.track.ran_command = False
     try:
-        await session.do("publishing its commits", _PUBLISH_S, lambda: publish(open_worktree(private_of(session))))
+        seen = session.state.head
+        moved = await session.do("publishing its commits", _PUBLISH_S, lambda: _brought(private_of(session), seen))
     except (WorkspaceError, OSError) as exc:
         if out_of_space(exc):
             owed(session)
@@ -41,9 +46,28 @@ async def step(session: Session) -> None:
         if text != session.published.told:
             session.published.told = text
             await session.append(t.HarnessNote(level="warning", text=text, component="workspace"), cls="B")
+        return
+    if moved is not None:
+        await session.append(moved, cls="B")
+
+
+def _brought(private: Path, seen: str) -> t.WorkCommitted | None:
+    """Bring in what the agent committed; what that made of its branch, None when it stands where it was ``seen``."""
+    tree = open_worktree(private)
+    head = publish(tree).head
+    if not seen or head == seen:
+        return None
+    try:
+        new, more = look.commits_since(tree, seen, head, _NAMED)
+    except GitFailed:  # what it stood on before is not there any more
+        return t.WorkCommitted(head=head, before=seen)
+    return t.WorkCommitted(head=head, before=seen, commits=[t.Commit(*one) for one in new], more=more)
 
 
 async def last(session: Session) -> None:
-    """The last publish of a session that has ended."""
-    with contextlib.suppress(WorkspaceError, OSError):
-        await session.do("publishing its commits", _PUBLISH_S, lambda: publish(open_worktree(private_of(session))))
+    """The last publish of a session that has ended; what cannot be recorded any more is by the next one."""
+    with contextlib.suppress(WorkspaceError, OSError, OpError, LinkLost):
+        seen = session.state.head
+        moved = await session.do("publishing its commits", _PUBLISH_S, lambda: _brought(private_of(session), seen))
+        if moved is not None:
+            await session.append(moved, cls="B")

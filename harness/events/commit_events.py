@@ -1,0 +1,26 @@
+"""Events of what was committed on a session's branch, as the repository has it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from harness.events.body import Body
+
+
+class Commit(msgspec.Struct, frozen=True):
+    """One commit: its short id, and its subject, which is untrusted text."""
+
+    id: str
+    subject: str
+
+
+class WorkCommitted(Body, frozen=True, kw_only=True):
+    """The session's branch stands at ``head`` now, before at ``before``; ``commits`` are new in it, oldest first, the
+    newest of them when there are ``more``. None are new when it went back.
+    """
+
+    TYPE = "work.committed"
+    head: str
+    before: str
+    commits: list[Commit] = []
+    more: int = 0

@@ -61,8 +61,8 @@ def refresh(common: Path, admin: Path, beside: Path, places: Iterable[Path] = ()
 
 
 def settled(newest: int, began: int) -> bool:
-    """Whether a change at or after ``began`` shows in the state whose newest time is ``newest``: one within the grain of
-    the file system's clock would leave the same state behind. All in nanoseconds.
+    """Whether a change at or after ``began`` shows in the state whose newest time is ``newest``, in nanoseconds: one
+    within the grain of the file system's clock would leave the same state behind.
 
     A file system that keeps whole seconds (FAT: every other one) shows no fraction; others keep at least the kernel's
     tick, 10 ms at most.

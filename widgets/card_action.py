@@ -102,7 +102,9 @@ def will_run(action: Action, label: str = WILL_RUN, *, compared: bool = False) -
         for new, ref, old in action.to.refspecs:
             out.append(CardLine(f"  {_short(new)} → {to_display(ref)}, now {_short(old)}", "run"))
     if action.job:
-        out.append(CardLine(f"  as a job: it goes on after its call, for up to {action.timeout_s:,} s", "warn"))
+        beside = "changes no file" if UNFENCED in action.effects else "may change every file that it uses"
+        text = f"  as a job: it goes on after its call, for up to {action.timeout_s:,} s; meanwhile its agent {beside}"
+        out.append(CardLine(text, "warn"))
     if action.cwd != action.fence.worktree:
         out.append(CardLine(f"  in  “{to_display(action.cwd)}”", "run"))
     return out

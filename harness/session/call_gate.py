@@ -22,7 +22,7 @@ from harness.events.log import NoSpace, Poisoned
 from harness.events.tool import READ
 from harness.hands import limits, spawn
 from harness.protocol.paths import SessionFolder
-from harness.session import call_start, jobs, spool
+from harness.session import beside, call_start, jobs, spool
 from harness.session.appender import Journal
 from harness.session.call_runner import Running
 from harness.session.call_start import Preparing
@@ -288,6 +288,9 @@ class Gate:
             return self._see_to_jobs(call, action)
         if action.job and len(self.jobs.now) >= self.job_limits.at_once:
             raise self._refused(call_id, BadAction(self._too_many()))
+        jobs_now = {job.name: job.action for job in self.jobs.now.values()}
+        if why := beside.of_jobs(action, jobs_now) or beside.of_open_jobs(action, jobs_now):
+            raise self._refused(call_id, BadAction(why))
         attempt = call.attempt + 1
         try:
             effect = tools.effect_class(action.tool, action.access)

@@ -50,8 +50,9 @@ def base(folder: SessionFolder, job: str) -> Path:
 class Job:
     """One that is being started or runs."""
 
-    def __init__(self, name: str, order: job_host.Order, pid: int, channel: socket.socket) -> None:
+    def __init__(self, name: str, action: Action, order: job_host.Order, pid: int, channel: socket.socket) -> None:
         self.name = name
+        self.action = action
         self.order = order
         self.pid = pid
         self.channel = channel
@@ -63,7 +64,11 @@ class Job:
         self.ended: dict[str, Any] | None = None
         self.shown = 0
         """Bytes of its output that the agent has been shown the end of."""
-        self.what = ""
+
+    @property
+    def what(self) -> str:
+        """What it runs, on one short line."""
+        return what(self.action)
 
     def say(self, **fields: object) -> None:
         """One line to the process beside it; one that is gone is heard of in another way."""
@@ -125,9 +130,8 @@ class Jobs:
         order = job_host.Order(name, spec.call, spec, self._folder, base(self._folder, name), grace_s)
         pid, channel = job_host.begin(order)
         os.close(spec.action_fd)
-        job = Job(name, order, pid, channel)
+        job = Job(name, action, order, pid, channel)
         self.now[name] = job
-        job.what = what(action)
         self._calls[name] = end_call
         job.pidfd = os.pidfd_open(pid)
         self._loop.watch(channel.fileno(), functools.partial(self._hear, job))

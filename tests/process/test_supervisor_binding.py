@@ -85,6 +85,56 @@ def test_nothing_of_the_turn_runs_before_the_question_is_decided(f: Fleet) -> No
     assert f.violations() == []
 
 
+def test_nothing_is_asked_while_a_job_could_change_what_is_shown(f: Fleet) -> None:
+    job: tuple[str, dict[str, Any]] = ("shell", {"script": "while [ -e notes.txt ]; do sleep 0.02; done", "job": True})
+    sid = f.launch(play([job], [MAKE], [("job", {"action": "cancel", "job": "j1"})], [MAKE], "Done."))
+    item = f.approval(sid)
+    refused, cancelled = [r.body for r in f.records(sid) if isinstance(r.body, t.ToolEnded)][1:]
+    assert (refused.status, cancelled.status) == ("refused", "ok")
+    assert "not while a job runs (j1)" in refused.preview
+    assert ran(f) == ""
+    f.approve(item["approval_id"])
+    f.wait_state(sid, "done")
+    assert ran(f) == "fine\n"
+    assert f.violations() == []
+
+
+def test_a_job_begun_before_an_approved_call_of_its_turn_keeps_it_from_running(f: Fleet) -> None:
+    job: tuple[str, dict[str, Any]] = ("shell", {"script": "while [ -e notes.txt ]; do sleep 0.02; done", "job": True})
+    sid = f.launch(play([job, MAKE], [("job", {"action": "cancel", "job": "j1"})], "Done."))
+    wait_for("the call to end, whoever was asked", lambda: _approved_until(f, sid, "tool.ended", 2))
+    assert "not while a job runs (j1)" in [r.body.preview for r in f.records(sid) if r.type == "tool.ended"][1]
+    f.wait_state(sid, "done")
+    assert ran(f) == ""
+    assert f.violations() == []
+
+
+def _approved_until(f: Fleet, sid: str, kind: str, count: int) -> bool:
+    """True once so many records of this type are there; whatever the session asks before is approved."""
+    for item in f.requests():
+        f.approve(item["approval_id"], check=False)
+    return sum(r.type == kind for r in f.records(sid)) >= count
+
+
+def test_a_job_outside_the_fence_runs_on_files_that_its_agent_cannot_change(f: Fleet) -> None:
+    wait = f"all:\n\t@while [ ! -e {f.root}/go ]; do sleep 0.02; done; cat words >> {f.root}/ran\n"
+    repo = make_repository(f.root / "waits", {"Makefile": wait, "words": "fine\n"})
+    change = [("shell", {"script": "echo swapped > words"})]
+    change += [("write_file", {"path": "words", "content": "swapped\n"})]
+    change += [("shell", {"script": "sed -i s/fine/swapped/ words", "job": True})]
+    look = ("read_file", {"path": "words"})
+    sid = f.launch(play([(MAKE[0], MAKE[1] | {"job": True})], [look], change, "Done."), repo=repo)
+    f.approve(f.approval(sid)["approval_id"])
+    f.wait_event_count(sid, "tool.ended", 5)
+    ends = [r.body for r in f.records(sid) if isinstance(r.body, t.ToolEnded)]
+    assert [e.status for e in ends] == ["ok", "ok", "refused", "refused", "refused"]
+    assert all("j1 runs outside the fence" in e.preview for e in ends[2:])
+    (f.root / "go").touch()
+    f.wait_state(sid, "done")
+    assert ran(f) == "fine\n"
+    assert f.violations() == []
+
+
 def test_a_file_edited_by_hand_meanwhile_is_shown_before_it_runs(f: Fleet) -> None:
     sid = f.launch(play([MAKE], "Done."))
     first = f.approval(sid)

@@ -30,6 +30,7 @@ from harness.policy.rules import Policy
 from harness.protocol.config import Config
 from harness.roles import pinned
 from harness.roles.role import JUDGE, WORKER
+from harness.session import beside
 from harness.supervisor import ids
 from harness.supervisor.calls import card_notes, cards, course, earlier_yes, gates, ratchet
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
@@ -125,6 +126,9 @@ class Judging:
                 f"the human denied exactly this {_DENIALS} times{': ' + why if why else ''}; do something else",
                 verdict.risk,
             )
+        if verdict.verdict == "ask" and (why := beside.of_jobs(built.action, session.state.jobs.running)):
+            await session.append(t.ToolEnded(call_id=call.call_id, status="refused", preview=f"nothing was run: {why}"))
+            return True
         covered: Covered | None = None
         if verdict.verdict == "ask":
             case = await self._granting.case(session, call.call_id, built.action, verdict)

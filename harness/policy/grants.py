@@ -16,7 +16,16 @@ from typing import Any
 import msgspec
 
 from harness.events import tools
-from harness.events.action import Action, ExecAction, FileAction, PushAction, RecordAction, Wire, canonical
+from harness.events.action import (
+    Action,
+    ExecAction,
+    FileAction,
+    PushAction,
+    RecordAction,
+    ShellAction,
+    Wire,
+    canonical,
+)
 from harness.events.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNFENCED, Effect
 from harness.events.gate_kinds import is_gate
 from harness.policy.judge import Verdict
@@ -153,6 +162,9 @@ def words(action: Action, wider: Wider) -> list[str]:
         lines.append(f"program {program.get('path')} as it is now (sha {str(program.get('sha'))[:12]})")
     if action.job:
         lines.append("goes on after its call, as a job")
+    if isinstance(action, ExecAction | ShellAction):
+        rights = ", with all your rights" if UNFENCED in action.effects else ""
+        lines.append(f"on the files of the worktree as its agent has them by then{rights}")
     return lines
 
 

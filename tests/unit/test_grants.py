@@ -418,3 +418,12 @@ def test_what_cannot_be_made_or_taken_back_says_why() -> None:
     assert "expired already" in _refused(lambda: granted.revoke(expired, Revoked(grant="g3", by=By(), ts=NOW), LATER))
     assert grant_of(rule_name("g1")) == "g1"
     assert grant_of("default") == ""
+
+
+def test_a_rule_for_a_program_says_whose_files_it_meets() -> None:
+    later = "on the files of the worktree as its agent has them by then"
+    assert words(act("exec", BARE), EXACT)[-1] == f"{later}, with all your rights"
+    assert words(act("exec", PIP), EXACT)[-1] == later
+    assert words(act("shell", SCRIPT), EXACT)[-1] == later
+    others = [*words(act("exec", PUSH), EXACT), *words(act("read_file", READ), EXACT)]
+    assert not any(later in line for line in others)

@@ -116,6 +116,8 @@ def _status(exc: anthropic.APIStatusError) -> Failure:
             and not (kind == "model_unknown" and "model" in message.lower())
         ):
             kind = "server"  # a proxy or a captive portal in between: the API says which kind of error it means
+        if kind == "invalid" and exc.status_code != 413 and not isinstance(exc.body, dict):
+            kind = "server"  # the API answers in JSON; a page says nothing of the request, but for its size
     if exc.status_code == 402 or (code and _SPEND_CODES.search(code)):
         kind = "spend_limit"
     if kind == "model_unknown" and "model" not in message.lower():

@@ -135,7 +135,7 @@ def test_trouble_that_ends_costs_nobody_a_question(fault: dict[str, Any]) -> Non
         assert f.violations() == []
 
 
-@pytest.mark.parametrize("status", [403, 503])
+@pytest.mark.parametrize("status", [400, 403, 421, 503])
 def test_the_pages_of_a_gateway_cost_nothing_and_are_waited_out(status: int) -> None:
     """Nothing of such an attempt is set aside as spent."""
     with fleet() as f:

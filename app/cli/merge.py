@@ -55,16 +55,20 @@ def merge(ctx: Context, args: argparse.Namespace) -> int:
     how = m.SQUASH if args.squash else m.MERGE
     with ctx.connect() as client:
         client.wait_up_to(_PATIENCE_S)
-        reply = client.call(
-            "merge",
-            sid=args.id,
-            how=m.REBASE if args.rebase else how,
-            into=args.into,
-            repo=str(Path(args.repo).absolute()) if args.repo else "",
-            message=args.message,
-            checks=not args.no_checks,
-            commit=args.commit,
-        )
+        try:
+            reply = client.call(
+                "merge",
+                sid=args.id,
+                how=m.REBASE if args.rebase else how,
+                into=args.into,
+                repo=str(Path(args.repo).absolute()) if args.repo else "",
+                message=args.message,
+                checks=not args.no_checks,
+                commit=args.commit,
+            )
+        except KeyboardInterrupt:
+            say(f"the merge goes on without you; what came of it: watchfloor logs {safe(args.id)} --kind merge")
+            raise
     if args.json:
         emit({key: value for key, value in reply.items() if key not in ("id", "ok")})
     else:

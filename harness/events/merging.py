@@ -42,12 +42,15 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Merging:
-    """``open`` is the merge under way, ``ended`` the newest that is over since the session was last taken up."""
+    """``open`` is the merge under way, ``ended`` the newest that is over since the session was last taken up, ``taken``
+    the newest that ever merged.
+    """
 
     open: m.MergeStarted | None = None
     ended: m.MergeEnded | None = None
     ran: Ran | None = None
     """The newest check of the open merge."""
+    taken: m.MergeEnded | None = None
 
     @property
     def merged(self) -> str:
@@ -81,11 +84,11 @@ def after(known: Merging, b: Body) -> Merging:
     """What is known after one more record."""
     match b:
         case m.MergeStarted():
-            return Merging(b)
+            return Merging(b, taken=known.taken)
         case m.MergeEnded():
-            return Merging(None, b)
+            return Merging(None, b, taken=b if b.outcome == m.MERGED else known.taken)
         case SessionContinued():
-            return Merging() if known.ended is not None else known
+            return Merging(taken=known.taken) if known.ended is not None else known
         case ToolProposed() if known.open is not None and b.by_merge:
             return replace(known, ran=Ran(b.call_id, str((b.input or {}).get("command", ""))))
         case ToolEnded() if known.ran is not None and known.ran.call_id == b.call_id:

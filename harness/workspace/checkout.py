@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.hands import reading
+from harness.workspace import stamps
 from harness.workspace.errors import GitFailed, WorkspaceError
-from harness.workspace.git import Git
+from harness.workspace.git import Git, common_of
 from harness.workspace.look import look
 from harness.workspace.private import Worktree
 
@@ -25,7 +26,10 @@ _UNDER_WAY = {
     "rebase-apply": "a rebase",
     "CHERRY_PICK_HEAD": "a cherry-pick",
     "REVERT_HEAD": "a revert",
+    "sequencer": "a cherry-pick or a revert",
+    "BISECT_LOG": "a bisect",
 }
+_MOVED_BY_REBASE = ("rebase-merge/head-name", "rebase-apply/head-name", "rebase-merge/update-refs")
 _FILTER = "filter"
 
 
@@ -40,6 +44,8 @@ class Place(Protocol):
     def root(self) -> Path: ...
     @property
     def into(self) -> str: ...
+    @property
+    def onto(self) -> str: ...
     @property
     def ref(self) -> str: ...
     @property
@@ -95,15 +101,43 @@ def under_way(git_dir: Path) -> str:
     return next((words for name, words in _UNDER_WAY.items() if os.path.lexists(git_dir / name)), "")
 
 
-def changed(place: Place, commit: str, folder: Path, *, staged: bool = True) -> list[str]:
-    """Files of the checkout that are not as ``commit`` has them, or are ``staged`` otherwise. ``folder`` is ours.
+def rebased_in(git: Git, branch: str) -> str:
+    """The folder in which a rebase is under way that moves a branch when it ends, or cannot end once somebody else
+    moved it; empty when there is none. Raises GitFailed.
+    """
+    ref = f"refs/heads/{branch}".encode("utf-8", "surrogateescape")
+    common = common_of(git.git_dir)
+    for folder in (common, *sorted((common / "worktrees").glob("*"))):
+        for name in _MOVED_BY_REBASE:
+            with contextlib.suppress(OSError):
+                if ref in reading.read_beneath(folder, name, reading.SMALL).split(b"\n"):
+                    return _root_of(folder, common)
+    return ""
+
+
+def _root_of(git_dir: Path, common: Path) -> str:
+    if git_dir == common:
+        return str(common.parent if common.name == ".git" else common)
+    return os.path.dirname(reading.read_beneath(git_dir, "gitdir", 4096).decode("utf-8", "surrogateescape").strip())
+
+
+def changed(place: Place, commit: str, folder: Path, *, staged: bool = True, aside: bool = True) -> list[str]:
+    """Files of the checkout that are not as ``commit`` has them, or are ``staged`` otherwise; those that their owner
+    had git set ``aside`` too, of which git itself says nothing. ``folder`` is ours.
 
     Raises WorkspaceError, OSError.
     """
     tree = Worktree(place.root, place.into, commit, place.root, place.common, place.git_dir, folder / "none")
     with look(tree, commit) as view:
         found = view.changes(view.walk())
-        return sorted({*found.different, *found.gone, *(view.staged() if staged else ())})
+        seen = {*found.different, *found.gone}
+        return sorted({*(seen if aside else seen - set_aside(place)), *(view.staged() if staged else ())})
+
+
+def set_aside(place: Place) -> set[str]:
+    """Files whose owner told git not to look at them (``skip-worktree``, ``assume-unchanged``)."""
+    known = stamps.read(place.git_dir / "index", len(place.onto) // 2)
+    return {path for path, stamp in known.items() if stamp.skip or stamp.assumed}
 
 
 def move(place: Place, old: str, new: str, name: str, folder: Path) -> None:
@@ -118,9 +152,9 @@ def move(place: Place, old: str, new: str, name: str, folder: Path) -> None:
     with _locked(place, name):
         if branch_of(place.git_dir) != place.into:
             raise CannotMove(f"{place.root} was switched to another branch; nothing was touched")
-        if found := changed(place, old, folder):
+        if found := changed(place, old, folder, aside=False):
             raise CannotMove(f"{found[0]} in {place.root} was changed meanwhile; commit or stash it, then try again")
-        _passable(git, place, old, new)
+        _passable(git, place, old, new, folder)
         _swap(git, place, old, new, name)
         try:
             _follow(place, folder, "-m", "-u", old, new)
@@ -204,10 +238,16 @@ def _swap(git: Git, place: Place, old: str, new: str, name: str) -> None:
         ) from exc
 
 
-def _passable(git: Git, place: Place, old: str, new: str) -> None:
+def _passable(git: Git, place: Place, old: str, new: str, folder: Path) -> None:
     """Raise CannotMove when letting the checkout follow would need what we do not do: overwrite files that are in no
-    commit, or run a filter.
+    commit or that git was told not to look at, or run a filter.
     """
+    written = {*git.names("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new)}
+    if kept := next((path for path in changed(place, old, folder) if path in written), ""):
+        raise CannotMove(
+            f"{kept} in {place.root} holds changes of yours that git was told not to look at, and would be overwritten;"
+            f" git update-index --no-skip-worktree --no-assume-unchanged {kept}, then commit or stash them"
+        )
     added = git.names("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A", old, new)
     tracked = {*git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", old)}
     if blocked := next((path for name in added if (path := _in_the_way(place.root, name, tracked))), ""):
@@ -240,8 +280,18 @@ def _in_the_way(root: Path, name: str, tracked: set[str]) -> str:
             return path
         if not os.path.lexists(root / path):
             return ""
-        if not folder or count == len(parts):
+        if not folder:
             return path
+    return _in_no_commit(root, name, tracked)
+
+
+def _in_no_commit(root: Path, folder: str, tracked: set[str]) -> str:
+    """A file below a folder that is not tracked; empty when there is none, so that nothing is lost with it."""
+    for at, _, names in os.walk(root / folder):
+        for name in names:
+            path = os.path.relpath(os.path.join(at, name), root)
+            if path not in tracked:
+                return path
     return ""
 
 
@@ -282,7 +332,8 @@ def _back(git: Git, place: Place, old: str, new: str, folder: Path, why: Excepti
         before = {*git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", old)}
         for path in git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", new):
             if path not in before and path not in strange:
-                (place.root / path).unlink(missing_ok=True)
+                with contextlib.suppress(FileNotFoundError, IsADirectoryError, NotADirectoryError):
+                    (place.root / path).unlink()
     except (WorkspaceError, OSError) as exc:
         raise NotFollowed(
             f"{place.root} could not follow {place.into} to {new[:12]} ({why}; {exc}); look at it there: git status"

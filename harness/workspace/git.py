@@ -10,16 +10,19 @@ from __future__ import annotations
 import functools
 import os
 import re
+import stat
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.hands import reading
 from harness.workspace import processes
 from harness.workspace.errors import GitFailed, GitMissing, GitTooOld, NoCommits, NotARepository
 
 MINIMUM = (2, 32)
 TIMEOUT_S = 300.0
+_OTHERS = 0o077
 _SETTINGS: dict[str, str] = {
     "core.hooksPath": "/dev/null",
     "core.fsmonitor": "false",
@@ -53,6 +56,7 @@ _SETTINGS: dict[str, str] = {
     "core.splitIndex": "false",
     "index.sparse": "false",
     "log.showSignature": "false",
+    "i18n.logOutputEncoding": "UTF-8",
     "advice.detachedHead": "false",
 }
 _NEUTRAL = re.compile(
@@ -62,6 +66,16 @@ _NEUTRAL = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _NOT_REQUIRED = re.compile(r"filter\..*\.required\Z", re.IGNORECASE)
+
+
+def common_of(git_dir: Path) -> Path:
+    """The git directory that holds the objects and branches of the one of a worktree; of any other itself."""
+    try:
+        return git_dir / reading.read_beneath(git_dir, "commondir", 4096).decode("utf-8", "surrogateescape").rstrip(
+            "\n"
+        )
+    except OSError:
+        return git_dir
 
 
 def clean_env() -> dict[str, str]:
@@ -170,7 +184,17 @@ class Git:
         )
         if self.work_tree is not None:
             env["GIT_WORK_TREE"] = str(self.work_tree)
-        return execute(args, env, self.work_tree or self.git_dir, stdin, ok, timeout, limit)
+        return execute(args, env, self.work_tree or self.git_dir, stdin, ok, timeout, limit, umask=self._umask(env))
+
+    def _umask(self, env: Mapping[str, str]) -> int:
+        """What the owner of the repository keeps from others, by the folder of its objects, which their own git made:
+        a file that we write for them must be as readable as one that they write.
+        """
+        store = env.get("GIT_OBJECT_DIRECTORY") or str(common_of(self.git_dir) / "objects")
+        try:
+            return ~stat.S_IMODE(os.stat(store).st_mode) & _OTHERS | stat.S_IWOTH
+        except OSError:
+            return _OTHERS
 
     def text(self, *args: str, ok: Sequence[int] = (0,), timeout: float = TIMEOUT_S) -> str:
         """Output as text without its last newline; undecodable bytes are kept as surrogates."""
@@ -196,10 +220,11 @@ def execute(
     ok: Sequence[int] = (0,),
     timeout: float = TIMEOUT_S,
     limit: int | None = None,
+    umask: int = -1,
 ) -> tuple[int, bytes]:
     """Run git in a process group of its own; in time or never (`processes`). Raises GitFailed, GitMissing."""
     try:
-        done = processes.run(["git", *args], env, cwd, stdin, timeout, limit)
+        done = processes.run(["git", *args], env, cwd, stdin, timeout, limit, umask)
     except (processes.Overdue, processes.TooMuch) as exc:
         raise GitFailed(args[0], -1, str(exc)) from exc
     except (FileNotFoundError, NotADirectoryError) as exc:

@@ -107,7 +107,7 @@ class View:
             item = seen.tracked.get(path)
             stamp = known.get(path)
             if item is None:
-                if not (stamp is not None and stamp.skip):
+                if not stamps.left_out(path, known):
                     gone.add(path)
             elif not self._same(path, entry, item, stamp):
                 suspects.add(path)

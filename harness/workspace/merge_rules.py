@@ -40,7 +40,8 @@ class Situation:
     dirty: tuple[str, ...] = ()
     """Changed files of the checkout, when ``into`` is what it shows."""
     under_way: str = ""
-    """What git does in that checkout already (a merge, a rebase), in words."""
+    """What git does already that stands in the way (a merge, a rebase), in words; ``busy`` is the folder where."""
+    busy: str = ""
     elsewhere: str = ""
     """Another folder in which ``into`` is checked out."""
     related: bool = True
@@ -54,6 +55,10 @@ def refusal(s: Situation) -> Refusal | None:
     if s.foreign:
         return Refusal(
             "other_repo", f"{s.repo} is another repository than the session's", "name a checkout of that one"
+        )
+    if s.under_way:
+        return Refusal(
+            "busy", f"{s.under_way} is under way in {s.busy}", "finish it or give it up there, then try again"
         )
     if not s.into:
         return Refusal(
@@ -81,10 +86,6 @@ def refusal(s: Situation) -> Refusal | None:
             "elsewhere",
             f"{s.into} is checked out in {s.elsewhere}",
             f"merge there: watchfloor merge --repo {s.elsewhere} {s.sid}",
-        )
-    if s.under_way:
-        return Refusal(
-            "busy", f"{s.under_way} is under way in {s.repo}", "finish it or give it up there, then try again"
         )
     if s.dirty:
         return Refusal(

@@ -21,6 +21,7 @@ from harness.workspace.look import look, tip
 from harness.workspace.merge_rules import Situation
 from harness.workspace.private import Worktree
 from harness.workspace.scratch import Scratch, scratch
+from harness.workspace.taken import Taken, count, held, missing
 from harness.workspace.worktrees import AS_THEY_LIE, identity
 
 HOLDS = "refs/watchfloor/merge/"
@@ -78,7 +79,7 @@ class Conflict:
     at: str = ""
 
 
-def survey(tree: Worktree, sid: str, wish: Wish) -> tuple[Situation, Place | None]:
+def survey(tree: Worktree, sid: str, wish: Wish, taken: Taken | None = None) -> tuple[Situation, Place | None]:
     """What is so now; the place only when the branch exists. Raises WorkspaceError, OSError."""
     if version() < _NEEDED:
         raise GitTooOld(
@@ -95,21 +96,28 @@ def survey(tree: Worktree, sid: str, wish: Wish) -> tuple[Situation, Place | Non
     same = repository.common == tree.common
     loose = uncommitted(tree, head)
     known = Situation(sid, tree.branch, head, into, onto or "", str(repository.root), 0, loose, foreign=not same)
+    if same and not into:
+        known = replace(known, under_way=checkout.under_way(repository.git_dir), busy=str(repository.root))
     if not same or onto is None:
         return known, None
     shown = into == current and not repository.bare
     place = Place(repository.common, repository.git_dir, repository.root, into, onto, shown)
-    return _compared(known, git, place, tree.private.parent), place
+    return replace(_compared(known, git, place, tree.private.parent), commits=count(git, onto, head, taken)), place
 
 
 def _compared(known: Situation, git: Git, place: Place, folder: Path) -> Situation:
+    under_way = checkout.under_way(place.git_dir) if place.shown else ""
+    busy = str(place.root)
+    if not under_way and (at := checkout.rebased_in(git, place.into)):
+        under_way = f"a rebase of {place.into}"
+        busy = at
     return replace(
         known,
-        commits=int(git.text("rev-list", "--count", known.head, f"^{place.onto}")),
         related=git.call("merge-base", known.head, place.onto, ok=(0, 1))[0] == 0,
         elsewhere="" if place.shown else checkout.shown_in(git, place.into),
-        under_way=checkout.under_way(place.git_dir) if place.shown else "",
-        dirty=tuple(checkout.changed(place, place.onto, folder)) if place.shown else (),
+        under_way=under_way,
+        busy=busy,
+        dirty=tuple(checkout.changed(place, place.onto, folder, aside=False)) if place.shown else (),
     )
 
 
@@ -127,15 +135,22 @@ def uncommitted(tree: Worktree, head: str) -> tuple[str, ...]:
 
 
 def make(
-    tree: Worktree, place: Place, head: str, wish: Wish, name: str, goal: str, rules: Rules
+    tree: Worktree,
+    place: Place,
+    head: str,
+    wish: Wish,
+    name: str,
+    goal: str,
+    rules: Rules,
+    taken: Taken | None = None,
 ) -> Result | Conflict | None:
     """Bring ``head`` and what ``place`` stands on together, and hold the result by a ref; None when that would change
-    no file. Raises GitFailed, MovesSubmodule.
+    no file. What was ``taken`` before is not brought a second time. Raises GitFailed, MovesSubmodule.
     """
     repository = open_repository(place.root)
     who, address = identity(repository)
     with scratch(tree.common, tree.private.parent) as made:
-        work = _Work(made, place.onto, head, who, address)
+        work = _Work(made, place.onto, head, who, address, taken)
         forward = work.git.call("merge-base", "--is-ancestor", place.onto, head, ok=(0, 1))[0] == 0
         title = first_line(wish.message or goal or name)
         found: Result | Conflict
@@ -202,7 +217,7 @@ def _held_as(tree: Worktree) -> str:
 class _Work:
     """Two commits brought together in a scratch repository; what is made lies in the repository's store."""
 
-    def __init__(self, made: Scratch, onto: str, head: str, who: str, address: str) -> None:
+    def __init__(self, made: Scratch, onto: str, head: str, who: str, address: str, taken: Taken | None) -> None:
         self.onto = onto
         self.head = head
         git = made.storing
@@ -213,15 +228,17 @@ class _Work:
             GIT_AUTHOR_NAME=who,
             GIT_AUTHOR_EMAIL=address,
         )
+        self._base = held(self.git, onto, head, taken)
+        self._new = missing(self.git, onto, head, taken)
 
     def merged(self, message: str) -> Result | Conflict:
-        tree = self._tree(self.onto, self.head)
+        tree = self._both()
         if isinstance(tree, Conflict):
             return tree
         return Result(m.MERGE, self._commit(self.git, tree, message, self.onto, self.head))
 
     def squashed(self, message: str) -> Result | Conflict:
-        tree = self._tree(self.onto, self.head)
+        tree = self._both()
         if isinstance(tree, Conflict):
             return tree
         return Result(m.SQUASH, self._commit(self.git, tree, message, self.onto))
@@ -244,7 +261,7 @@ class _Work:
 
     def subjects(self) -> list[str]:
         """The first lines of the session's commits, oldest first."""
-        out = self.git.run("log", "--reverse", "--format=%s", self.head, f"^{self.onto}").decode("utf-8", "replace")
+        out = self.git.run("log", "--reverse", "--format=%s", *self._new).decode("utf-8", "replace")
         return [line for line in out.split("\n") if line]
 
     def submodules(self, commit: str) -> list[str]:
@@ -261,10 +278,22 @@ class _Work:
         return set(names)
 
     def _own(self, *more: str) -> list[str]:
-        return self.git.text("rev-list", "--reverse", "--topo-order", *more, self.head, f"^{self.onto}").split()
+        return self.git.text("rev-list", "--reverse", "--topo-order", *more, *self._new).split()
 
     def _files(self, commit: str) -> str:
         return self.git.text("rev-parse", f"{commit}^{{tree}}")
+
+    def _both(self) -> str | Conflict:
+        """The tree that holds both sides, compared with the last commit whose work both have."""
+        if self._base:
+            return self._between(self._files(self._base), self._files(self.onto), self._files(self.head))
+        return self._tree(self.onto, self.head)
+
+    def _between(self, below: str, ours: str, theirs: str) -> str | Conflict:
+        """Two trees brought together that came from a third."""
+        root = self._commit(self.git, below, "below")
+        one = self._commit(self.git, ours, "ours", root)
+        return self._tree(one, self._commit(self.git, theirs, "theirs", root))
 
     def _tree(self, ours: str, theirs: str) -> str | Conflict:
         status, out = self.git.call(
@@ -279,10 +308,7 @@ class _Work:
         """The tree of ``one`` over ``at``: what it changed of its own parent, and nothing before that."""
         above = self.git.commit(f"{one}^")
         below = self._files(above) if above else self.git.text("mktree")
-        root = self._commit(self.git, below, "below")
-        ours = self._commit(self.git, self._files(at), "ours", root)
-        theirs = self._commit(self.git, self._files(one), "theirs", root)
-        tree = self._tree(ours, theirs)
+        tree = self._between(below, self._files(at), self._files(one))
         if isinstance(tree, Conflict):
             subject = self.git.run("log", "-1", "--format=%s", one).decode("utf-8", "replace")
             return Conflict(tree.files, f"{one[:12]} {subject.strip()}"[:_SUBJECT])
@@ -291,7 +317,7 @@ class _Work:
     def _again(self, one: str, tree: str, parent: str) -> str:
         out = self.git.run("log", "-1", "--date=raw", "--format=%an%x00%ae%x00%ad%x00%B", one)
         name, mail, date, message = out.decode("utf-8", "surrogateescape").split("\0", 3)
-        git = self.git.with_env(GIT_AUTHOR_NAME=name, GIT_AUTHOR_EMAIL=mail, GIT_AUTHOR_DATE=date)
+        git = self.git.with_env(GIT_AUTHOR_NAME=name, GIT_AUTHOR_EMAIL=mail, GIT_AUTHOR_DATE=f"@{date}")
         return self._commit(git, tree, message, parent)
 
     @staticmethod

@@ -101,10 +101,16 @@ def _kill(groups: set[int]) -> None:
 
 
 def run(
-    argv: Sequence[str], env: Mapping[str, str], cwd: Path, stdin: bytes | int, timeout: float, limit: int | None = None
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    cwd: Path,
+    stdin: bytes | int,
+    timeout: float,
+    limit: int | None = None,
+    umask: int = -1,
 ) -> Done:
     """Run one child in a process group of its own; ``stdin`` is bytes or an open file. ``limit`` ends it after that
-    many bytes of output.
+    many bytes of output. ``umask`` -1: ours.
 
     Raises Overdue, TooMuch, and OSError when it cannot be started.
     """
@@ -121,6 +127,7 @@ def run(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        umask=umask,
     )
     try:
         with _lock:

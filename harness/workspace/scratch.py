@@ -52,9 +52,9 @@ class Scratch:
         (git_dir / "HEAD").write_text("ref: refs/heads/none\n", "ascii")
         kind, settings = _settings(user)
         (git_dir / "config").write_text(_format(kind), "ascii")
-        for rules in ("exclude", "attributes"):
-            if (self._common / "info" / rules).is_file():
-                shutil.copyfile(self._common / "info" / rules, git_dir / "info" / rules)
+        for known in ("shallow", "info/exclude", "info/attributes"):
+            if (self._common / known).is_file():
+                shutil.copyfile(self._common / known, git_dir / known)
         extra = (*settings, ("core.commitGraph", "false"), ("core.multiPackIndex", "false"))
         return Git(git_dir, self.tree, extra).with_env(GIT_ALTERNATE_OBJECT_DIRECTORIES=quoted(self.store))
 

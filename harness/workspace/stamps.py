@@ -14,13 +14,16 @@ from pathlib import Path
 
 _ENTRY = struct.Struct(">10I")
 _SKIP = 0x4000
+_ASSUMED = 0x8000
 _EXTENDED = 0x4000
 _LOW = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """One file as git last saw it; ``skip`` marks a file that a sparse checkout leaves out."""
+    """One file as git last saw it; ``skip`` marks a file that a sparse checkout leaves out, or whose changes its owner
+    keeps to himself, ``assumed`` one that he told git not to look at.
+    """
 
     oid: str
     times: tuple[int, int, int, int]
@@ -28,6 +31,7 @@ class Stamp:
     size: int
     skip: bool
     racy: bool
+    assumed: bool = False
 
     def fits(self, info: os.stat_result) -> bool:
         """True when the file has not been touched since, so that it still holds ``oid``."""
@@ -39,6 +43,18 @@ class Stamp:
             and self.inode == info.st_ino & _LOW
             and self.size == info.st_size & _LOW
         )
+
+
+def left_out(path: str, known: dict[str, Stamp]) -> bool:
+    """True for a file that a sparse checkout leaves out, alone or with its folder, which a sparse index has instead."""
+    at = path
+    while at:
+        stamp = known.get(at)
+        if stamp is not None:
+            return stamp.skip
+        above, slash, _ = at.rstrip("/").rpartition("/")
+        at = above + slash
+    return False
 
 
 def read(index: Path, oid_bytes: int) -> dict[str, Stamp]:
@@ -76,7 +92,8 @@ def _parse(data: bytes, oid_bytes: int, written: int) -> dict[str, Stamp]:
         name = name[: len(name) - strip] + data[place:end] if version == 4 else data[place:end]
         if not flags & 0x3000:  # an entry of an unfinished merge says nothing
             racy = m_s * 10**9 + m_ns >= written
-            found[os.fsdecode(name)] = Stamp(oid, (c_s, c_ns, m_s, m_ns), inode, size, skip, racy)
+            times = (c_s, c_ns, m_s, m_ns)
+            found[os.fsdecode(name)] = Stamp(oid, times, inode, size, skip, racy, bool(flags & _ASSUMED))
         at = end + 1 if version == 4 else at + ((end - at + 8) & ~7)
     return found
 

@@ -4,6 +4,8 @@ it merged or not at all.
 
 from __future__ import annotations
 
+import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -140,6 +142,39 @@ def test_from_done_to_merged() -> None:
         for wrong in (("merge", "nobody"), ("merge", "--into", "no-such", third), ("merge", "--repo", "/", third)):
             assert f.run(*wrong, check=False).returncode in (4, 5)
         assert f.run("rm", loose, check=False).returncode == 0
+
+        shutil.rmtree(f.row(third)["worktree"])
+        gone = f.run("merge", third, check=False)
+        assert (gone.returncode, f"watchfloor merge --no-checks {third}" in gone.stderr) == (5, True)
+        f.run("merge", "--no-checks", third)
+        assert (repo / "c.txt").read_text() == "work\n"
+        assert f.violations() == []
+
+
+def test_work_that_goes_on_after_it_was_squashed_and_a_person_who_does_not_wait() -> None:
+    with fleet() as f:
+        repo = f.repository()
+        turns = [[work("a.txt", f"part{number}")] for number in (1, 2)]
+        sid = f.launch(play(turns[0], "Done.", turns[1], "Done."), checks=(HELD,), name="parts")
+        f.wait_state(sid, "done")
+        f.run("merge", "--squash", sid)
+        git(repo, "reset", "-q", "--keep", "HEAD@{1}")
+        f.run("merge", "--squash", "-m", "Again", sid)
+        (repo / "hold").write_text("")
+        git(repo, "add", "hold")
+        git(repo, "commit", "-qm", "moved on")
+        f.run("continue", sid, "go on")
+        f.wait_event_count(sid, "session.ended", 2)
+        f.wait_state(sid, "done")
+        left = merge(f, sid, "--squash")
+        waits = held(f, sid)
+        left.send_signal(signal.SIGINT)
+        said = left.communicate(timeout=60)[0]
+        assert (left.returncode, "goes on without you" in said) == (130, True)
+        waits.unlink()
+        wait_for("the merge", lambda: outcome(f, sid) == m.MERGED)
+        assert (repo / "a.txt").read_text() == "part2\n"
+        assert git(repo, "log", "--format=%s").split("\n")[1:3] == ["moved on", "Again"]
         assert f.violations() == []
 
 

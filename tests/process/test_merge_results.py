@@ -12,74 +12,22 @@ from harness.workspace import checkout, diff, merging, originals
 from harness.workspace.checkout import CannotMove, NotFollowed
 from harness.workspace.errors import MovesSubmodule
 from harness.workspace.merge_rules import refusal
-from harness.workspace.merging import Conflict, Place, Result, Wish
+from harness.workspace.merging import Conflict, Result, Wish
 from harness.workspace.private import Worktree, publish
 from tests.process.gittraps import ATTRIBUTES, Traps, commit_as_agent, git, session
+from tests.process.mergelib import commit, made, move, place_of, repository, state, work
 
 NAMES = ("merge", "squash", "rebase")
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    folder = tmp_path / "repo"
-    folder.mkdir()
-    git(folder, "init", "-q", "-b", "main")
-    for name in ("a.txt", "b.txt", "tests/test_a.py"):
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(f"{name}\n")
-    git(folder, "config", "user.name", "Me")
-    git(folder, "config", "user.email", "me@here")
-    git(folder, "add", ".")
-    git(folder, "commit", "-qm", "one")
-    return folder
+    return repository(tmp_path)
 
 
 @pytest.fixture
 def tree(tmp_path: Path, repo: Path) -> Worktree:
     return session(tmp_path, repo)
-
-
-def work(tree: Worktree, name: str, text: str) -> str:
-    """The agent commits a file."""
-    (tree.root / name).parent.mkdir(exist_ok=True)
-    (tree.root / name).write_text(text)
-    made = commit_as_agent(tree, name)
-    publish(tree)
-    return made
-
-
-def commit(repo: Path, name: str, text: str) -> str:
-    """The person commits a file."""
-    (repo / name).write_text(text)
-    git(repo, "add", name)
-    git(repo, "commit", "-qm", f"mine: {name}")
-    return git(repo, "rev-parse", "HEAD")
-
-
-def place_of(tree: Worktree, wish: Wish) -> Place:
-    seen, place = merging.survey(tree, "s1", wish)
-    assert place is not None
-    assert refusal(seen) is None, refusal(seen)
-    return place
-
-
-def made(tree: Worktree, how: str = "merge", into: str = "") -> tuple[Place, Result]:
-    wish = Wish(how, tree.repo, into)
-    place = place_of(tree, wish)
-    found = merging.make(tree, place, git(tree.repo, "rev-parse", tree.branch), wish, "n", "the goal", Rules())
-    assert isinstance(found, Result)
-    return place, found
-
-
-def move(tree: Worktree, place: Place, found: Result) -> None:
-    checkout.move(place, place.onto, found.commit, "m1", tree.private.parent)
-
-
-def state(repo: Path) -> tuple[str, ...]:
-    """All that a person would see of a checkout."""
-    files = {p: p.read_bytes() for p in sorted(repo.rglob("*")) if p.is_file() and ".git" not in p.parts}
-    index = git(repo, "ls-files", "-s")
-    return (git(repo, "rev-parse", "HEAD"), index, repr(files), repr(sorted(os.listdir(repo / ".git"))))
 
 
 @pytest.mark.parametrize("how", NAMES)

@@ -27,7 +27,7 @@ WORSE = {
     "nothing": {"commits": 0},
     "unrelated": {"related": False},
     "elsewhere": {"elsewhere": "/other"},
-    "busy": {"under_way": "a rebase"},
+    "busy": {"under_way": "a rebase", "busy": "/repo"},
     "dirty": {"dirty": ("mine.txt",)},
 }
 
@@ -93,6 +93,15 @@ def test_merged_is_what_the_newest_end_says_until_the_session_goes_on(bodies: li
     decisive = [b for b in bodies if isinstance(b, t.MergeStarted | t.MergeEnded | t.SessionContinued)]
     last = decisive[-1] if decisive else None
     assert bool(known.merged) == (isinstance(last, t.MergeEnded) and last.outcome == m.MERGED)
+
+
+@given(st.lists(st.sampled_from(BODIES)))
+def test_what_was_taken_last_is_known_whatever_came_after_it(bodies: list[t.Body]) -> None:
+    known = Merging()
+    for body in bodies:
+        known = after(known, body)
+    merges = [b for b in bodies if isinstance(b, t.MergeEnded) and b.outcome == m.MERGED]
+    assert known.taken == (merges[-1] if merges else None)
 
 
 @given(st.text(), st.lists(st.text(), min_size=1, max_size=40))

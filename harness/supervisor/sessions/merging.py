@@ -30,9 +30,10 @@ from harness.workspace.checkout import CannotMove, NotFollowed
 from harness.workspace.discard import discard
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.git import open_repository
-from harness.workspace.merge_rules import Refusal, refusal
+from harness.workspace.merge_rules import Refusal, Situation, refusal
 from harness.workspace.merging import Conflict, Place, Result, Wish
 from harness.workspace.private import Worktree
+from harness.workspace.taken import Taken
 from harness.workspace.worktrees import open_worktree
 
 _MAKE_S = 300.0
@@ -78,8 +79,10 @@ class Merging:
         if not session.state.terminal:
             raise OpError("not_ended", f"{session.name} has not ended, so its work may still change")
 
+        taken = _taken(session.state.merging)
+
         def work() -> MergeLook:
-            seen, _ = merging.survey(open_worktree(private_of(session)), session.sid, wish)
+            seen, _ = merging.survey(open_worktree(private_of(session)), session.sid, wish, taken)
             no = refusal(seen) or Refusal("", "")
             return MergeLook(repo=seen.repo, into=seen.into, commits=seen.commits, no=no.message, hint=no.hint)
 
@@ -89,7 +92,8 @@ class Merging:
             raise OpError(exc.code, f"{session.name} cannot be merged: {exc}") from exc
 
     async def _merged(self, session: Session, asked: Asked, by: t.By) -> t.MergeEnded:
-        tree, place, head, made = await self._made(session, asked)
+        tree, place, seen, made = await self._made(session, asked)
+        head = seen.head
         await self._keepers.take_up(session)
         merge_id = ids.merge_id()
         if isinstance(made, Conflict):
@@ -98,6 +102,12 @@ class Merging:
             await session.append(ended)
             return ended
         commands = list(session.state.checks) if asked.checks else []
+        if commands and not tree.root.is_dir():
+            raise OpError(
+                "no_worktree",
+                f"the worktree of {session.name} is gone, so its checks cannot run on the result",
+                f"merge without them: watchfloor merge --no-checks {session.sid}",
+            )
         started = t.MergeStarted(
             merge_id=merge_id,
             how=made.how,
@@ -106,7 +116,7 @@ class Merging:
             onto=place.onto,
             head=head,
             result=made.commit,
-            commits=await self._count(session, tree, place, head),
+            commits=seen.commits,
             checks=len(commands),
             decides=list(made.decides),
             by=by,
@@ -121,41 +131,33 @@ class Merging:
         await session.append(ended)
         return ended
 
-    async def _made(self, session: Session, asked: Asked) -> tuple[Worktree, Place, str, Result | Conflict]:
+    async def _made(self, session: Session, asked: Asked) -> tuple[Worktree, Place, Situation, Result | Conflict]:
         """Both sides looked at and brought together. Raises OpError."""
         intent = session.state.intent
         goal = intent.goal if intent is not None else ""
         rules = ratchet.rules_of(session.state)
-        before = session.state.merging.ended
+        taken = _taken(session.state.merging)
 
-        def work() -> tuple[Worktree, Place, str, Result | Conflict]:
+        def work() -> tuple[Worktree, Place, Situation, Result | Conflict]:
             tree = open_worktree(private_of(session))
             known = self._reviewed.hold(tree, session.name, asked.seen, "merge")
             if asked.commit:
                 self._reviewed.commit(tree, asked.wish.message or goal, known)
-            seen, place = merging.survey(tree, session.sid, asked.wish)
+            seen, place = merging.survey(tree, session.sid, asked.wish, taken)
             if (no := refusal(seen)) is not None:
                 raise OpError(*no)
             assert place is not None
-            made: Result | Conflict | None = None
-            if before is None or (before.outcome, before.into, before.head) != (m.MERGED, seen.into, seen.head):
-                made = merging.make(tree, place, seen.head, asked.wish, session.name, goal, rules)
+            made = merging.make(tree, place, seen.head, asked.wish, session.name, goal, rules, taken)
             if made is None:
                 raise OpError(
                     "nothing", f"{place.into} holds all of {tree.branch} already", "there is nothing to merge"
                 )
-            return tree, place, seen.head, made
+            return tree, place, seen, made
 
         try:
             return await session.do("bringing its work together with the branch", _MAKE_S, work, lasting=True)
         except WorkspaceError as exc:
             raise OpError(exc.code, f"{session.name} cannot be merged: {exc}") from exc
-
-    async def _count(self, session: Session, tree: Worktree, place: Place, head: str) -> int:
-        def count() -> int:
-            return int(tree.git.text("rev-list", "--count", head, f"^{place.onto}"))
-
-        return await session.do("counting its commits", _MAKE_S, count)
 
     async def _failing(
         self, session: Session, tree: Worktree, started: t.MergeStarted, commands: Sequence[str]
@@ -282,6 +284,10 @@ def _settled(session: Session, started: t.MergeStarted) -> t.MergeEnded:
         why = str(exc)
     merging.let_go(tree)
     return _over(started, m.MERGED, why)
+
+
+def _taken(known: Known) -> Taken | None:
+    return Taken(known.taken.head, known.taken.commit) if known.taken is not None else None
 
 
 def merged(known: Known, tree: Worktree) -> list[str]:

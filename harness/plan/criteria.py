@@ -27,18 +27,28 @@ _CODE = re.compile(
 _PRINTS = re.compile(
     rf"(?:prints?|outputs?|shows?|output contains)\s+(?:contains\s+)?{_Q}(.+?){_Q}\s*\.?$", re.I | re.S
 )
+_PATH = (
+    rf"(?:(?P<kind>file|folder|directory)\s+{_Q}(?P<quoted>[^`\"'“”‘’]+){_Q}"
+    rf"|(?:(?:file|folder|directory)\s+)?{_Q}?(?P<path>[\w./@+-]*[\w-]\.[\w]+|[\w.-]+(?:/[\w.-]*)+"
+    rf"|Makefile|Dockerfile|README){_Q}?)"
+)
+"""A name in quotes behind the word, or whatever has a dot or a stroke in it."""
 _HOLDS = re.compile(
-    rf"^(?:the\s+)?(?:file\s+)?{_Q}?(?P<path>[\w./@+-]*[\w-]\.[\w]+|[\w.-]+(?:/[\w.-]+)+"
-    rf"|Makefile|Dockerfile|README){_Q}?"
+    rf"^(?:the\s+)?{_PATH}"
     rf"\s+(?P<not>does not |doesn't |must not )?(?:contains?|includes?|has the (?:text|line))\s+"
     rf"(?:the\s+(?:text|line|string)\s+)?{_Q}(?P<text>.+?){_Q}\s*\.?$",
     re.IGNORECASE | re.DOTALL,
 )
 _EXISTS = re.compile(
-    rf"^(?:the\s+)?(?:(?P<kind>file|folder|directory)\s+)?{_Q}?(?P<path>[\w./@+-]*[\w-]\.[\w]+|[\w.-]+(?:/[\w.-]*)+"
-    rf"|Makefile|Dockerfile){_Q}?\s+(?P<not>does not |doesn't |no longer )?exists?\s*\.?$",
+    rf"^(?:the\s+)?{_PATH}\s+(?P<not>does not |doesn't |no longer )?exists?\s*\.?$",
     re.IGNORECASE,
 )
+_LOOSE = re.compile(
+    rf"^(?:the\s+)?file\s+{_Q}?(?P<path>[^\s`\"'“”‘’]+){_Q}?\s+(?P<says>(?:does not |doesn't |must not )?contains?)\s+"
+    rf"{_Q}?(?P<text>[^`\"'“”‘’]+?){_Q}?\s*\.?$",
+    re.IGNORECASE,
+)
+"""Nothing says where the name or the text ends: it could be meant, or be a sentence about files."""
 _SERVES = re.compile(r"^(?:with|while)\s+`([^`]+)`\s+(?:is\s+)?(?:running|runs)\s*,?\s*", re.IGNORECASE)
 _FETCH = re.compile(
     rf"^{_Q}?(?P<method>GET|HEAD|POST|PUT|DELETE|PATCH)\s+(?P<url>[^\s`\"']+){_Q}?\s+"
@@ -61,24 +71,38 @@ _BARE = re.compile(
     re.IGNORECASE,
 )
 _ASK = """
-import sys, time, urllib.error, urllib.request
-method, url, status, text = sys.argv[1:]
-until = time.monotonic() + 30
-while True:
-    try:
-        reply = urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=20)
-    except urllib.error.HTTPError as exc:
-        reply = exc
-    except OSError as exc:
-        if time.monotonic() > until:
-            sys.exit(f"{url} does not answer: {exc}")
-        time.sleep(0.1)
-        continue
-    body = reply.read(1 << 20).decode("utf-8", "replace")
-    if str(reply.status) != status or text not in body:
-        sys.exit(f"{method} {url}: {reply.status}, {len(body)} characters: {body[:500]}")
-    break
+import pathlib, sys, time, urllib.error, urllib.request
+method, url, status, text, ended = sys.argv[1:]
+until = time.monotonic() + 240
+said = f"nothing answers {url}"
+while time.monotonic() < until:
+    places = [url]
+    if url[0] == "/":
+        rows = [line.split() for name in ("tcp", "tcp6") for line in open("/proc/net/" + name)]
+        ports = [int(row[1].split(":")[1], 16) for row in rows if row[3] == "0A"]
+        places = [f"http://{host}:{port}{url}" for port in ports for host in ("127.0.0.1", "[::1]")]
+    for place in places:
+        try:
+            reply = urllib.request.urlopen(urllib.request.Request(place, method=method), timeout=20)
+        except urllib.error.HTTPError as exc:
+            reply = exc
+        except (OSError, ValueError):
+            continue
+        body = reply.read(1 << 20).decode("utf-8", "replace")
+        if str(reply.status) == status and text in body:
+            sys.exit()
+        said = f"{method} {place}: {reply.status}, {len(body)} characters: {body[:500]}"
+        until = min(until, time.monotonic() + 5)
+    if pathlib.Path(ended).exists():
+        until = min(until, time.monotonic() + 10)
+    time.sleep(0.1)
+sys.exit(said)
 """
+"""Asks until it is answered as wanted; without a port everything that listens, which in a fence is what was started
+there. What answers otherwise has a few seconds more, what has ended its setting up ten, before it counts.
+"""
+_BY_ITSELF = "init.sh"
+_NONE = f"{_BY_ITSELF} starts what serves this, and there is none"
 _VAGUE = (
     ("works", "say what to run, and what it has to print or return"),
     ("correct", "say which input gives which output"),
@@ -111,6 +135,7 @@ FORMS = (
     "Run `CMD` - exits with code 0",
     'File `PATH` contains "TEXT"',
     "File `PATH` exists",
+    "GET /PATH returns 200 (of what `init.sh` starts)",
     "With `CMD` running, GET http://127.0.0.1:PORT/PATH returns 200",
 )
 """How a criterion can be worded that a machine decides."""
@@ -154,10 +179,16 @@ def parse(text: str) -> Criterion | Problem:
     if (match := _BARE.match(line)) is not None:
         return Criterion(text, RUNS, match["command"])
     if (match := _HOLDS.match(line)) is not None:
-        return _file(text, match["path"], bool(match["not"]), match["text"])
+        return _file(text, match["quoted"] or match["path"], bool(match["not"]), match["text"])
     if (match := _EXISTS.match(line)) is not None:
-        return _file(text, match["path"], bool(match["not"]), None)
+        return _file(text, match["quoted"] or match["path"], bool(match["not"]), None)
     return Problem(text, "no command, file or request decides it", _wording(line))
+
+
+def spoken(command: str) -> str:
+    """A command as it is told: the sentence that it was made of, where the command itself says less."""
+    first, _, rest = command.partition("\n")
+    return first.removeprefix("# ") if first.startswith("# ") and shlex.quote(_ASK) in rest else command
 
 
 def commands(texts: Sequence[str]) -> list[Criterion]:
@@ -192,20 +223,25 @@ def _file(text: str, path: str, absent: bool, holds: str | None) -> Criterion | 
 
 
 def _fetch(text: str, match: re.Match[str], serves: str) -> Criterion | Problem:
+    """What serves it is said before it, or is what the repository's own script starts."""
     url = match["url"].strip("`\"'")
-    if not serves:
-        why = "a check runs by itself, and nothing says what serves this address to it"
-        host = "http://127.0.0.1:PORT" if url.startswith("/") else ""
-        return Problem(text, why, f"With `CMD` running, {match[0].replace(url, host + url, 1)}")
-    if url.startswith((":", "/")):
+    if url.startswith(":") or (serves and url.startswith("/")):
         url = f"http://127.0.0.1{url}"
-    if not re.match(r"https?://(?:127\.0\.0\.1|localhost)(?::\d+)?(?:/|$)", url):
+    if not re.match(r"/|https?://(?:127\.0\.0\.1|localhost)(?::\d+)?(?:/|$)", url):
         return Problem(text, f"{url} is not on the machine of the check", "serve it there, and ask 127.0.0.1")
-    asked = [match["method"].upper(), url, match["status"], match["text"] or ""]
-    command = f"( {serves} ) >/tmp/served 2>&1 & python3 -c {shlex.quote(_ASK)} {shlex.join(asked)}"
-    return Criterion(text, REQUEST, f"{command}; code=$?; kill $! 2>/dev/null; exit $code")
+    asked = shlex.join([match["method"].upper(), url, match["status"], match["text"] or ""])
+    begin = f"( {serves} )"
+    if not serves:
+        there = f"test -f {_BY_ITSELF} || {{ echo {shlex.quote(_NONE)}; exit 1; }}"
+        begin = f"{there}\n{{ sh ./{_BY_ITSELF}; echo $? >$at/ended; }}"
+    asks = f"python3 -c {shlex.quote(_ASK)} {asked} $at/ended"
+    ends = "code=$?; kill $! 2>/dev/null; test $code = 0 || tail -c 2000 $at/served; exit $code"
+    says = " ".join(text.split())
+    return Criterion(text, REQUEST, f"# {says}\nat=$(mktemp -d); {begin} >$at/served 2>&1 & {asks}; {ends}")
 
 
 def _wording(line: str) -> str:
+    if (loose := _LOOSE.match(line)) is not None:
+        return f'File `{loose["path"]}` {loose["says"]} "{loose["text"]}"'
     found = [better for word, better in _VAGUE if re.search(rf"\b{word}", line, re.IGNORECASE)]
     return f"{found[0]}: {ANY_FORM}" if found else ANY_FORM

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from harness.events.plan_events import PlanEntry
 from harness.events.session_state import SessionState
 from harness.events.words import line
+from harness.plan.criteria import spoken
 from harness.plan.iterations import Begin
 
 MOST_BYTES = 9000
@@ -112,7 +113,7 @@ def _check(s: SessionState, command: str) -> str:
     stands = "not run yet"
     if seen is not None:
         stands = "passes" if seen.passed else "fails"
-    return f"- {stands}: {line(command, 500)}"
+    return f"- {stands}: {line(spoken(command), 500)}"
 
 
 def _undecided(entry: PlanEntry) -> tuple[str, ...]:

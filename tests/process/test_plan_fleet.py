@@ -67,6 +67,31 @@ def passing(*ids: str) -> str:
     return text
 
 
+SERVED = [
+    {"id": "A", "title": "Page", "acceptanceCriteria": ["GET /page.html returns 200"], "passes": False},
+    {"id": "B", "title": "Text", "acceptanceCriteria": ["GET /a returns 200 and contains `two`"], "passes": False},
+]
+
+
+def test_a_request_is_asked_of_what_init_sh_starts_in_the_fence_whatever_its_port(f: Fleet) -> None:
+    """A model that says done keeps what is not so from passing; no port is named, and the server takes any."""
+    server = "python3 -m http.server 0 --bind ::1 >/dev/null 2>&1 &\npython3 -m http.server 0 -d other &\nwait\n"
+    files = {"prd.json": json.dumps({"userStories": SERVED}), "init.sh": server, "other/a": "one\n"}
+    repo = make_repository(f.root / "served", files)
+    goal = play([write("other/a", "one, two\n")], "Done.", [write("page.html")], "Now it is.")
+    sid = f.launch(goal, repo=repo, more=MORE)
+    row = f.wait_state(sid, "done", "failed", "waiting")
+    assert (row["state"], row["verified"], row["plan_passed"]) == ("done", True, 2)
+    verdicts = [(v.command.split("\n")[0], v.passed) for v in bodies(f, sid, t.CheckVerdict)]
+    page, text = (f"# {one['acceptanceCriteria'][0]}" for one in SERVED)
+    assert verdicts == [(page, False), (text, True), (page, True), (text, True)]
+    failed = next(b for b in bodies(f, sid, t.ToolEnded) if "page.html: 404" in b.preview)
+    assert failed.exit_code == 1
+    asked = [b for b in bodies(f, sid, t.UserMessage) if "done criteria fail" in b.text]
+    assert len(asked) == 1
+    assert f.violations() == []
+
+
 def test_a_plan_is_done_when_its_criteria_hold_and_only_passes_changed(f: Fleet) -> None:
     sid = f.launch(play([write("one.txt"), write("two.txt")], "Done."), more=MORE)
     row = f.wait_state(sid, "done", "failed", "waiting")

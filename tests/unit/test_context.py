@@ -188,6 +188,47 @@ def test_a_hand_off_names_the_entry_at_hand_and_nothing_that_is_no_longer_so() -
     assert told["- next: US-1: Parse"] == 0
 
 
+def judged(*commands: str, bad: str = "") -> list[t.Body]:
+    """Each of the checks run, ended and judged."""
+    made: list[t.Body] = []
+    for n, command in enumerate(commands):
+        code = int(command == bad)
+        made += [
+            t.ToolProposed(call_id=f"c9.{n}", tool="check", ref="", input={"command": command}),
+            t.ToolEnded(call_id=f"c9.{n}", status="error" if code else "ok", exit_code=code),
+            t.CheckVerdict(call_id=f"c9.{n}", command=command, passed=not code),
+        ]
+    return made
+
+
+def test_every_criterion_has_its_own_state_however_many_and_however_alike() -> None:
+    checks = [f"{'x' * 400} {n}" for n in range(40)]
+    w = World(goal=GOAL, checks=checks)
+    first = w.view.state.seq + 1
+    w.put(*judged(*checks[:39], bad=checks[7]))
+    made = handoff(w.view.facts, w.view.state, w.view.state.seq + 1, 0)
+    assert f"- fails (exit 1): {checks[7]} [#{first + 3 * 7 + 2}]" in made
+    assert f"- not run yet: {checks[39]} [#0]" in made
+    assert f"- passes: {checks[38]} [#{first + 3 * 38 + 2}]" in made
+    assert len(made.encode()) <= MOST_BYTES
+
+
+def test_a_criterion_that_exits_with_0_and_does_not_count_does_not_pass_in_a_hand_off() -> None:
+    w = World(goal=GOAL, checks=["pytest"])
+    run, ended, _ = judged("pytest")
+    seq = w.put(run, ended, t.CheckVerdict(call_id="c9.0", command="pytest", passed=False, why="0 tests ran"))
+    assert f"- fails (0 tests ran): pytest [#{seq}]" in handoff(w.view.facts, w.view.state, seq + 1, 0)
+
+
+def test_with_a_task_at_hand_a_hand_off_names_its_criteria_and_not_those_of_all_tasks() -> None:
+    w = World(goal=GOAL, checks=["one", "two", "lint"])
+    w.put(PLAN, t.IterationStarted(n=1, entry="US-2", attempt=1, digest=""))
+    made = handoff(w.view.facts, w.view.state, w.view.state.seq + 1, 0)
+    assert "not run yet: two" in made
+    assert "not run yet: lint" in made
+    assert "not run yet: one" not in made
+
+
 def start(call_id: str, *names: str, snapshot: str = "s1") -> t.ToolStarted:
     return t.ToolStarted(
         call_id=call_id, action_hash="", effect="contained", snapshot=snapshot, worked=len(names), worked_names=[*names]
@@ -245,12 +286,12 @@ def test_a_commit_ends_a_task_and_the_context_begins_anew_when_it_is_worth_it(
         assert isinstance(w.step(), decide.Ask)
 
 
-def test_a_check_that_passes_ends_a_task() -> None:
+def test_a_check_that_counts_ends_a_task() -> None:
     facts = Facts()
-    facts.advance(record(3, t.ToolProposed(call_id="c2.0", tool="check", ref="", input={"command": "make"})))
-    facts.advance(record(4, t.ToolEnded(call_id="c2.0", status="ok", exit_code=0)))
+    facts.advance(record(4, t.CheckVerdict(call_id="c2.0", command="make", passed=False, why="0 tests ran")))
+    assert facts.boundary == ""
+    facts.advance(record(5, t.CheckVerdict(call_id="c3.0", command="make", passed=True)))
     assert facts.boundary == CHECK
-    assert facts.checks["make"].seq == 4
 
 
 def record(seq: int, body: t.Body) -> t.Record:

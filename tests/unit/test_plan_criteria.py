@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.plan import spec
-from harness.plan.criteria import FILE, REQUEST, RUNS, Criterion, Problem, commands, parse, problems
+from harness.plan.criteria import FILE, REQUEST, RUNS, Criterion, Problem, commands, parse, problems, spoken
 from harness.plan.formats import BadPlan
 
 DECIDED = {
@@ -27,6 +27,10 @@ DECIDED = {
     "File `a.py` does not contain `print(`": (FILE, "test -f a.py && ! grep -qF -- 'print(' a.py"),
     "File docs/guide.md exists": (FILE, "test -e docs/guide.md"),
     "`old.py` no longer exists": (FILE, "! test -e old.py"),
+    "File `x` contains `y`": (FILE, "grep -qF -- y x"),
+    'The file "a b" does not contain "y"': (FILE, "test -f 'a b' && ! grep -qF -- y 'a b'"),
+    "File `LICENSE` exists": (FILE, "test -e LICENSE"),
+    "Folder `dist` exists": (FILE, "test -e dist"),
 }
 
 
@@ -48,7 +52,7 @@ def test_what_a_machine_decides_becomes_a_command(text: str) -> None:
         "Verify in browser using dev-browser skill",
         "Handles errors properly",
         "The code is clean and fast",
-        "GET /users returns 200",
+        "GET https://example.com/ returns 200",
         "With `./serve` running, GET https://example.com/ returns 200",
         "File /etc/passwd contains `root`",
         "Priority visible without hovering or clicking",
@@ -62,11 +66,29 @@ def test_what_none_decides_is_said_with_a_better_wording(text: str) -> None:
     assert "File `PATH` exists" not in found.hint
 
 
-def test_a_request_that_nothing_serves_is_worded_so_that_it_is_decided() -> None:
-    found = parse("GET /users returns 200")
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("File X contains Y", 'File `X` contains "Y"'),
+        ("the file README contains the word sum.", 'File `README` contains "the word sum"'),
+        ("File `a.py` does not contain print", 'File `a.py` does not contain "print"'),
+    ],
+)
+def test_a_file_whose_name_or_text_ends_nowhere_is_worded_so_that_it_is_decided(text: str, hint: str) -> None:
+    found = parse(text)
     assert isinstance(found, Problem)
-    assert found.hint == "With `CMD` running, GET http://127.0.0.1:PORT/users returns 200"
-    assert isinstance(parse(found.hint.replace("PORT", "80")), Criterion)
+    assert found.hint == hint
+    assert isinstance(parse(hint), Criterion)
+
+
+@pytest.mark.parametrize("url", ["/u", ":8000/u", "http://localhost:3000/u"])
+def test_a_request_that_names_no_server_is_asked_of_what_the_repository_starts(url: str, tmp_path: Path) -> None:
+    found = parse(f"GET {url} returns 200")
+    assert isinstance(found, Criterion), found
+    assert found.kind == REQUEST
+    assert spoken(found.command) == found.text
+    ran = subprocess.run(["bash", "-c", found.command], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stdout) == (1, "init.sh starts what serves this, and there is none\n")
 
 
 @given(st.text(max_size=200))
@@ -74,6 +96,11 @@ def test_any_sentence_is_one_or_the_other(text: str) -> None:
     found = parse(text)
     assert found.text == text
     assert len(commands([text])) + len(problems([text])) == 1
+
+
+def test_a_command_is_told_as_it_is_unless_it_was_made_of_a_request() -> None:
+    assert spoken("# a comment\nmake test") == "# a comment\nmake test"
+    assert spoken("make test") == "make test"
 
 
 def shell(folder: Path, text: str) -> int:

@@ -41,7 +41,6 @@ class Asked:
 
     tool: str
     text: str
-    check: bool = False
 
 
 @dataclass(slots=True)
@@ -73,8 +72,7 @@ class Facts:
     in_vain: list[Fact] = field(default_factory=list)
     """Approaches that failed, and assumptions that proved wrong."""
     between: bool = False
-    """The harness is between two tasks: what is committed then ends none."""
-    checks: dict[str, Fact] = field(default_factory=dict)
+    """The harness is between two tasks: what is committed or checked then ends none."""
     last: Fact | None = None
     """The newest reply: what it said and asked for."""
     asked: dict[str, Asked] = field(default_factory=dict)
@@ -104,9 +102,8 @@ class Facts:
                 self.begun = r.seq
             case t.UserMessage() if body.origin == "human":
                 _add(self.words, Fact(r.seq, line(body.text, 3 * _LINE)))
-            case t.ToolProposed() if body.by_harness:
-                command = line(str((body.input or {}).get("command", "")))
-                self.asked[body.call_id] = Asked(body.tool, command, check=True)
+            case t.CheckVerdict() if body.passed and not self.between:
+                self.boundary = CHECK
             case t.ToolEnded():
                 self._ended(r.seq, body)
             case t.ToolResolved() if body.resolution != "confirmed_not_done":
@@ -154,11 +151,6 @@ class Facts:
         if asked is None:
             return
         good = body.status == "ok" and not body.exit_code
-        if asked.check:
-            how = "passes" if good else f"fails ({_how(body)})"
-            _put(self.checks, asked.text, Fact(seq, how), 2 * _MANY)
-            self.boundary = CHECK if good else self.boundary
-            return
         for path in body.files_changed:
             _put(self.files, line(path), Fact(seq, asked.tool), _FILES)
         if tools.runs(asked.tool) and good:

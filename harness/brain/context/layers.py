@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from harness.brain.view import View
 from harness.events.layers import GOAL, HANDOFF, MEMORY, TASK
+from harness.plan.criteria import spoken
 
 _CRITERIA = "Done criteria: the harness runs these commands when you say you are finished, and each must pass."
 
@@ -32,7 +33,7 @@ def goal(v: View) -> str:
 
 def criteria(v: View) -> str:
     """The done criteria as they were given: never cut, never summarised."""
-    return "\n".join([_CRITERIA, *(f"- {command}" for command in v.criteria)]) if v.criteria else ""
+    return "\n".join([_CRITERIA, *(f"- {spoken(command)}" for command in v.criteria)]) if v.criteria else ""
 
 
 def contract(v: View) -> str:

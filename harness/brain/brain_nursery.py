@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from harness.agents import fork_server
 from harness.brain import lean_sdk
-from harness.linux import groups, heap
+from harness.linux import groups, heap, shared_memory
 
 WHOLE = "--whole-sdk"
 
@@ -36,7 +36,7 @@ def main(argv: list[str] | None = None) -> int:
             raise
         _again_whole(sock.fileno(), given)
     nursery = fork_server.Nursery(sock, lambda spec, desk: BuiltIn(spec, desk, context))
-    warm.freeze()
+    shared_memory.freeze()
     with contextlib.suppress(ConnectionError):  # the supervisor is gone: the end of the stream, met while writing
         nursery.serve()
     return 0

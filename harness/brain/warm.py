@@ -4,7 +4,6 @@ share it.
 
 from __future__ import annotations
 
-import gc
 import importlib
 import json
 import ssl
@@ -113,10 +112,3 @@ def load() -> ssl.SSLContext:
         stream.count_tokens(client, request)
     client.close()
     return context
-
-
-def freeze() -> None:
-    """Put all that lives now outside the garbage collector, so that a child's collections never touch shared pages."""
-    gc.collect()
-    gc.disable()
-    gc.freeze()

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from harness.hands import fence, runner
-from harness.linux import groups, kernel
+from harness.linux import groups, kernel, shared_memory
 from harness.protocol import frames
 from harness.protocol.paths import Folders, SessionFolder
 from harness.session import main
@@ -195,9 +195,7 @@ def run(argv: list[str]) -> int:
         # remembered, so that no keeper has to probe before its first call; a failure is tried again then
         fence.find()
     runner.learn()
-    gc.collect()
-    gc.disable()
-    gc.freeze()
+    shared_memory.freeze()
     with socket.socket(fileno=int(argv[1])) as sock:
         sock.set_inheritable(False)
         Nursery(sock).run()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.events.views import SessionRow
+from harness.events.words import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ def reach(act: Act, rows: Iterable[SessionRow]) -> Reach:
 
 def outcome(act: Act, done: int, refused: Mapping[str, str]) -> str:
     """What became of it, in a sentence; ``refused`` by name, each with the reason."""
-    said = f"{done} session{'' if done == 1 else 's'} {act.done}"
+    said = f"{counted(done, 'session')} {act.done}"
     if not refused:
         return said
     first = ", ".join(f"{name}: {why}" for name, why in list(refused.items())[:3])

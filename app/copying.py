@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from harness.events.untrusted import to_display_lines
+from harness.events.words import counted
 
 MOST = 74_000
 """Bytes: as base64 they stay below the 100,000 that common terminals take."""
@@ -59,7 +60,7 @@ def passed_through(sequence: str) -> str:
 def told(what: str, copied: Copied, *, in_tmux: bool) -> str:
     """What was copied, in words."""
     size = len(copied.text)
-    amount = f"{size:,} character{'' if size == 1 else 's'}"
+    amount = counted(size, "character")
     if size < copied.of:
         amount = f"the first {amount} of {copied.of:,}"
     how = "; tmux needs set-clipboard on" if in_tmux else ""

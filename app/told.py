@@ -10,7 +10,7 @@ from datetime import datetime
 
 from harness.events.briefing import KINDS, Brief, Figures, Line
 from harness.events.views import SessionRow, TroubleView
-from harness.events.words import parse_ts, stretch, usd, zoned
+from harness.events.words import counted, parse_ts, stretch, usd, zoned
 
 Troubles = tuple[TroubleView, ...]
 """What is wrong with the fleet itself now."""
@@ -48,15 +48,15 @@ def headline(told: Sequence[Told], start: str, now: datetime) -> str:
     ago = stretch(now.timestamp() - then) if then is not None else start
     moved = sum(one.brief.figures.records for one in told)
     needs = sum(len(one.brief.needs) for one in told)
-    parts = [f"{moved} of {_many(len(told), 'session')} moved", *figures(total(told))]
-    return f"Since {ago} ago ({zoned(start)}): " + " · ".join(
-        [*parts, *([f"{needs} need{'' if needs != 1 else 's'} you"] if needs else [])]
-    )
+    parts = [f"{moved} of {counted(len(told), 'session')} moved", *figures(total(told))]
+    if needs:
+        parts.append(f"{needs} needs you" if needs == 1 else f"{needs} need you")
+    return f"Since {ago} ago ({zoned(start)}): " + " · ".join(parts)
 
 
 def figures(f: Figures) -> list[str]:
     """What there was of, each in words."""
-    counted = (
+    kinds = (
         (f.passed, "passed", "passed"),
         (f.commits, "commit", "commits"),
         (f.asked, "question to you", "questions to you"),
@@ -64,7 +64,7 @@ def figures(f: Figures) -> list[str]:
         (f.restarts, "restart", "restarts"),
         (f.anomalies, "anomaly", "anomalies"),
     )
-    found = [f"{count} {one if count == 1 else more}" for count, one, more in counted if count]
+    found = [f"{count} {one if count == 1 else more}" for count, one, more in kinds if count]
     return [*found, usd(f.spent_nano)] if f.replies else found
 
 
@@ -72,7 +72,3 @@ def in_order(one: Told) -> list[Line]:
     """What it needs first, then by kind, and in the order of the log."""
     lines = [*one.brief.needs, *one.brief.lines]
     return sorted(lines, key=lambda line: (KINDS.index(line.kind), line.seq))
-
-
-def _many(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"

@@ -135,11 +135,6 @@ def _said(words: str) -> list[CardLine]:
     return [CardLine("┊ " + line, "claim") for line in to_display_lines(words)]
 
 
-def shown_text(view: ApprovalView) -> str:
-    """The card as one text, whatever the width it is drawn in."""
-    return card(view).text
-
-
 def shown_hash(view: ApprovalView) -> str:
     """SHA-256 (hex) of the card's text: what a decision's record says was seen."""
     return card(view).hash
@@ -275,7 +270,6 @@ __all__ = [
     "diff_lines",
     "left_out",
     "shown_hash",
-    "shown_text",
     "will_run",
     "wrap",
 ]

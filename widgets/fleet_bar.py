@@ -102,7 +102,7 @@ class FleetBar(PaintedLines):
         f = self._fleet
         waited = f", {self._waited}" if self._waited else ""
         said = [(f"◆ {f.needs_you} need{'s' if f.needs_you == 1 else ''} you{waited}", "call")] * bool(f.needs_you)
-        said += [(f"✗ {f.errors} error{'' if f.errors == 1 else 's'}", "alarm")] * bool(f.errors)
+        said += [(f"✗ {words.counted(f.errors, 'error')}", "alarm")] * bool(f.errors)
         said.append((f"● {f.running} running", "good" if f.running else "quiet"))
         said += [(f"✓ {f.review} to review", "text")] * bool(f.review)
         return said + [(f"■ {f.done} done", "quiet")] * bool(f.done)

@@ -12,7 +12,6 @@ from harness.events.words import NANO, parse_ts
 from widgets.cells import MARKS
 
 Test: TypeAlias = Callable[[SessionRow], bool]
-_PLAIN = re.compile(r'[^\s:",-][^\s:",]*')
 _LIMIT = re.compile(r"([<>])\$?(\d{1,9}(?:\.\d{1,9})?)([smhd]?)")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -66,18 +65,6 @@ KEYS = (*_WORDS, *_TEXTS, *_FORMS)
 def parse(text: str) -> Filter:
     """What was typed, as conditions. A quote that is not closed reaches to the end. Raises FilterError."""
     return Filter(tuple(_term(word) for word in _words(text)))
-
-
-def spelled(wanted: Filter) -> str:
-    """A text that `parse` reads as this filter."""
-    return " ".join(
-        ("-" if term.negated else "") + (term.key and term.key + ":") + ",".join(_quoted(v) for v in term.values)
-        for term in wanted.terms
-    )
-
-
-def _quoted(value: str) -> str:
-    return value if _PLAIN.fullmatch(value) else f'"{value}"'
 
 
 def _words(text: str) -> list[list[tuple[str, bool]]]:

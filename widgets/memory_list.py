@@ -67,7 +67,8 @@ class MemoryList(SelectingLines, ScrollView, can_focus=True):
         self._names = names
         self._now = now
         lessons = sum(isinstance(entry, LessonView) for entry in entries)
-        waits = f"? {lessons} lesson{' waits' if lessons == 1 else 's wait'} for you, " if lessons else ""
+        wait = "waits" if lessons == 1 else "wait"
+        waits = f"? {words.counted(lessons, 'lesson')} {wait} for you, " if lessons else ""
         self.border_title = f" Memory: {waits}{len(entries) - lessons} remembered "
         if all(name_of(entry) != self._selected for entry in entries):
             self._selected = name_of(entries[min(at, len(entries) - 1)]) if entries else None
@@ -144,7 +145,7 @@ def _by(entry: Entry) -> str:
     if isinstance(entry, MemoryView):
         return entry.newest.by
     sessions = len(entry.sightings)
-    return f"{sessions} session{'' if sessions == 1 else 's'}"
+    return words.counted(sessions, "session")
 
 
 def _text(entry: Entry) -> str:

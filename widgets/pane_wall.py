@@ -462,8 +462,9 @@ class PaneWall(Widget, can_focus=True):
         if row.plan_total:
             figures = len(cells.plan(row, 0)[0][0])
             width = min(_PLAN, line.room - figures - 1)
-            for text, role in cells.plan(row, width if width >= _LEAST else 0) if figures < line.room else ():
-                line.left(text, self._style(role))
+            if figures < line.room:
+                for text, role in cells.plan(row, width if width >= _LEAST else 0):
+                    line.left(text, self._style(role))
             line.left(" ", edge)
         strip = line.strip(Style.null(), rule, edge)
         return [(segment.text, segment.style or Style.null()) for segment in strip]

@@ -48,11 +48,6 @@ class PatchView(ScrollView, can_focus=True, inherit_bindings=False):
         self._shift = 0
         self.at = 0
 
-    @property
-    def halves(self) -> bool:
-        """True while the sides stand beside each other."""
-        return self._halves
-
     def set_rows(self, rows: Sequence[Row], marked: Collection[int], at: int) -> None:
         """Show these rows, those with a comment marked, and make one the current line."""
         self._shift = 0 if rows is not self._rows else self._shift
@@ -132,7 +127,8 @@ class PatchView(ScrollView, can_focus=True, inherit_bindings=False):
         row = self._rows[at]
         if at == self.at:
             base = base + style["chosen"]
-        numbers = (row.old, row.new) if both else (row.old if old else row.new,)
+        own = row.old if old else row.new
+        numbers = (row.old, row.new) if both else (own,)
         shown = " ".join(f"{number or '':>{self._digits}}" for number in numbers)
         mark = _MARK if at in self._marked and not other else " "
         head = [

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from harness.events.plan_state import BLOCKED, FAILED, IN_PROGRESS, PASSED
 from harness.events.plan_views import EntryView, PhaseView, PlanBoard
+from harness.events.words import counted
 from widgets.plan_view import MAX_LINES, NEXT, NOW, PlanFile, PlanLine
 
 _KINDS = {PASSED: "done", FAILED: "failed", BLOCKED: "blocked", IN_PROGRESS: "open"}
@@ -69,7 +70,7 @@ def _told(entry: EntryView, at: bool) -> Iterator[str]:
     if entry.state == FAILED and not at:
         yield "failed"
     if entry.attempts > 1 or (entry.attempts and entry.state == FAILED):
-        yield f"{entry.attempts} attempt{'s' if entry.attempts != 1 else ''}"
+        yield counted(entry.attempts, "attempt")
     if entry.evidence and entry.state != PASSED:
         yield "checked at " + ", ".join(f"#{seq}" for seq in entry.evidence[-3:])
     if entry.waits_for and entry.state != PASSED:

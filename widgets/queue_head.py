@@ -106,9 +106,7 @@ class QueueHead(PaintedLines):
             if head is None:
                 line.left("queue ", quiet)
             else:
-                line.left(
-                    f"◆ {len(self._views)} open request{'s' if len(self._views) != 1 else ''} ", self._style("call")
-                )
+                line.left(f"◆ {words.counted(len(self._views), 'open request')} ", self._style("call"))
             return line.strip(base, "─", rule)
         if head is None and self._held:
             first = self._held[0]

@@ -29,7 +29,7 @@ def evidence(row: SessionRow) -> list[tuple[str, str]]:
     return [
         ("state", f"{row.state}: {row.detail}"),
         *([("next", row.next)] if row.next else []),
-        *([("you can", row.do + (f": {row.command}" if row.command else ""))] if row.do else []),
+        *([("you can", ": ".join(filter(None, (row.do, row.command))))] if row.do else []),
         ("for", words.age(row.since, now) or "unknown"),
         ("source", row.source),
         ("evidence", row.evidence),

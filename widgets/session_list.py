@@ -142,7 +142,6 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
         self._faces: list[tuple[object, ...]] = []
         self._selected = ""
         self._dense = False
-        self._empty: tuple[str, ...] = ()
 
     @property
     def selected(self) -> str:

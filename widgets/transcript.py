@@ -397,7 +397,8 @@ class Transcript(PaintedLines, can_focus=True):
             return line.strip(base)
         shown = self._view[y]
         marked = not self.compact and self._is_marked(shown.row)
-        over = styles["chosen" if self.has_focus else "selected"] if marked else Style.null()
+        current = "chosen" if self.has_focus else "selected"
+        over = styles[current] if marked else Style.null()
         if not self.compact:
             line.right(*self._bar(y))
         line.left("▌" if marked else " ", styles["meter"] + over)

@@ -112,8 +112,10 @@ def _call(row: Row, width: int, now: float, output: Sequence[str]) -> list[TextL
     spent = clock(now - (parse_ts(row.since) or now)) if running and row.since else took(row.ms)
     if width < _NARROWEST:
         spent = ""
-    right: tuple[Run, ...] = ((" " + spent, "meter" if running else "quiet"),) if spent else ()
-    room = max(4, width - 2 - (len(spent) + 1 if spent else 0))
+    beside = f" {spent}" if spent else ""
+    tone = "meter" if running else "quiet"
+    right: tuple[Run, ...] = ((beside, tone),) if beside else ()
+    room = max(4, width - 2 - len(beside))
     label = f"{to_display(row.label, limit=20)} " if row.label else ""
     change = _change(row)
     counts = sum(cell_len(text) for text, _ in change)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from textual.strip import Strip
 
+from harness.events.words import counted
 from widgets import cells, timeline
 from widgets.cells import Line
 from widgets.fleet_columns import arrow
@@ -48,7 +49,7 @@ class ViewLine(PaintedLines):
         line = Line(self.size.width).left(" ", style["quiet"])
         if shown.wrong:
             return line.left(cells.safe(shown.wrong, line.room - 1), style["bad"]).strip(self.rich_style)
-        count = f"{shown.sessions} of {shown.of}" if shown.text else f"{shown.of} session{'' if shown.of == 1 else 's'}"
+        count = f"{shown.sessions} of {shown.of}" if shown.text else counted(shown.of, "session")
         line.right(f" {count} ", style["quiet"])
         if shown.marked:
             hidden = f" ({shown.hidden} not shown)" if shown.hidden else ""

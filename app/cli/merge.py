@@ -11,6 +11,7 @@ from app.cli import exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say
 from harness.events import merge_events as m
+from harness.events.words import counted
 
 _PATIENCE_S = 6 * 3600.0
 """Longest wait: every check of the session may run on the result."""
@@ -46,7 +47,7 @@ def _stat(files: list[dict[str, Any]]) -> None:
         removed += minus or 0
         count = "binary" if plus is None else f"+{plus:,} -{minus or 0:,}"
         say(f"{count:>14}  {safe(str(one['status'])):<9}  {safe(str(one['path']), 300)}")
-    say(f"{len(files):,} file{'s' if len(files) != 1 else ''} changed, +{added:,} -{removed:,}")
+    say(f"{counted(len(files), 'file')} changed, +{added:,} -{removed:,}")
 
 
 def merge(ctx: Context, args: argparse.Namespace) -> int:

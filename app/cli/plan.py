@@ -11,6 +11,7 @@ from app.cli.context import Context
 from app.cli.output import emit, safe, say
 from harness.events.plan_views import EntryView, PhaseView
 from harness.events.session_state import SessionState
+from harness.events.words import counted
 from harness.plan.board import board
 
 _TITLE = 200
@@ -50,7 +51,7 @@ def _heading(phase: PhaseView) -> str:
 def _lines(entry: EntryView, upcoming: bool) -> list[str]:
     told = [entry.state.replace("_", " ")]
     if entry.attempts:
-        told.append(f"{entry.attempts} attempt{'s' if entry.attempts != 1 else ''}")
+        told.append(counted(entry.attempts, "attempt"))
     if entry.evidence:
         told.append("seen at " + ", ".join(f"#{seq}" for seq in entry.evidence[-3:]))
     if entry.waits_for:

@@ -210,7 +210,7 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
         ("state", f"{row.state} for {age(row.since)}: {safe(row.detail)}"),
         ("because", f"{safe(row.evidence)} ({safe(row.source)})"),
         *([("next", safe(row.next))] if row.next else []),
-        *([("you can", safe(row.do + (f": {row.command}" if row.command else "")))] if row.do else []),
+        *([("you can", safe(": ".join(filter(None, (row.do, row.command)))))] if row.do else []),
         ("goal", safe(row.goal, 600)),
         ("repository", safe(row.repo)),
         ("branch", safe(row.branch)),
@@ -324,7 +324,7 @@ def remove(ctx: Context, args: argparse.Namespace) -> int:
     for text in lost:
         say(f"  not saved: {safe(text)}")
     if gone := reply.get("checkpoints", 0):
-        say(f"  gone with it: {gone:,} checkpoint{'s' if gone != 1 else ''}")
+        say(f"  gone with it: {counted(gone, 'checkpoint')}")
     return exits.OK
 
 

@@ -9,6 +9,7 @@ from app.cli import exits
 from app.cli.context import Context
 from app.cli.output import age, emit, safe, say, table
 from app.cli.sessions import Usage
+from harness.events.words import counted
 
 _MIB = 1 << 20
 _PATIENCE_S = 900.0
@@ -28,17 +29,13 @@ def undo(ctx: Context, args: argparse.Namespace) -> int:
         return exits.OK
     what = f" ({safe(str(reply['title']), 120)})" if reply.get("title") else ""
     say(f"undone: the worktree is what it was before {safe(str(reply['to']))}{what}")
-    say(f"{_names(reply['restored'])} brought back, {_names(reply['removed'])} removed")
+    say(f"{counted(reply['restored'], 'name')} brought back, {counted(reply['removed'], 'name')} removed")
     if reply.get("refused_count"):
-        say(f"{_names(reply['refused_count'])} could not be brought back:")
+        say(f"{counted(reply['refused_count'], 'name')} could not be brought back:")
         for name in reply.get("refused", []):
             say(f"  {safe(str(name), 200)}")
     say(f"take this back:  watchfloor undo {safe(args.id)} --to {safe(str(reply['undo_id']))}")
     return exits.OK
-
-
-def _names(count: int) -> str:
-    return f"{count:,} name{'s' if count != 1 else ''}"
 
 
 def _list(ctx: Context, args: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ from app.screens.session_commands import not_going_on, not_pausing, not_removing
 from harness.events.cap import Cap
 from harness.events.request import Request
 from harness.events.views import ApprovalView, SessionRow
-from harness.events.words import cap_text, spend_cell
+from harness.events.words import cap_text, counted, spend_cell
 from harness.protocol.amounts import usd_to_nano
 from harness.protocol.client import SupervisorError, Unreachable
 from harness.protocol.config import ConfigError
@@ -82,7 +82,7 @@ class BulkDialog(Dialog):
 
     def __init__(self, act: Act, found: Reach, hidden: frozenset[str], *, amount: bool = False) -> None:
         count = len(found.targets)
-        super().__init__(act.verb, f"{count} session{'' if count == 1 else 's'}", act.does, submit=act.yes)
+        super().__init__(act.verb, counted(count, "session"), act.does, submit=act.yes)
         self._found = found
         self._hidden = hidden
         self._act = act

@@ -20,7 +20,7 @@ from app.screens.typing_rest import TypingRest
 from harness.events.grant_views import GrantPreview, GrantView, PastRequest
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
-from harness.events.words import age
+from harness.events.words import age, counted
 from harness.protocol.client import SupervisorError, Unreachable
 
 _SHOWN = 12
@@ -177,7 +177,7 @@ def preview(said: GrantPreview, now: float) -> Content:
     if said.problem:
         return Content("\n").join(parts)
     waiting = sum(one.decision == "open" for one in said.past)
-    of = f"{said.looked_at} request{'' if said.looked_at == 1 else 's'}"
+    of = counted(said.looked_at, "request")
     now_run = "1 waits and runs now" if waiting == 1 else f"{waiting} wait and run now"
     parts.append(Content.styled(f"Of {of} it would have covered {len(said.past)}; {now_run}:", "bold"))
     parts += [_row(one, now) for one in said.past[:_SHOWN]]

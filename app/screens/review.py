@@ -26,6 +26,7 @@ from app.screens.session_commands import not_merging
 from app.screens.taking import MergeDialog
 from harness.events.untrusted import to_display
 from harness.events.views import SessionRow
+from harness.events.words import counted
 from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets.entry_list import EntryList, Item
@@ -181,7 +182,7 @@ class ReviewScreen(WatchScreen):
         if row is not None and row.merged:
             said += f" · merged into {row.merged}"
         if comments := len(self.review.comments):
-            said += f" · {comments} comment{'s' if comments != 1 else ''} to send back"
+            said += f" · {counted(comments, 'comment')} to send back"
         cut = f"  {_CUT}" if self._cut else ""
         self.query_one("#about", Static).update(
             Content.assemble((f"Review {name}", "bold"), f"  {to_display(said, limit=200)}", (cut, "bold $error"))

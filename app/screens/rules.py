@@ -100,7 +100,7 @@ class RulesScreen(WatchScreen):
         self.list.set_items([_item(rule, names, now) for rule in self._rules])
         standing = sum(not rule.ended for rule in self._rules)
         gone = f", {len(self._rules) - standing} ended" if self._ended else ""
-        count = f"Rules: {standing} stand{'s' if standing == 1 else ''}" if standing else "Rules: none stands"
+        count = f"Rules: {standing or 'none'} {'stands' if standing <= 1 else 'stand'}"
         self.query_one("#count", Static).update(count + gone)
         self._tell_all()
 

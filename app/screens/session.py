@@ -108,9 +108,7 @@ class SessionScreen(SessionCommands):
         more = False
         row = snapshot.rows.get(self.sid)
         if dirty & Dirty.ROWS:
-            self.query_one(SessionLine).set_row(
-                row, advice(row, self.host.keys.shown(row.action) if row.action else "") if row is not None else ()
-            )
+            self.query_one(SessionLine).set_row(row, self._advice(row) if row is not None else ())
             if row is not None and row.seq != self._seq:
                 self._seq = row.seq
                 more = self.sync_logs(None)
@@ -142,6 +140,9 @@ class SessionScreen(SessionCommands):
             self.query_one(PlanView).refresh()
         elif self._tab in ("why", "cost"):
             self._facts(self.target, self.host.snapshot)
+
+    def _advice(self, row: SessionRow) -> list[str]:
+        return advice(row, self.host.keys.shown(row.action) if row.action else "")
 
     def _facts(self, row: SessionRow | None, snapshot: Snapshot) -> None:
         if row is None:

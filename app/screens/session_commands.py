@@ -11,6 +11,7 @@ from app.handlers import Handler, Handlers
 from app.screens.base import WatchScreen
 from harness.events import needs
 from harness.events.views import SessionRow
+from harness.events.words import counted
 from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
 
@@ -155,19 +156,16 @@ class SessionCommands(WatchScreen):
             self.app.push_screen(UndoDialog(row.name, points, time.time()), chosen)
 
     async def _bring_back(self, row: SessionRow, call_id: str) -> None:
-        from app.screens.undo import names
-
         try:
             reply = await self.host.feed.call("undo", sid=row.sid, to=call_id)
         except (SupervisorError, Unreachable) as exc:
             self.host.tell(f"{row.name}: {exc}", bad=True)
             return
         refused = int(reply.get("refused_count", 0))
-        left = f"; {names(refused)} could not be brought back" if refused else ""
-        done = (
-            f"undone to before {reply.get('to', call_id)}: {names(int(reply.get('restored', 0)))} brought back,"
-            f" {names(int(reply.get('removed', 0)))} removed"
-        )
+        left = f"; {counted(refused, 'name')} could not be brought back" if refused else ""
+        back = counted(int(reply.get("restored", 0)), "name")
+        gone = counted(int(reply.get("removed", 0)), "name")
+        done = f"undone to before {reply.get('to', call_id)}: {back} brought back, {gone} removed"
         self.host.tell(f"{row.name}: {done}{left}", bad=bool(refused))
 
     def _end_job(self) -> None:

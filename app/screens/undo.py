@@ -13,7 +13,7 @@ from textual.widgets.option_list import Option
 
 from app.screens.dialogs import Dialog
 from harness.events.untrusted import to_display
-from harness.events.words import age
+from harness.events.words import age, counted
 
 _SHOWN = 200
 
@@ -55,11 +55,6 @@ def consequence(points: list[UndoPoint], chosen: int) -> Consequence:
     """What is taken back: the chosen call and all that came after it and is still in the worktree."""
     gone = [p for p in points[: chosen + 1] if not p.undone]
     return Consequence(sum(p.tool != "undo" for p in gone), sum(p.changed for p in gone), points[chosen].left_out)
-
-
-def names(count: int) -> str:
-    """``1 name``, ``12 names``."""
-    return f"{count:,} name{'s' if count != 1 else ''}"
 
 
 class UndoDialog(Dialog):
@@ -122,10 +117,10 @@ class UndoDialog(Dialog):
         if point.expired:
             return Content.styled("This state is no longer kept.", "bold $warning")
         what = consequence(self._points, self._chosen)
-        calls = f"{what.calls:,} call{'s' if what.calls != 1 else ''}"
-        parts: list[Any] = [(f"Takes back {calls} that changed {names(what.names)}. ", "bold $warning")]
+        calls = counted(what.calls, "call")
+        parts: list[Any] = [(f"Takes back {calls} that changed {counted(what.names, 'name')}. ", "bold $warning")]
         if what.left_out:
-            parts.append((f"Too large to be kept, so left as it is: {names(what.left_out)}.", "$error"))
+            parts.append((f"Too large to be kept, so left as it is: {counted(what.left_out, 'name')}.", "$error"))
         return Content.assemble(*parts)
 
     def result(self) -> str:

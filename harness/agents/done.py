@@ -14,6 +14,7 @@ from harness.events import asking
 from harness.events import types as t
 from harness.events.iteration_events import BLOCKED, FAILED, PASSED, UNDECIDED
 from harness.events.ratchet import some
+from harness.events.words import counted
 
 _CHECK_OUTPUT = 4000
 _SUMMARY = 4000
@@ -167,7 +168,7 @@ def _report(failing: list[str], total: int, ran: Mapping[str, Result], seen: Evi
     share = max(500, _CHECK_OUTPUT * 3 // max(3, len(failing)))
     left = seen.max_rounds - seen.rounds
     parts = [
-        f"{len(failing)} of {total} done criteria fail ({left} more round{'s' if left != 1 else ''} left). Repair the"
+        f"{len(failing)} of {total} done criteria fail ({counted(left, 'more round')} left). Repair the"
         " work, not the criteria."
     ]
     if seen.put_back:

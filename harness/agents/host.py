@@ -73,8 +73,7 @@ Make = Callable[[Spec, Desk], Agent]
 class Host:
     """One incarnation of one agent. ``step`` carries out what it wants next."""
 
-    def __init__(self, spec: Spec, desk: Desk, agent: Agent) -> None:
-        self._spec = spec
+    def __init__(self, desk: Desk, agent: Agent) -> None:
         self._desk = desk
         self._agent = agent
 
@@ -204,7 +203,7 @@ def run(spec: Spec, make: Make) -> int:
         if broken is not None:
             raise broken
         desk.live = True
-        return Host(spec, desk, agent).run()
+        return Host(desk, agent).run()
     except Interruption as exc:
         return _say(spec, str(exc), AGAIN)
     except CannotGoOn as exc:

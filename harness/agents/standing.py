@@ -7,6 +7,7 @@ from harness.events.endpoints import ITEM_KINDS
 from harness.events.evaluation import Stage
 from harness.events.request import Request
 from harness.events.session_state import SessionState
+from harness.events.words import counted
 from harness.plan import gates, hooks, iterations
 from harness.plan.due import due
 
@@ -66,7 +67,7 @@ def _calls(s: SessionState) -> Park | Wait:
     asked = {a.call_id for a in s.approvals.values() if a.call_id}
     calls = s.calls.open.values()
     if all(c.call_id in asked and c.stage in ("asked", "in_doubt") for c in calls):
-        return Park("approval", f"{len(calls)} call{'s' if len(calls) > 1 else ''} waiting for your decision")
+        return Park("approval", f"{counted(len(calls), 'call')} waiting for your decision")
     if all(c.call_id in s.jobs.waits and c.stage == "started" for c in calls):
         return Park("job", s.jobs.words())
     held = next((a for a in s.approvals.values() if a.kind in (Request.CAP, Request.GATE)), None)

@@ -497,11 +497,6 @@ class BuiltIn(Agent):
         return [message, *notes]
 
 
-def _once_admitted(make: Callable[[int], Draft]) -> Make:
-    """A draft that asks the endpoint for its size."""
-    return lambda head, admitted: make(head) if admitted else None
-
-
 def _wanted(draft: Draft) -> Wanted:
     """The worst case of a draft."""
     request = draft.request

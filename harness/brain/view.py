@@ -197,9 +197,6 @@ class View:
         outgrown = self.facts.midway and not self.facts.boundary and self.unsummed_seq < self.changed_seq
         return Measure(now, self.sizes, self.facts.boundary, overflows, outgrown, self.state.context.wanted, carried)
 
-    def open_calls(self) -> list[str]:
-        return list(self.state.calls.open)
-
     def forget(self) -> None:
         """Drop what was said before the newest reply, and its calls: no decision looks at it, and `conversation.Talk`
         holds it in its own form.

@@ -16,6 +16,7 @@ from harness.events import types as t
 from harness.events.describing.calls import call_text
 from harness.events.iterations import COMMIT
 from harness.events.tool import Words, Writes
+from harness.events.words import counted as numbered
 
 LONGEST = 600
 """Characters of one line that are kept."""
@@ -75,7 +76,7 @@ def what(tool: str, data: dict[str, Any] | None) -> str:
     elif "script" in data or "command" in data:
         script = str(data.get("script", data.get("command"))).strip()
         first, more, rest = script.partition("\n")
-        said = first + (f" … (+{_number(rest.count(chr(10)) + 1, 'line')})" if more else "")
+        said = first + (f" … (+{numbered(rest.count(chr(10)) + 1, 'line')})" if more else "")
     elif verb := words(tool).verb:
         said = f"{verb} {about(tool, data)}"
     elif tool == tools.JOB:
@@ -125,7 +126,7 @@ def counted(calls: Counter[str]) -> str:
     said = []
     for tool, number in calls.items():
         verb, thing = words(tool).several
-        said.append(f"{verb} {_number(number, thing)}".replace(" 1 time", " once"))
+        said.append(f"{verb} {numbered(number, thing)}".replace(" 1 time", " once"))
     return ", ".join(said)
 
 
@@ -205,12 +206,8 @@ def _ran(body: t.ToolEnded) -> Outcome:
         return Outcome(bad, tuple(Bit("quiet", text) for text in verdicts.tail(body.preview)))
     if not lines:
         return Outcome("")
-    more = "" if body.truncated or len(lines) == 1 else f" (+{_number(len(lines) - 1, 'line')})"
+    more = "" if body.truncated or len(lines) == 1 else f" (+{numbered(len(lines) - 1, 'line')})"
     return Outcome(line(lines[-1]) + more)
-
-
-def _number(count: int, thing: str) -> str:
-    return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
 def _read(tool: str, body: t.ToolEnded) -> str:
@@ -218,4 +215,4 @@ def _read(tool: str, body: t.ToolEnded) -> str:
         return line(f"answered: {body.preview}")
     if body.truncated or body.output is not None:
         return ""
-    return _number(len(body.preview.splitlines()), words(tool).finds)
+    return numbered(len(body.preview.splitlines()), words(tool).finds)

@@ -8,12 +8,11 @@ TOOL_FAILURE = "tool_failure"
 OVERSIZE_OUTPUT = "oversize_output"
 CORRECTION = "correction"
 ASSUMPTION = "assumption"
-TRIGGERS = (TOOL_FAILURE, ASSUMPTION, OVERSIZE_OUTPUT, CORRECTION)
 """Why the steps of a phase have to be thought over; the harness sees all but a wrong assumption by itself."""
 
 
 class PlanUpdated(Body, frozen=True, kw_only=True):
-    """The course changed. With ``trigger`` (one of `TRIGGERS`) this is a replan, for ``reason``; ``about`` is the
+    """The course changed. With ``trigger`` (one of those above) this is a replan, for ``reason``; ``about`` is the
     record that the harness saw it in, ``call_id`` the agent's call that asked for it.
 
     ``steps`` are those of the current phase from now on (None = as before). ``entry`` has the ``state`` in_progress or

@@ -51,11 +51,6 @@ class Lines:
     def __init__(self) -> None:
         self._rest = b""
 
-    @property
-    def rest(self) -> bytes:
-        """What was printed of a line that is not over."""
-        return self._rest
-
     def feed(self, data: bytes) -> list[bytes]:
         """The lines that these bytes complete, each at most `LONGEST` bytes."""
         *done, rest = (self._rest + data).split(b"\n")

@@ -6,7 +6,7 @@ the model that told the agent. Texts are raw: whoever shows them passes `untrust
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -127,14 +127,6 @@ class History:
                 if one.decision is None:
                     continue  # it may still be withdrawn, which says more
             self.close(one)
-
-
-def follow(records: Iterable[t.Record], start: History | None = None) -> History:
-    """The history after all records; ``start`` is gone on with, in place."""
-    made = start or History()
-    for record in records:
-        made.take(record)
-    return made
 
 
 def receipts(h: History) -> list[Receipt]:

@@ -9,6 +9,7 @@ from harness.events.alarm_events import AlarmRaised
 from harness.events.row_state import Liveness, first_request, state_of, without_criterion, words_of
 from harness.events.session_state import Context, SessionState
 from harness.events.views import DONE, ERRORS, NEEDS_YOU, REVIEW, RUNNING, SessionRow, say
+from harness.events.words import counted
 
 _JOB = 160
 _GROUP_OF = {"waiting": NEEDS_YOU, "failed": ERRORS, "unknown": ERRORS, "done": REVIEW, "stopped": DONE}
@@ -20,7 +21,7 @@ def context_of(c: Context) -> str:
         return ""
     of = f" of {c.working:,} to work in" if c.working else ""
     times = [
-        f" · {words} {count} time{'s' if count != 1 else ''}"
+        f" · {words} {counted(count, 'time')}"
         for words, count in (("cleared", c.clearings), ("begun anew", c.resets), ("compacted", c.compactions))
         if count
     ]

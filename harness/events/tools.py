@@ -7,8 +7,6 @@ A new tool is an entry here and an implementation in `harness.hands`; what a cal
 
 from __future__ import annotations
 
-from typing import Any
-
 from harness.events import person_tool, plan_tool
 from harness.events.action import CheckAction, ExecAction, FileAction, RecordAction, ShellAction
 from harness.events.addresses import MAX_HOSTS
@@ -384,11 +382,6 @@ ALL: dict[str, Tool] = {
     ),
 }
 """Every tool that a call can be of."""
-
-
-def definitions() -> list[dict[str, Any]]:
-    """Every tool as the Messages API wants it, in a fixed order (so that prompt caching holds)."""
-    return [tool.definition() for tool in TABLE.values()]
 
 
 def kind_of(tool: str) -> str:

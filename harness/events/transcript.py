@@ -132,7 +132,7 @@ class Page:
 
     def _launch(self, record: t.Record, body: t.SessionIntent) -> None:
         parts = [body.name, body.model, words.cap_text(body.caps.usd_nano)]
-        parts += [f"{len(body.checks)} check{'' if len(body.checks) == 1 else 's'}"] if body.checks else []
+        parts += [words.counted(len(body.checks), "check")] if body.checks else []
         text = call_words.line(" · ".join(part for part in parts if part))
         self._add(Row(record.seq, record.ts, Kind.EVENT, text, label="launch", tone="dim", records=(record.seq,)))
 

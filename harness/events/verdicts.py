@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from harness.events.words import counted
+
 _LOOKED_AT = 200
 _LONGEST = 300
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -43,7 +45,7 @@ def verdict(output: str) -> str:
         if found := _PUSHED.match(line):
             return f"{found[1]} {found[2]}"[:_LONGEST]
         if result and (found := _RAN.match(line)):
-            return f"{found[1]} test{'' if found[1] == '1' else 's'}: {result}"[:_LONGEST]
+            return f"{counted(int(found[1]), 'test')}: {result}"[:_LONGEST]
         if not result and (found := _UNITTEST.match(line)):
             result = line
         elif found := _MOCHA.match(line):
@@ -53,7 +55,7 @@ def verdict(output: str) -> str:
     if mocha:
         return ", ".join(mocha)
     if any(modules.values()):
-        said = [f"{modules['ok']} package{'' if modules['ok'] == 1 else 's'} ok"] if modules["ok"] else []
+        said = [f"{counted(modules['ok'], 'package')} ok"] if modules["ok"] else []
         return ", ".join(said + ([f"{modules['FAIL']} failed"] if modules["FAIL"] else []))
     return ""
 

@@ -148,10 +148,4 @@ def whole(base: Path) -> bytes:
     return b"".join(parts)
 
 
-def remove(base: Path) -> None:
-    """Let go of all pieces. Raises OSError."""
-    for number in pieces(base):
-        piece(base, number).unlink(missing_ok=True)
-
-
-__all__ = ["LEAST", "PIECE", "Part", "Writer", "piece", "pieces", "read", "remove", "tail", "whole"]
+__all__ = ["LEAST", "PIECE", "Part", "Writer", "piece", "pieces", "read", "tail", "whole"]

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from harness.events.words import counted
+
 WIDTH = 1900
 """Characters of one piece: also the widest ones fit into one answer."""
 _AROUND = 100  # characters shown before a match in a longer piece
@@ -41,9 +43,7 @@ def page(text: str, first: int, most: int, room: int) -> str:
     if not total:
         return "(the output is empty)"
     if not shown:
-        raise NoSuchPage(
-            f"the output has only {total} line{'' if total == 1 else 's'}; offset {first} is beyond its end"
-        )
+        raise NoSuchPage(f"the output has only {counted(total, 'line')}; offset {first} is beyond its end")
     if first > 1 or last < total:
         more = f"; go on with offset {last + 1}" if last < total else ""
         shown.append(f"(lines {first} to {last} of {total}{more})")

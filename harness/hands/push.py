@@ -85,7 +85,8 @@ def command(name: str, refspecs: Sequence[Refspec], *, force: bool, hooks: bool 
     Without ``hooks`` a local remote is told to run none, so that one that appears at the last moment does not run
     either.
     """
-    leases = [f"--force-with-lease={ref}:{'' if old == ABSENT else old}" for _, ref, old in refspecs] if force else []
+    expected = [(ref, "" if old == ABSENT else old) for _, ref, old in refspecs]
+    leases = [f"--force-with-lease={ref}:{old}" for ref, old in expected] if force else []
     none = [] if hooks else ["--receive-pack=git -c core.hooksPath=/dev/null receive-pack"]
     pairs = [f"{sha}:{ref}" for sha, ref, _ in refspecs]
     return git(

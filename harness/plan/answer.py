@@ -12,6 +12,7 @@ from harness.events import types as t
 from harness.events.plan_tool import BLOCKED, NOTE, REPLAN, SHOW, START, STEPS
 from harness.events.ratchet import Plan
 from harness.events.session_state import SessionState
+from harness.events.words import counted
 from harness.plan import order
 
 _SHOWN = 40
@@ -84,7 +85,7 @@ def _without(plan: Plan, name: str) -> Plan:
 
 def _counted(steps: list[str] | None) -> str:
     count = len(steps or ())
-    return f"{count} step{'s' if count != 1 else ''} for this phase"
+    return f"{counted(count, 'step')} for this phase"
 
 
 def show(s: SessionState) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from harness.events.words import counted
+
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _PYTEST = re.compile(
     r"^(?:=+ )?((?:\d+ [a-z]+(?: [a-z]+)?(?:, )?)+|no tests ran) in [\d.]+ ?s(?: \([\d:]+\))?(?: =+)?$", re.MULTILINE
@@ -87,18 +89,22 @@ def judge(command: str, exit_code: int | None, output: str, first: Counts | None
         return Verdict(False, "", counts)
     if counts is None:
         if first is not None:
-            return Verdict(False, f"it ran {_tests(first.ran)} at first, and now its output tells of none")
+            return Verdict(False, f"it ran {counted(first.ran, 'test')} at first, and now its output tells of none")
         if _RUNS.search(command) and not _SILENT.search(command):
             return Verdict(False, "its output tells of no test that ran")
         return Verdict(True)
     if counts.failed and not _INVERTED.search(command):
-        return Verdict(False, f"it exits with 0, and its output tells of {_tests(counts.failed)} that failed", counts)
+        return Verdict(
+            False, f"it exits with 0, and its output tells of {counted(counts.failed, 'test')} that failed", counts
+        )
     if counts.ran == 0:
         return Verdict(False, "no test ran", counts)
     if first is not None and counts.ran < first.ran:
-        return Verdict(False, f"only {_tests(counts.ran)} ran, where {first.ran} ran at first", counts)
+        return Verdict(False, f"only {counted(counts.ran, 'test')} ran, where {first.ran} ran at first", counts)
     if first is not None and counts.excused > first.excused:
-        more = f"{_tests(counts.excused)} skipped or expected to fail, where there were {first.excused} at first"
+        more = (
+            f"{counted(counts.excused, 'test')} skipped or expected to fail, where there were {first.excused} at first"
+        )
         return Verdict(False, more, counts)
     return Verdict(True, "", counts)
 
@@ -109,12 +115,8 @@ def unexcused(verdict: Verdict) -> Verdict:
     """
     if not verdict.passed or verdict.counts is None or not verdict.counts.raised:
         return verdict
-    told = f"{_tests(verdict.counts.raised)} skipped or expected to fail, and no test says so"
+    told = f"{counted(verdict.counts.raised, 'test')} skipped or expected to fail, and no test says so"
     return Verdict(False, told, verdict.counts)
-
-
-def _tests(count: int) -> str:
-    return f"{count} test{'' if count == 1 else 's'}"
 
 
 def _pytest(text: str) -> list[Counts]:

@@ -12,7 +12,6 @@ from harness.plan.criteria import ANY_FORM, Problem
 from harness.plan.formats import BadPlan, Plan, read
 from harness.plan.phases import phased
 
-DEFAULT = "feature_list.json"
 _NAMED = 20
 
 

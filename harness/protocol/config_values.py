@@ -12,7 +12,6 @@ from harness.protocol.config_sections import FRESH, JUDGE_AT, SCREENS, SECTIONS,
 from harness.protocol.credential import url_problem
 from harness.protocol.profiles import LEAST_CONTEXT
 
-_WEEK_S = 7 * 86_400
 _RANGES = {
     "processes": (16, 4_000_000),
     "nice": (0, 19),

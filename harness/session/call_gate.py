@@ -88,7 +88,7 @@ class Gate:
         self.beside: set[int] = set()
         """Other children of the keeper, which no call's end ends."""
         self.jobs = jobs.Jobs(loop, folder, write, self._over)
-        self.waits = Waits(loop, folder, self.jobs, write, lambda: journal.memory.job_ends)
+        self.waits = Waits(loop, self.jobs, write, lambda: journal.memory.job_ends)
 
     @property
     def running(self) -> list[str]:

@@ -152,7 +152,7 @@ class Running:
         written: list[int] = []
         try:
             self._pipe(written, self._take_output)
-            self._results = self._pipe(written, self._take_result)
+            self._pipe(written, self._take_result)
             output, results = written
             return hands.start(self._spec, output, results, self._ready)
         except OSError:

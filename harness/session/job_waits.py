@@ -18,7 +18,6 @@ from harness.events import job_words
 from harness.events.lines import Pattern, newest
 from harness.events.words import instant, stretch
 from harness.hands import job_log
-from harness.protocol.paths import SessionFolder
 from harness.session.errors import OpError
 from harness.session.jobs import EndCall, Job, Jobs, Write
 from harness.session.turns import Timer, Turns
@@ -43,11 +42,8 @@ class _Wait:
 class Waits:
     """The calls of one session that look at its jobs. ``known()`` are the ends of jobs on record, by name."""
 
-    def __init__(
-        self, loop: Turns, folder: SessionFolder, jobs: Jobs, write: Write, known: Callable[[], dict[str, Any]]
-    ) -> None:
+    def __init__(self, loop: Turns, jobs: Jobs, write: Write, known: Callable[[], dict[str, Any]]) -> None:
         self._loop = loop
-        self._folder = folder
         self._jobs = jobs
         self._write = write
         self._known = known

@@ -181,7 +181,8 @@ def message(turn: Turn, *, model: str, seed: str, prompt: Tokens, max_tokens: in
         add(block, kept, TOOL_OVERHEAD + tokens.of_text(kept))
     if not content:
         add({"type": "text", "text": "…"}, "", 1)
-    stop = "max_tokens" if cut else turn.stop_reason or ("tool_use" if turn.calls else "end_turn")
+    ended = turn.stop_reason or ("tool_use" if turn.calls else "end_turn")
+    stop = "max_tokens" if cut else ended
     return Message(identifier("msg", seed), model, content, inputs, stop, prompt, max(1, max_tokens - left))
 
 

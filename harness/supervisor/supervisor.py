@@ -107,7 +107,6 @@ class Supervisor:
         self.caps = CapWaits(self.fleet, purse)
         self.space = Space(folders)
         self.conductor = Conductor(
-            self.fleet,
             self.keepers,
             self.brains,
             self.call_flow,

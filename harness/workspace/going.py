@@ -22,7 +22,6 @@ MOST = 20
 _MOST_ENTRIES = 5_000
 _DELETES = ("rm", "rmdir", "unlink")
 _TEXT = 300
-_UNDO = "undo brings it back, unless it is too large to be kept"
 
 
 def going(action: Action) -> tuple[list[Going], int]:

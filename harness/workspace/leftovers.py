@@ -13,6 +13,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.events.words import counted
 from harness.workspace.discard import discard
 from harness.workspace.errors import GitFailed, WorkspaceError
 from harness.workspace.git import Git, open_repository
@@ -89,4 +90,4 @@ def _amount(folder: Path) -> str:
         except OSError:
             partly = True
     least = "at least " if pending or partly else ""
-    return f"{least}{count} file{'' if count == 1 else 's'}"
+    return f"{least}{counted(count, 'file')}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from harness.events.merging import named
+from harness.events.words import counted
 
 OWN = "watchfloor/"
 """What the branches of sessions begin with."""
@@ -97,7 +98,7 @@ def refusal(s: Situation) -> Refusal | None:
 
 
 def _files(names: tuple[str, ...]) -> str:
-    return f"{len(names)} file{'s' if len(names) != 1 else ''}"
+    return counted(len(names), "file")
 
 
 def _are(names: tuple[str, ...]) -> str:

@@ -57,7 +57,7 @@ class Bill:
         intent = t.SessionIntent(name="n", goal=goal, repo="/r", branch="b", worktree="/w", model=self.model.id)
         self.put(intent, t.SessionCreated(base="0" * 40, worktree="/w", branch="b"), t.LeaseGranted(gen=1, epoch=1))
         self.head = {
-            "tools": conversation.cached_tools(tools.definitions()),
+            "tools": conversation.cached_tools([tool.definition() for tool in tools.TABLE.values()]),
             "system": conversation.system_blocks(shipped()["coder"].prompt),
         }
 

@@ -29,7 +29,11 @@ BODY = sse(
 )
 STOP = BODY.rindex(b"event: message_stop")
 REQUEST = stream.Request(
-    "claude-test", 100, [], tools.definitions(), b'[{"role":"user","content":[{"type":"text","text":"go"}]}]'
+    "claude-test",
+    100,
+    [],
+    [tool.definition() for tool in tools.TABLE.values()],
+    b'[{"role":"user","content":[{"type":"text","text":"go"}]}]',
 )
 
 

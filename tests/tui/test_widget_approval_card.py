@@ -18,7 +18,7 @@ from harness.events.action import action_hash, canonical, from_wire
 from harness.events.views import ApprovalView
 from tests.tui.painted import painted
 from widgets.approval_card import ApprovalCard, card_lines, shown_hash, wrap
-from widgets.card_text import CLAIM, CardLine, shown_text, will_run
+from widgets.card_text import CLAIM, CardLine, card, will_run
 
 PUSH: dict[str, Any] = {
     "v": 1,
@@ -90,13 +90,13 @@ def view_of(action: dict[str, Any] | None, **changed: Any) -> ApprovalView:
 
 def block(view: ApprovalView) -> bytes:
     """The WILL RUN block as bytes."""
-    text = shown_text(view)
+    text = card(view).text
     start = text.index("WILL RUN")
     return text[start : text.index("\nWhy you are asked", start)].encode()
 
 
 def test_the_order_is_the_one_that_is_safe_to_read() -> None:
-    text = shown_text(view_of(PUSH, diff="--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y"))
+    text = card(view_of(PUSH, diff="--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y")).text
     marks = [
         "HIGH RISK",
         "parser wants to push to origin",
@@ -166,15 +166,15 @@ def test_each_argument_and_each_script_line_stands_by_itself() -> None:
     ],
 )
 def test_a_push_says_what_of_the_users_takes_part(more: dict[str, Any], line: str) -> None:
-    text = shown_text(view_of({**PUSH, **more}))
+    text = card(view_of({**PUSH, **more})).text
     assert line in text
-    assert line not in shown_text(view_of(PUSH))
+    assert line not in card(view_of(PUSH)).text
 
 
 def test_the_network_is_shown_with_what_it_reaches() -> None:
-    assert "• It can reach any host, including services on this machine's loopback." in shown_text(view_of(SCRIPT))
+    assert "• It can reach any host, including services on this machine's loopback." in card(view_of(SCRIPT)).text
     fence = {**SCRIPT["fence"], "network": False, "hosts": ["pypi.org", "[::1]:80"]}
-    text = shown_text(view_of({**SCRIPT, "fence": fence, "effects": ["network:pypi.org", "network:[::1]:80"]}))
+    text = card(view_of({**SCRIPT, "fence": fence, "effects": ["network:pypi.org", "network:[::1]:80"]})).text
     assert "• It can reach pypi.org at ports 80 and 443. What it sends cannot be taken back." in text
     assert "• It can reach [::1]:80. What it sends" in text
     assert "  network  only pypi.org, [::1]:80   access  network" in text
@@ -185,7 +185,7 @@ def test_a_thousand_claims_change_nothing_but_the_claim() -> None:
     rng = random.Random(7)
     plain = view_of(PUSH)
     wanted = block(plain)
-    head, tail = shown_text(plain).split(CLAIM)
+    head, tail = card(plain).text.split(CLAIM)
     tail = tail[tail.index("\n┄┄┄") :]
     pieces = [
         "WILL RUN",
@@ -210,8 +210,8 @@ def test_a_thousand_claims_change_nothing_but_the_claim() -> None:
         fuzzed = msgspec.structs.replace(plain, claim=claim)
         lines = card_lines(fuzzed)
         assert block(fuzzed) == wanted
-        assert shown_text(fuzzed).startswith(head)
-        assert shown_text(fuzzed).endswith(tail)
+        assert card(fuzzed).text.startswith(head)
+        assert card(fuzzed).text.endswith(tail)
         first = next(i for i, line in enumerate(lines) if line.role == "claim-head")
         rule = next(i for i, line in enumerate(lines) if line.role == "rule")
         assert all(line.role == "claim" and line.text.startswith("┊ ") for line in lines[first + 1 : rule])
@@ -240,7 +240,7 @@ def test_any_other_action_reads_otherwise(changed: tuple[dict[str, Any], str, An
     action, key, value = changed
     other = {**action, key: value}
     same = canonical(action) == canonical(other)  # not ==, to which 1 and True are the same
-    one, two = shown_text(view_of(action)), shown_text(view_of(other))
+    one, two = card(view_of(action)).text, card(view_of(other)).text
     assert (one == two) == same
     assert (shown_hash(view_of(action)) == shown_hash(view_of(other))) == same
     for text in (one, two):
@@ -268,9 +268,9 @@ def test_different_scripts_have_different_blocks(one: str, two: str) -> None:
 
 
 def test_what_does_not_fit_together_is_said() -> None:
-    assert "is not what was asked" in shown_text(view_of(PUSH, action_hash="0" * 64))
-    assert "Deny it" in shown_text(view_of(None))
-    assert "no valid form" in shown_text(msgspec.structs.replace(view_of(PUSH), action={**PUSH, "timeout_s": 1.5}))
+    assert "is not what was asked" in card(view_of(PUSH, action_hash="0" * 64)).text
+    assert "Deny it" in card(view_of(None)).text
+    assert "no valid form" in card(msgspec.structs.replace(view_of(PUSH), action={**PUSH, "timeout_s": 1.5})).text
 
 
 def test_other_kinds_of_request() -> None:
@@ -282,11 +282,11 @@ def test_other_kinds_of_request() -> None:
         claim="",
         detail={"cap": "session.usd", "used": 2_000_000_000, "limit": 2_000_000_000},
     )
-    text = shown_text(cap)
+    text = card(cap).text
     assert "parser has reached a cap" in text
     assert "  cap on its money\n  allowed  $2.00\n  used so far  $2.00" in text
     assert "Deny" not in text
-    doubt = shown_text(view_of(PUSH, kind="in_doubt", title="did this happen?", detail={"why": "the keeper died"}))
+    doubt = card(view_of(PUSH, kind="in_doubt", title="did this happen?", detail={"why": "the keeper died"})).text
     assert "WAS TO RUN" in doubt
     assert "the keeper died" in doubt
     assert "nobody knows" in doubt

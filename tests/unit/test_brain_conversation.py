@@ -179,8 +179,14 @@ def test_at_most_four_breakpoints_and_never_on_the_models_words() -> None:
     marked = [(i, j) for i, m in enumerate(messages) for j, b in enumerate(m["content"]) if "cache_control" in b]
     assert marked == [(len(messages) - 3, 0), (len(messages) - 1, 0)]
     assert all(messages[i]["role"] == "user" for i, _ in marked)
-    assert sum("cache_control" in b for b in conversation.cached_tools(tools.definitions())) == 1
-    assert "cache_control" not in tools.definitions()[-1]
+    assert (
+        sum(
+            "cache_control" in b
+            for b in conversation.cached_tools([tool.definition() for tool in tools.TABLE.values()])
+        )
+        == 1
+    )
+    assert "cache_control" not in [tool.definition() for tool in tools.TABLE.values()][-1]
 
 
 @given(st.lists(st.text(max_size=200), min_size=1, max_size=4), st.integers(1, 100_000))

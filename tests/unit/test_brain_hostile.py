@@ -24,7 +24,11 @@ CALL = {"type": "tool_use", "id": "toolu_1", "name": "read_file", "input": {"pat
 
 def ask(url: str, key: str = KEY) -> stream.Reply | Failure:
     request = stream.Request(
-        "m", 9, [{"type": "text", "text": "s"}], tools.definitions(), b'[{"role":"user","content":"go"}]'
+        "m",
+        9,
+        [{"type": "text", "text": "s"}],
+        [tool.definition() for tool in tools.TABLE.values()],
+        b'[{"role":"user","content":"go"}]',
     )
     with stream.make_client(url, key) as client:
         stream.count_tokens(client, request)

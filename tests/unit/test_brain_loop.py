@@ -283,7 +283,7 @@ class Play:
         match step:
             case decide.Ask():
                 assert s.desired == "running"
-                assert not w.view.open_calls()
+                assert not w.view.state.calls.open
                 assert s.request is None
                 self.asked(step)
             case steps.Propose():
@@ -314,7 +314,7 @@ class Play:
                     )
                 )
             case steps.Wait():
-                assert w.view.open_calls()
+                assert w.view.state.calls.open
                 self.tool_world()
             case steps.Park():
                 w.put(*([step.breaker] if step.breaker else []), t.SessionParked(why=step.why, detail=step.detail))

@@ -28,7 +28,7 @@ def request(**changes: Any) -> stream.Request:
         "model": "claude-test",
         "max_tokens": 1000,
         "system": [{"type": "text", "text": "s"}],
-        "tools": tools.definitions(),
+        "tools": [tool.definition() for tool in tools.TABLE.values()],
         "messages": b'[{"role":"user","content":[{"type":"text","text":"go"}]}]',
     }
     return stream.Request(**{**base, **changes})
@@ -128,7 +128,7 @@ def test_no_tools_is_asked_for_with_the_tools_still_there() -> None:
     with ModelServer(streamed(TEXT, stop="end_turn")) as server, stream.make_client(server.url, "key") as client:
         stream.attempt(client, request(no_tools=True), lambda: None)
         assert server.requests[0]["tool_choice"] == {"type": "none"}
-        assert len(server.requests[0]["tools"]) == len(tools.definitions())
+        assert len(server.requests[0]["tools"]) == len([tool.definition() for tool in tools.TABLE.values()])
         assert server.headers[0]["authorization"] == "Bearer key"
 
 

@@ -15,7 +15,7 @@ from harness.events.approved import MOST, Approved, Shape
 from harness.events.card_facts import CardNotes, CommitNote, Fact, FileCount, Going, Outgoing, in_detail
 from harness.events.views import ApprovalView
 from harness.policy.shape import compared, facts_of, kind_of, ordinary
-from widgets.card_text import card, shown_text
+from widgets.card_text import card
 
 _FENCE = {
     "worktree": "/state/worktrees/abcdefghij",
@@ -250,11 +250,11 @@ def test_without_notes_everything_must_be_seen() -> None:
 def test_what_a_push_takes_away_and_what_nobody_knows_is_said() -> None:
     lost = Outgoing("refs/heads/main", False, [], 0, [ONE], 3)
     unknown = Outgoing("refs/heads/x", False, problem="it stands at eeee there, a commit that is not known here")
-    text = shown_text(view(CardNotes(outgoing=[lost, unknown])))
+    text = card(view(CardNotes(outgoing=[lost, unknown]))).text
     assert "TAKES AWAY 4 commits that main has there now" in text
     assert "and 3 older commits, not listed here" in text
     assert "not compared: it stands at eeee there" in text
-    gone = shown_text(view(CardNotes(going=[Going("a", "file", "git, in HEAD"), Going("b", "file")], going_more=2)))
+    gone = card(view(CardNotes(going=[Going("a", "file", "git, in HEAD"), Going("b", "file")], going_more=2))).text
     assert "a  file, git, in HEAD" in gone
     assert "b  file, nothing is known to have it besides" in gone
     assert "and 2 other things, not looked at" in gone
@@ -269,8 +269,8 @@ def test_hostile_names_stay_on_their_line(subject: str, path: str, goal: str) ->
         goal="g" if goal else "",
         step="s" if subject else "",
     )
-    text = shown_text(view(notes))
-    assert text.count("\n") == shown_text(view(plain)).count("\n")
+    text = card(view(notes)).text
+    assert text.count("\n") == card(view(plain)).text.count("\n")
     assert text.isprintable() or all(ch == "\n" or ch.isprintable() for ch in text)
 
 

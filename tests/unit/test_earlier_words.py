@@ -42,6 +42,10 @@ def test_a_reply_in_blocks_is_a_reply_in_parts(reason: str, stop: str) -> None:
     assert (body.stop, body.parts, body.cost_nano) == (stop, PARTS, 7)
 
 
+def test_every_end_of_a_reply_has_a_word_of_ours() -> None:
+    assert set(blocks.STOPS.values()) == said.STOPS
+
+
 def test_a_reply_in_a_blob_is_found_there() -> None:
     body = reply(stop_reason="end_turn", content_blob={"sha": "f" * 64, "bytes": 9})
     assert isinstance(body, t.ModelMessage)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 import time
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from harness.events.burned import KEPT, STEP_S, Burned, lately, per_hour
 from harness.events.views import GROUPS, SessionRow
 from widgets import fleet_columns
 from widgets.cells import MARKS
-from widgets.fleet_filter import KEYS, Filter, FilterError, Term, parse, spelled
+from widgets.fleet_filter import KEYS, Filter, FilterError, Term, parse
 from widgets.fleet_order import GROUPINGS, SORTINGS, View, entries, neighbour
 
 NOW = 1_800_000_000.0
@@ -122,6 +123,19 @@ TERMS = st.one_of(
         st.tuples(st.builds("{}{}{}".format, st.sampled_from("<>"), st.integers(0, 99), st.just("h"))),
     ),
 )
+
+
+PLAIN = re.compile(r'[^\s:",-][^\s:",]*')
+
+
+def spelled(wanted: Filter) -> str:
+    """A text that means this filter."""
+    return " ".join(
+        ("-" if term.negated else "")
+        + (term.key and term.key + ":")
+        + ",".join(value if PLAIN.fullmatch(value) else f'"{value}"' for value in term.values)
+        for term in wanted.terms
+    )
 
 
 @given(st.lists(TERMS, max_size=4))

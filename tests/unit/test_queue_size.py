@@ -15,7 +15,7 @@ from harness.events.views import ApprovalView
 from harness.protocol import frames
 from harness.supervisor.calls.approvals import Approvals
 from harness.supervisor.fleet.rooms import Shown
-from widgets.card_text import shown_text
+from widgets.card_text import card
 
 OPTIONS = ["allow", "allow_edited", "deny", "answer", "stop"]
 
@@ -82,7 +82,7 @@ async def test_what_is_only_named_says_so_and_cannot_be_approved() -> None:
     (view,) = await asked.all()
     assert "allow" not in view.options
     assert "deny" in view.options
-    text = shown_text(view)
+    text = card(view).text
     assert "cannot be read" in text
     assert "too large to be shown" in text
 

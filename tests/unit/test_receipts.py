@@ -17,7 +17,6 @@ from harness.events.receipts import (
     WITHDRAWN,
     History,
     Receipt,
-    follow,
     receipts,
 )
 
@@ -68,6 +67,13 @@ OTHER = t.ApprovalStale(approval_id=NAME, call_id=CALL, difference=["head"])
 
 def log(*bodies: t.Body) -> list[t.Record]:
     return [t.Record(seq, f"2026-11-22T12:00:{seq:02d}.000Z", "x", 0, body) for seq, body in enumerate(bodies)]
+
+
+def follow(records: list[t.Record], made: History | None = None) -> History:
+    made = made or History()
+    for record in records:
+        made.take(record)
+    return made
 
 
 def one(*bodies: t.Body) -> Receipt:

@@ -32,7 +32,7 @@ CODER = "6a5d41e4167e08c97161008a671cad54ac572a65b6beebb4b7a30868a7840bf1"
 def test_the_coders_prompt_changes_on_purpose_only_and_it_has_every_tool_there_is() -> None:
     coder = shelf.shipped()["coder"]
     assert hashlib.sha256(coder.prompt.encode()).hexdigest() == CODER
-    assert coder.offered() == tools.definitions()
+    assert coder.offered() == [tool.definition() for tool in tools.TABLE.values()]
     assert coder.rules == ()
 
 

@@ -1,10 +1,11 @@
-"""Rules that no linter of ours knows: one choice an expression, one thing assigned a statement, and tests that know the
-program by its public names.
+"""Rules that no linter of ours knows: one choice an expression, one thing assigned a statement, nothing private that
+its own file never uses; and tests know the program by its public names, and hold it to no time.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,11 @@ SOURCES = [
 ]
 
 TESTS = [path.relative_to(ROOT) for path in sorted((ROOT / "tests").rglob("*.py"))]
+OVERRIDDEN = {"_compositor"}
+"""Private names of a library that one of ours sets anew."""
 THEIRS = {"_exit", "_replace", "_fields", "_asdict"}
 """Names with an underscore that the standard library promises."""
+CLOCKS = {f"{of}{name}" for of in ("time.", "") for name in ("monotonic", "perf_counter", "time", "process_time")}
 REACHING = {"getattr", "setattr", "delattr", "attrgetter", "patch", "object"}
 """Calls that are given a name of something else as a text."""
 UNPROMISED = {
@@ -32,9 +36,9 @@ UNPROMISED = {
 
 
 def nested(node: ast.AST) -> bool:
-    """A conditional expression that chooses by, or between, another one."""
+    """A conditional expression with another one in it, however deep."""
     return isinstance(node, ast.IfExp) and any(
-        isinstance(part, ast.IfExp) for part in (node.test, node.body, node.orelse)
+        isinstance(part, ast.IfExp) and part is not node for part in ast.walk(node)
     )
 
 
@@ -76,9 +80,65 @@ def test_one_choice_an_expression_and_one_thing_a_statement(path: Path) -> None:
 
 def test_the_rules_know_what_they_look_for() -> None:
     assert lines("x = a if b else c if d else e") == [1]
-    assert lines("x = f(a if b else c) if d else e") == []
+    assert lines("x = f(a if b else c) if d else e") == [1]
+    assert lines("x = f(a if b else c)") == lines("x = [a if b else c for a in d]") == []
     assert lines("A, B = 1, 2") == lines("x.a, y[0] = 1, 2") == lines("a = b = 1") == [1]
     assert lines("a, b = b, a") == lines("a, b = 0, b or a") == lines("a, b = pair") == []
+
+
+def unused(tree: ast.Module) -> list[str]:
+    """Private names of a module, and private fields of its classes, that nothing in it reads."""
+    read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    read |= {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
+    kept = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+    return sorted(name for name in {*named(tree), *kept} - read - OVERRIDDEN if name[:1] == "_" and name[-1:] != "_")
+
+
+def named(tree: ast.Module) -> Iterator[str]:
+    """What a module's own statements name; functions that a decorator takes are used by it."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield from () if node.decorator_list else (node.name,)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=str)
+def test_whatever_is_private_is_used(path: Path) -> None:
+    assert not unused(ast.parse((ROOT / path).read_text("utf-8")))
+
+
+def test_the_rule_knows_what_nobody_uses() -> None:
+    for text in ("def _a(): ...", "_a = 1", "_a: int = 1", "class _a: ...", "def f(x):\n x._a = 1"):
+        assert unused(ast.parse(text)) == ["_a"], text
+    for text in ("_a = 1\nprint(_a)", "@on(1)\ndef _a(): ...", "a = 1", "def f(x):\n x._a = x._a"):
+        assert unused(ast.parse(text)) == [], text
+
+
+def hurried(node: ast.AST) -> bool:
+    """A bound that says how soon something has to be over, on time that a clock measured."""
+    if not isinstance(node, ast.Assert):
+        return False
+    return any(
+        isinstance(one, ast.Compare)
+        and isinstance(one.ops[0], ast.Lt | ast.LtE)
+        and isinstance(one.left, ast.BinOp)
+        and any(isinstance(part, ast.Call) and ast.unparse(part.func) in CLOCKS for part in ast.walk(one.left))
+        for one in ast.walk(node.test)
+    )
+
+
+@pytest.mark.parametrize("path", TESTS, ids=str)
+def test_a_test_holds_nothing_to_a_time(path: Path) -> None:
+    tree = ast.parse((ROOT / path).read_text("utf-8"))
+    assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt) and hurried(node)]
+
+
+def test_the_rule_knows_a_bound_on_time() -> None:
+    assert hurried(ast.parse("assert time.monotonic() - began < 2").body[0])
+    assert hurried(ast.parse("assert perf_counter() - began <= 2 * usual").body[0])
+    assert not hurried(ast.parse("assert time.monotonic() < deadline").body[0])
 
 
 def hidden(tree: ast.AST) -> list[tuple[int, str]]:

@@ -122,7 +122,7 @@ def test_no_input_makes_validation_fail(tool: str, value: Any) -> None:
 
 
 def test_definitions_are_what_the_interface_takes() -> None:
-    definitions = tools.definitions()
+    definitions = [tool.definition() for tool in tools.TABLE.values()]
     assert [d["name"] for d in definitions] == [
         "read_file",
         "write_file",
@@ -138,7 +138,7 @@ def test_definitions_are_what_the_interface_takes() -> None:
         "ask_person",
         "job",
     ]
-    assert json.dumps(definitions) == json.dumps(tools.definitions())
+    assert json.dumps(definitions) == json.dumps([tool.definition() for tool in tools.TABLE.values()])
     for definition in definitions:
         schema = definition["input_schema"]
         assert schema["additionalProperties"] is False

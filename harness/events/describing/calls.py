@@ -63,9 +63,7 @@ def _started(b: t.ToolStarted) -> Line:
 def _tool_ended(b: t.ToolEnded) -> Line:
     code = f" exit {b.exit_code}" if b.exit_code else ""
     said = first(b.preview)
-    changed = (
-        f" · {len(b.files_changed)} file{'s' if len(b.files_changed) != 1 else ''} changed" if b.files_changed else ""
-    )
+    changed = f" · {counted(len(b.files_changed), 'file')} changed" if b.files_changed else ""
     cut = " · output cut" if b.truncated else ""
     limit = f" · came to the limit of {b.limit}" if b.limit else ""
     tone: Tone = "warn" if b.status in ("ok", "denied", "cancelled") else "bad"

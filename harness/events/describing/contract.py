@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.events import types as t
 from harness.events.describing.line import Describers, Line, first, size
-from harness.events.words import usd
+from harness.events.words import counted, usd
 
 DESCRIBERS = Describers()
 _on = DESCRIBERS.on
@@ -24,7 +24,7 @@ def _drafted(b: t.ContractDrafted) -> Line:
 @_on(t.ContractAgreed)
 def _agreed(b: t.ContractAgreed) -> Line:
     unmet = f"; not met: {first('; '.join(b.objections))}" if b.objections else ""
-    drafts = f"{b.drafts} draft{'s' if b.drafts != 1 else ''}"
+    drafts = counted(b.drafts, "draft")
     return Line(
         "contract",
         f"agreed after {drafts}: {b.text.sha[:12]}, {size(b.text.bytes)}{unmet} · {usd(b.cost_nano)}",

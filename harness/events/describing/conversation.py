@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.events import said
 from harness.events import types as t
 from harness.events.describing.line import QUOTE, Describers, Line, Tone, first, paid, size
-from harness.events.words import usd
+from harness.events.words import counted, usd
 
 DESCRIBERS = Describers()
 _on = DESCRIBERS.on
@@ -32,7 +32,7 @@ def _request(b: t.ModelRequest) -> Line:
 def _message(b: t.ModelMessage) -> Line:
     prose = first(said.text_of(b.parts or ()))
     calls = len(said.calls_of(b.parts or ()))
-    what = prose or (f"{calls} tool call{'s' if calls != 1 else ''}" if calls else f"({b.stop})")
+    what = prose or (counted(calls, "tool call") if calls else f"({b.stop})")
     stop = "" if b.stop in (said.DONE, said.CALLS) else f" [{b.stop}]"
     return Line(
         b.purpose or "says",

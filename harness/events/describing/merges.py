@@ -7,6 +7,7 @@ from harness.events import pull_events as p
 from harness.events import types as t
 from harness.events.describing.line import Describers, Line
 from harness.events.merging import named
+from harness.events.words import counted
 
 DESCRIBERS = Describers()
 _on = DESCRIBERS.on
@@ -20,8 +21,8 @@ _HOW = {
 
 @_on(t.MergeStarted)
 def _started(b: t.MergeStarted) -> Line:
-    count = f"{b.commits} commit{'s' if b.commits != 1 else ''}"
-    checks = f", after {b.checks} check{'s' if b.checks != 1 else ''} on the result" if b.checks else ", unchecked"
+    count = counted(b.commits, "commit")
+    checks = f", after {counted(b.checks, 'check')} on the result" if b.checks else ", unchecked"
     decides = f"; it changes files that decide: {named(b.decides)}" if b.decides else ""
     how = _HOW.get(b.how, b.how).replace("{into}", b.into)
     return Line("merge", f"{count} of {b.head[:12]}: {how}{checks}{decides}", "warn" if b.decides else "info")

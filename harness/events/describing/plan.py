@@ -13,7 +13,7 @@ _on = DESCRIBERS.on
 
 @_on(t.CheckVerdict)
 def _verdict(b: t.CheckVerdict) -> Line:
-    tests = "" if b.ran is None else f", {b.ran} test{'s' if b.ran != 1 else ''} ran"
+    tests = "" if b.ran is None else f", {counted(b.ran, 'test')} ran"
     tests += f", {b.excused} left out" if b.excused else ""
     if b.passed:
         return Line("check", f"{b.call_id} counts: {first(b.command)}{tests}", "good")
@@ -41,7 +41,7 @@ def _flipped(b: t.PlanFlipped) -> Line:
 @_on(t.PlanDrafted)
 def _drafted(b: t.PlanDrafted) -> Line:
     count = len(b.problems)
-    wrong = f": {count} problem{'s' if count != 1 else ''}, {first(b.problems[0])}" if b.problems else ""
+    wrong = f": {counted(count, 'problem')}, {first(b.problems[0])}" if b.problems else ""
     what = f"{b.path} is written, {b.count} entries" if b.count else f"{b.path} is no plan"
     return Line("plan", f"{what}{wrong}{'; sent back' if b.sent_back else ''}", "warn" if b.problems else "info")
 

@@ -200,7 +200,9 @@ class Gate:
             ready = self.ready_at(sid)
             return Go() if now >= ready else Hold(ready)
         self._pick(now)
-        return Go(True) if self.probe == sid else Hold(self.probe_until if self.probe else self._try_at(sid))
+        if self.probe == sid:
+            return Go(True)
+        return Hold(self.probe_until if self.probe else self._try_at(sid))
 
     def sent(self, sid: str, now: float) -> None:
         """It goes now."""

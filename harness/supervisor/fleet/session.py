@@ -327,7 +327,8 @@ class Session:
             return await threads.run(what, limit_s, work, lasting=lasting)
         except StandsStill as exc:
             if still := threads.still():
-                words = f"{exc} ({len(still)} of its workers stand{'s' if len(still) == 1 else ''} still)"
+                stand = "stands" if len(still) == 1 else "stand"
+                words = f"{exc} ({len(still)} of its workers {stand} still)"
                 self.troubles.hold("hands", Trouble("still", words))
                 self.touch()
             raise
@@ -386,15 +387,12 @@ class Session:
     def keeper(self) -> KeeperLink:
         """The link, or OpError ``lost``."""
         if self.link is None:
+            verb = "continue" if self.state.terminal else "resume"
+            look = f"look at it: watchfloor verify {self.sid}; try again: watchfloor {verb} {self.sid}"
             raise OpError(
                 "lost",
                 f"{self.name} cannot take this now: " + str(self.trouble or Trouble("silent")),
-                (
-                    f"look at it: watchfloor verify {self.sid}; try again: watchfloor"
-                    f" {'continue' if self.state.terminal else 'resume'} {self.sid}"
-                    if self.held
-                    else "it is taken up again by itself; try again"
-                ),
+                look if self.held else "it is taken up again by itself; try again",
             )
         return self.link
 

@@ -22,7 +22,7 @@ from harness.events.framing import BadLine, LogError, hash_of
 from harness.events.log import LogWriter
 from harness.events.reader import DamagedLog, read
 from harness.events.regular import opened
-from harness.events.words import usd
+from harness.events.words import counted, usd
 
 LEDGER_ID = "ledger"
 _BATCH = 1000
@@ -177,7 +177,7 @@ def _complete(made: Opened, sessions: Path, anchor: Anchor | None) -> None:
         return
     _append(made, lacks)
     amount = made.ledger.fleet.spent_nano - sum(nano for nano, _ in spent.values())
-    where = f"the logs of {len(logs)} session{'s' if len(logs) != 1 else ''}"
+    where = f"the logs of {counted(len(logs), 'session')}"
     made.notes.append(
         f"the ledger lacked {usd(amount)} of what was spent; it was counted again from {where}, so all caps hold"
     )

@@ -21,7 +21,6 @@ from harness.supervisor.calls import publishing
 from harness.supervisor.calls.call_flow import CallFlow
 from harness.supervisor.calls.recall import Recall
 from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
-from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session, log_trouble
 from harness.supervisor.money.cap_waits import CapWaits
 from harness.supervisor.money.purse import Purse
@@ -63,7 +62,6 @@ class Conductor:
 
     def __init__(
         self,
-        fleet: Fleet,
         keepers: Keepers,
         brains: Brains,
         call_flow: CallFlow,
@@ -75,7 +73,6 @@ class Conductor:
         caps: CapWaits,
         displaced: Callable[[], None],
     ) -> None:
-        self._fleet = fleet
         self._keepers = keepers
         self._brains = brains
         self._call_flow = call_flow

@@ -14,7 +14,8 @@ from harness.events import asking
 from harness.events import types as t
 from harness.events.iteration_events import BLOCKED, FAILED, PASSED, UNDECIDED
 from harness.events.ratchet import some
-from harness.events.words import counted
+from harness.events.words import counted, whole_output
+from harness.plan.criteria import spoken
 
 _CHECK_OUTPUT = 4000
 _SUMMARY = 4000
@@ -178,12 +179,15 @@ def _report(failing: list[str], total: int, ran: Mapping[str, Result], seen: Evi
         )
     if seen.kept:
         parts.append(f"The person who decides on them says: {seen.kept}")
-    for command in failing:
-        out = ran[command].ended.preview.strip()
-        shown = (
-            out
-            if len(out) <= share
-            else f"{out[: share // 4]}\n[… {len(out) - share} characters left out …]\n{out[-(share - share // 4) :]}"
-        )
-        parts.append(f"$ {command}\n[{ran[command].outcome}]\n{shown or '(no output)'}")
+    parts.extend(f"$ {spoken(c)}\n[{ran[c].outcome}]\n{_shown(ran[c].ended, share)}" for c in failing)
     return "\n\n".join(parts)
+
+
+def _shown(ended: t.ToolEnded, share: int) -> str:
+    """The beginning and the end of an output, and how the agent reads the rest."""
+    out = ended.preview.strip()
+    if ended.output is None and len(out) <= share:
+        return out or "(no output)"
+    if len(out) > share:
+        out = f"{out[: share // 4]}\n[…]\n{out[-(share - share // 4) :]}"
+    return f"{out}\n{whole_output(ended.call_id, ended.size)}"

@@ -173,6 +173,11 @@ class ToolEnded(Body, frozen=True, kw_only=True):
     files_changed: list[str] = []
     limit: str = ""
 
+    @property
+    def size(self) -> int:
+        """Bytes of the whole output."""
+        return self.output.bytes if self.output is not None else len(self.preview.encode("utf-8", "replace"))
+
 
 class ToolInDoubt(Body, frozen=True, kw_only=True):
     """Started, outcome unknown."""

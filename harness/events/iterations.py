@@ -47,6 +47,9 @@ class Chore:
     status: str = ""
     exit_code: int | None = None
     output: str = ""
+    call_id: str = ""
+    size: int = 0
+    """Bytes of the whole output; of ``output`` when that is all."""
 
     @property
     def good(self) -> bool:
@@ -69,7 +72,14 @@ def done(chore: Chore, ended: ToolEnded | None) -> Chore:
     """A chore that came to its end; None when nobody knows how."""
     if ended is None:
         return replace(chore, status="unknown")
-    return replace(chore, status=ended.status, exit_code=ended.exit_code, output=ended.preview[-_OUTPUT:])
+    return replace(
+        chore,
+        status=ended.status,
+        exit_code=ended.exit_code,
+        output=ended.preview[-_OUTPUT:],
+        call_id=ended.call_id,
+        size=ended.size,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from harness.events.words import stretch
+from harness.events.words import stretch, whole_output
 
 _ENDED = {
     "ok": "ended well",
@@ -42,4 +42,4 @@ def printed(job: str, last: str, count: int) -> list[str]:
     """The last lines of an output of ``count`` bytes, and how to read the rest."""
     if not last:
         return ["[it printed nothing]"] if not count else [f"[read_output with call {job} shows what it printed]"]
-    return ["its last lines:", last, f"[{count} bytes in all; read_output with call {job} shows them]"]
+    return ["its last lines:", last, whole_output(job, count)]

@@ -140,3 +140,8 @@ def line(text: str, most: int = 240) -> str:
 def counted(n: int, noun: str) -> str:
     """``1 commit``, ``2 commits``."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def whole_output(call: str, size: int) -> str:
+    """How an agent reads the whole of an output of which it was shown a part."""
+    return f"[{size} bytes in all; read_output with call {call} shows them]"

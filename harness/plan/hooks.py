@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from harness.events.iterations import Chore
 from harness.events.session_state import SessionState
+from harness.events.words import whole_output
 
 _MOST = 6000
 """Characters that are told of all hooks together."""
@@ -49,5 +50,13 @@ def due(s: SessionState) -> Due | None:
 def words(chores: list[Chore]) -> str:
     """What hooks have to say, bounded: the end of each output."""
     share = _MOST // len(chores)
-    parts = [f"$ {one.command}\n[{one.how}]\n{one.output.strip()[-share:] or '(no output)'}" for one in chores]
+    parts = [f"$ {one.command}\n[{one.how}]\n{_end(one, share)}" for one in chores]
     return "\n\n".join(["Run by the harness after your edits; files may have been changed by it.", *parts])
+
+
+def _end(chore: Chore, share: int) -> str:
+    """The end of its output, and how the agent reads the rest."""
+    text = chore.output.strip()
+    shown = text[-share:] or "(no output)"
+    cut = len(text) > share or chore.size > len(chore.output.encode("utf-8", "replace"))
+    return f"{shown}\n{whole_output(chore.call_id, chore.size)}" if cut else shown

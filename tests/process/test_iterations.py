@@ -19,6 +19,10 @@ HOOKS = """
 [hooks]
 after_edit = ["echo hooked; exit 3"]
 """
+LOUD = """
+[hooks]
+after_edit = ["seq -f 'hook %g' 1 4000"]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +53,21 @@ def test_rules_of_the_project_nearest_to_the_edit_are_read_before_the_next_reque
     assert (told.failed, "hooked" in told.text, "[exit 3]" in told.text) == (1, True, True)
     assert next(r.seq for r in records if isinstance(r.body, t.HooksEnded)) < asked[1], "in the next request"
     assert f.violations() == []
+
+
+def test_what_checks_and_hooks_print_can_be_read_whole_by_the_call_that_is_named() -> None:
+    with fleet(config=LOUD) as loud:
+        sid = loud.launch("It asks for the rest.", checks=("seq -f 'check %g' 1 4000; false",))
+        loud.wait_event_count(sid, "check.verdict", 2)
+        told = [b.text for b in bodies(loud, sid, t.HooksEnded)] + [
+            b.text for b in bodies(loud, sid, t.UserMessage) if "done criteria fail" in b.text
+        ]
+        assert "hook 4000" in told[0]
+        assert "check 4000" in told[1]
+        assert not any(f"{what} 2000" in text for text in told for what in ("hook", "check"))
+        shown = [b.preview for b in bodies(loud, sid, t.ToolEnded)]
+        assert any(text.startswith("     1\thook 1\n(lines 1 to 1 of 4000") for text in shown), shown
+        assert any(text.startswith("     1\tcheck 1\n(lines 1 to 1 of 4000") for text in shown), shown
 
 
 PLAN = {

@@ -1,6 +1,6 @@
 """Scenarios written in the goal itself: ``play: [{"text": …, "calls": [[tool, input], …]}, …]``; ``long: N``, N turns
 of ordinary work and a pause; ``commands: N by TOOL``, N turns of one small shell command each; ``a file a task``, for a
-plan whose entries are numbers: each task writes ``<entry>.txt``.
+plan whose entries are numbers: each task writes ``<entry>.txt``; ``asks for the rest``, of what it was shown a part of.
 """
 
 from __future__ import annotations
@@ -67,7 +67,20 @@ def _file_a_task(goal: str) -> Script:
     yield Turn("It is done.")
 
 
+_READ_IT = re.compile(r"read_output with call (c\d+\.\d+)")
+
+
+def _asks_for_the_rest(goal: str) -> Script:
+    """It edits, and says that it is done; whatever it is then shown a part of, it reads from its first line on."""
+    heard = yield Turn("An edit.", (Call("write_file", {"path": "a.txt", "content": "x\n"}),))
+    for _ in range(2):
+        named = _READ_IT.findall("\n".join(heard.texts))
+        heard = yield Turn("More.", tuple(Call("read_output", {"call": one, "limit": 1}) for one in named))
+        heard = yield Turn("It is done.")
+
+
 SCENARIOS = [
+    Scenario("asks-for-the-rest", re.compile(r"\basks for the rest\b"), _asks_for_the_rest),
     Scenario("file-a-task", re.compile(r"\ba file a task\b"), _file_a_task),
     Scenario("commands", re.compile(r"commands:\s*\d+ by \w+"), _commands),
     Scenario("long", re.compile(r"long:\s*\d+"), _long),

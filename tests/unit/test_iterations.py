@@ -397,6 +397,22 @@ def test_hooks_after_edits_run_once_for_a_reply_and_are_told_once() -> None:
     assert len(w.all(t.HooksEnded)) == 1
 
 
+def test_what_init_sh_printed_can_be_read_whole_when_the_page_shows_its_end() -> None:
+    w = Planned(entry("A", "make a"), truth=good, setup="init.sh")
+    w.put(t.ToolProposed(call_id="c9.0", tool=tools.CHORE, ref="", input={"chore": "setup", "command": "sh ./init.sh"}))
+    w.put(
+        t.ToolEnded(
+            call_id="c9.0",
+            status="error",
+            exit_code=1,
+            preview="\n".join(map(str, range(2000))),
+            output=t.BlobRef("0" * 64, 99_000),
+        )
+    )
+    page = digest(w.view.state, Begin("A", 1, 1), Around())
+    assert "  1999\n  [99000 bytes in all; read_output with call c9.0 shows them]" in page
+
+
 @given(st.lists(st.text(max_size=9000), min_size=1, max_size=8))
 def test_what_hooks_say_is_bounded(outputs: list[str]) -> None:
     said = hooks.words([Chore("hook", "fmt", "error", 1, output) for output in outputs])

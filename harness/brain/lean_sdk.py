@@ -1,5 +1,5 @@
-"""The SDK without the shapes of what no brain asks for: 2,000 of its 2,300 modules describe beta and administration
-replies as classes, and making those takes most of the time and half of the memory of loading it.
+"""The SDK without the shapes of requests and replies, and without its asynchronous transport: nearly all of its 2,300
+modules describe them as classes, and making those takes most of the time and half of the memory of loading it.
 
 In their place stand modules whose every name is `typing.Any`. The rest of the SDK, which sends, retries nothing, names
 errors and splits streams, is loaded as it is (decision 054).
@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 UNUSED = (
+    "anthropic._vendor.httpx_aiohttp",
     "anthropic.lib.aws",
     "anthropic.lib.bedrock",
     "anthropic.lib.middleware",
@@ -23,8 +24,7 @@ UNUSED = (
     "anthropic.lib.vertex",
     "anthropic.resources.beta",
     "anthropic.resources.organization",
-    "anthropic.types.beta",
-    "anthropic.types.organization",
+    "anthropic.types",
 )
 
 

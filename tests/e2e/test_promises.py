@@ -148,6 +148,23 @@ def test_cap_parks_asks_and_holds() -> None:
         assert f.violations() == []
 
 
+def test_each_limit_alone_stops_a_run_within_it() -> None:
+    limits = {"usd": ("--cap-usd", "0.003"), "tokens": ("--cap-tokens", "20000"), "wall": ("--cap-wall", "1s")}
+    limits |= {"calls": ("--cap-calls", "2")}
+    turns = [[("write_file", {"path": f"part{i}.txt", "content": f"{i}\n"})] for i in range(200)]
+    with fleet() as f:
+        capped = {f.launch(play(*turns, "Done."), name=name, more=more): name for name, more in limits.items()}
+        for sid, name in capped.items():
+            item = f.approval(sid)
+            assert (item["kind"], item["detail"]["cap"]) == ("cap", f"session.{name}")
+            wait_for("the brain to leave", lambda sid=sid: f.state(sid).lease is None)
+            state = f.state(sid)
+            assert name != "usd" or state.spent_nano <= 3_000_000
+            assert name != "tokens" or state.usage.total <= 20_000
+            assert name != "calls" or state.tool_calls == 2
+        assert f.violations() == []
+
+
 def test_cap_on_tool_calls_parks_without_a_process() -> None:
     with fleet() as f:
         turns = [[("write_file", {"path": f"part{i}.txt", "content": f"{i}\n"})] for i in range(6)]

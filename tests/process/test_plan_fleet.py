@@ -16,7 +16,7 @@ import pytest
 from harness.events import types as t
 from harness.protocol.client import Client
 from harness.protocol.transport import UnixSocket
-from tests.fleetlib import Fleet, fleet, make_repository, play
+from tests.fleetlib import KEY, Fleet, fleet, make_repository, play
 
 pytestmark = pytest.mark.timeout(300)
 PLAN = {
@@ -65,6 +65,29 @@ def passing(*ids: str) -> str:
         at = text.index('"passes": false', text.index(name))
         text = text[:at] + '"passes": true' + text[at + len('"passes": false') :]
     return text
+
+
+def test_exits_with_code_0_keeps_passes_false_while_the_command_fails_whatever_the_model_says(f: Fleet) -> None:
+    files = {"prd.json": json.dumps({"userStories": [{**PLAN["userStories"][0], "title": "Never"}]}, indent=2)}
+    repo = make_repository(f.root / "never", files)
+    sid = f.launch(
+        play("All criteria hold.", "It is done.", "Every test passes."), repo=repo, more=("--plan", "prd.json")
+    )
+    row = f.wait_state(sid, "done", "failed", "waiting")
+    assert (row["state"], row.get("verified", False), row.get("plan_passed", 0)) == ("failed", False, 0)
+    assert plan_of(f, sid) == files["prd.json"]
+    assert not bodies(f, sid, t.PlanFlipped)
+    assert f.violations() == []
+
+
+def test_a_toy_task_needs_no_configuration() -> None:
+    """One command, a key and an endpoint in the environment."""
+    with fleet() as bare:
+        bare.folders.config_file.unlink()
+        bare.env |= {"ANTHROPIC_BASE_URL": bare.base_url, "ANTHROPIC_API_KEY": KEY}
+        sid = bare.launch(play([write("one.txt")], "Done."), checks=("test -s one.txt",))
+        row = bare.wait_state(sid, "done", "failed", "waiting")
+        assert (row["state"], row["verified"]) == ("done", True)
 
 
 SERVED = [

@@ -421,6 +421,8 @@ def test_policy_that_denies_now_voids_an_open_question(f: Fleet) -> None:
     f.wait_state(sid, "done")
     assert not any(r.type == "tool.started" for r in f.records(sid))
     assert any(r.type == "approval.stale" for r in f.records(sid))
+    judged = [r.body.policy for r in f.records(sid) if isinstance(r.body, t.ToolJudged)]
+    assert len(set(judged)) == len(judged) == 2, "each verdict names the policy that it is of"
     assert f.violations() == []
 
 

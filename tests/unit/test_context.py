@@ -90,6 +90,15 @@ def test_requests_stay_within_the_working_size_and_begin_with_the_goal() -> None
         assert change.tokens - change.after >= sizes.pays - 1, "each change pays for the cache that it breaks"
 
 
+@pytest.mark.parametrize("window", [200_000, 1_000_000])
+def test_five_hundred_turns_overflow_no_window_and_stay_within_the_working_size(window: int) -> None:
+    sizes = Sizes(window=window)
+    w, seen = long_work(500, sizes)
+    assert max(seen) <= sizes.working
+    assert sum(isinstance(c, t.ContextReset) for c in changes(w)) >= 10
+    assert not any(isinstance(r.body, t.ModelFailed) for r in w.records)
+
+
 def test_every_line_of_a_hand_off_names_its_record() -> None:
     w, _ = long_work(120, Sizes(working=30_000))
     w.put(t.UserMessage(text="Leave the\nlicence alone.", origin="human"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -73,3 +74,24 @@ def test_it_looks_at_no_more_than_it_says(log: OffsetIndex, monkeypatch: pytest.
     text = history.answer(log, Question(kind="tool", start=0, limit=100))
     assert seqs(text) == [3, 13, 23, 33, 43]
     assert text.endswith("go on with from 50)")
+
+
+def test_why_a_file_was_changed_is_answered_from_the_log_alone(tmp_path: Path) -> None:
+    """What was decided, what it was done for, and what came of it."""
+    writer = LogWriter.open(tmp_path / "log", "s1")
+    edit = {"path": "src/split.py", "old": "//", "new": "/"}
+    for body in (
+        t.UserMessage(text="src/split.py must lose no cent", origin="human"),
+        t.ToolProposed(call_id="c1.0", tool="edit_file", ref="t", input=edit, claim="integer division drops them"),
+        t.ToolProposed(call_id="c1.1", tool="read_file", ref="u", input={"path": "README.md"}),
+        t.PlanUpdated(trigger="assumption", reason="rounding up in src/split.py gives too much"),
+        t.WorkCommitted(head="1" * 40, before="0" * 40, commits=[t.Commit("1111111", "src/split.py: deal out cents")]),
+    ):
+        wire = t.to_wire(body)
+        writer.append(wire["type"], wire["data"], actor="x")
+    writer.commit(sync=False)
+    writer.close()
+    text = history.answer(OffsetIndex(tmp_path / "log"), Question(grep="src/split.py"))
+    assert seqs(text) == [0, 1, 3, 4]
+    for told in ("must lose no cent", "edit_file", "gives too much", "deal out cents"):
+        assert told in text

@@ -133,6 +133,12 @@ def bad(_: str) -> int:
     return 1
 
 
+def replan(w: Planned) -> None:
+    """Put the replans that are due on record, as a supervisor does."""
+    owed = list(w.view.state.course.owed)
+    w.put(*(t.PlanUpdated(trigger=one.trigger, reason=one.reason, about=one.about) for one in owed))
+
+
 DONE = text("Done, everything passes.")
 
 
@@ -150,6 +156,34 @@ def test_ralph_loop_the_second_request_holds_no_message_of_the_first() -> None:
     assert len(criteria) == 1, "and the done criteria between them"
     assert "first" not in w.view.task
     assert "B: Title of B" in w.view.task
+
+
+def test_ralph_iterations_whose_tool_crashes_are_failed_ones_and_ten_crashes_in_one_open_a_breaker() -> None:
+    """The loop that this follows reports ten normal iterations."""
+    w = Planned(entry("A", "make a"), truth=bad, fresh="per-iteration", attempts=10)
+    step: decide.Step = decide.Ask()
+    while isinstance(step, decide.Ask):
+        w.serve()
+        w.ask()
+        w.reply("tool_use", use(len(w.records), "exec", argv=["crash"]))
+        w.end(w.propose()[0], "error", "boom", 1)
+        replan(w)
+        step = w.turn(DONE)
+    assert isinstance(step, steps.End)
+    assert (step.outcome, step.verified) == ("failed", False)
+    ends = [b.outcome for b in w.all(t.IterationEnded) if isinstance(b, t.IterationEnded)]
+    assert ends == ["failed"] * 10
+    w = Planned(entry("A", "make a"), truth=bad)
+    w.serve()
+    while isinstance(step := w.step(), decide.Ask):
+        w.request(step)
+        w.reply("tool_use", use(len(w.records), "exec", argv=["crash", str(len(w.records))]))
+        w.end(w.propose()[0], "error", "boom", 1)
+        w.serve()
+        replan(w)
+    assert isinstance(step, steps.Park)
+    assert step.breaker is not None
+    assert (step.breaker.kind, step.breaker.count) == ("tool_errors", 10)
 
 
 def test_prd_json_the_lowest_priority_that_does_not_pass_comes_first() -> None:
@@ -223,6 +257,14 @@ def test_failed_approaches_are_records_that_the_next_attempt_is_shown() -> None:
     assert f"[#{seq}]" in w.view.task
 
 
+def test_failed_approaches_are_shown_to_the_next_attempt_at_that_entry_and_on_no_other_page() -> None:
+    w = Planned(entry("A", "make a"), entry("B", "make b"), truth=lambda c: int(c == "make a"), attempts=1)
+    for _ in range(2):
+        w.turn(text("I tried the quick way."))
+    assert begun(w) == ["A", "B"]
+    assert "quick way" not in w.view.task
+
+
 @pytest.mark.parametrize(("fresh", "claims"), [("per-task", 6), ("per-iteration", 3)])
 def test_a_model_that_always_says_done_comes_to_an_end(fresh: str, claims: int) -> None:
     w = Planned(entry("A", "make a"), entry("B", "make b"), truth=lambda c: int(c == "make a"), fresh=fresh)
@@ -279,8 +321,7 @@ def test_a_question_at_a_task_whose_checks_pass_is_asked_and_the_plan_goes_on_wi
     assert "Which of the two names" in asked.detail
     assert begun(w) == ["A"]
     w.put(t.SessionParked(why=asked.why, detail=asked.detail), t.UserMessage(text="The first.", origin="human"))
-    owed = w.view.state.course.owed
-    w.put(*(t.PlanUpdated(trigger=one.trigger, reason=one.reason, about=one.about) for one in list(owed)))
+    replan(w)
     w.turn(DONE)
     end = w.turn(DONE)
     assert isinstance(end, steps.End)

@@ -22,6 +22,8 @@ class Rules:
     known: tuple[str, ...] = ()
     read: dict[str, RulesRead] = field(default_factory=dict)
     due: tuple[str, ...] = ()
+    told: frozenset[str] = frozenset()
+    """Files that tools said they changed, which no state of the worktree has shown yet."""
 
     def at_start(self, paths: Iterable[str]) -> Rules:
         """The commit has these; the root's are due."""
@@ -29,8 +31,17 @@ class Rules:
         return replace(self, known=known, due=nearest(known, ""))
 
     def edited(self, paths: Iterable[str]) -> Rules:
-        """The agent changed these files."""
+        """A tool says that it changed these files."""
         changed = tuple(paths)
+        return replace(self, told=self.told | {*changed})._changed(changed) if changed else self
+
+    def seen_changed(self, paths: Iterable[str]) -> Rules:
+        """A state of the worktree shows these files changed: by tools that said so, or by commands."""
+        left = tuple(path for path in paths if path not in self.told)
+        now = replace(self, told=frozenset()) if self.told else self
+        return now._changed(left)
+
+    def _changed(self, changed: tuple[str, ...]) -> Rules:
         own = [path for path in changed if path.rpartition("/")[2] in NAMES]
         known = tuple(dict.fromkeys((*self.known, *own)))[:MOST_KNOWN]
         wanted = [near for path in changed for near in nearest(known, path.rpartition("/")[0]) if near not in self.read]

@@ -44,6 +44,10 @@ def test_rules_of_the_project_nearest_to_the_edit_are_read_before_the_next_reque
     repo = make_repository(f.root / "ruled", files)
     sid = f.launch(play([write("a/b/x.txt")], "Done."), repo=repo)
     f.wait_state(sid, "done", "failed", "waiting")
+    command = ("exec", {"argv": ["sh", "-c", "echo x > a/c/by-command.txt"]})
+    other = f.launch(play([command], [("exec", {"argv": ["true"]})], "Done."), repo=repo)
+    f.wait_state(other, "done", "failed", "waiting")
+    assert [b.path for b in bodies(f, other, t.RulesRead)] == ["AGENTS.md", "a/c/AGENTS.md"], "what a command edited"
     records = f.records(sid)
     read = {r.body.path: (r.seq, r.body.text) for r in records if isinstance(r.body, t.RulesRead)}
     asked = [r.seq for r in records if isinstance(r.body, t.ModelRequest)]

@@ -61,6 +61,42 @@ def test_agents_md_edit_under_a_b_shows_its_rules_and_not_a_siblings() -> None:
     assert "The rules of a/AGENTS.md." not in shown(w), "the nearest one counts"
 
 
+def run(w: World, number: int, *worked: str) -> None:
+    """A command, before which these files are seen to have changed since the call before."""
+    w.ask()
+    w.reply("tool_use", use(number, "exec", argv=["x"]), usage=t.Usage(input=size_of(w), output=60))
+    (call,) = w.propose()
+    w.put(
+        t.ToolStarted(
+            call_id=call,
+            action_hash="",
+            effect="contained",
+            snapshot=f"s{number}",
+            worked=len(worked),
+            worked_names=[*worked],
+        ),
+        t.ToolEnded(call_id=call, status="ok"),
+    )
+
+
+def test_agents_md_what_a_command_edits_shows_its_rules_too_and_nothing_is_read_twice() -> None:
+    w = World()
+    w.put(t.RulesKnown(paths=["a/b/AGENTS.md", "a/c/AGENTS.md"]))
+    run(w, 1)
+    run(w, 2, "a/b/x.py")
+    assert w.view.state.rules.due == ("a/b/AGENTS.md",)
+    w.put(ruled("a/b/AGENTS.md"))
+    run(w, 3, "a/b/y.py")
+    assert not w.view.state.rules.due
+    edit(w, 4, "a/b/AGENTS.md")
+    assert w.view.state.rules.due == ("a/b/AGENTS.md",)
+    w.put(ruled("a/b/AGENTS.md", "Other rules."))
+    run(w, 5, "a/b/AGENTS.md")
+    assert not w.view.state.rules.due, "the tool had said so"
+    run(w, 6, "a/b/AGENTS.md")
+    assert w.view.state.rules.due == ("a/b/AGENTS.md",), "a command wrote it"
+
+
 def test_rules_stand_in_a_context_that_begins_anew_once_each() -> None:
     w = World(sizes=Sizes(working=20_000))
     w.put(t.RulesKnown(paths=["AGENTS.md", "src/CLAUDE.md"]), ruled("AGENTS.md"))

@@ -34,6 +34,8 @@ def _proposed(s: SessionState, r: t.Record, b: t.ToolProposed) -> None:
 def _started(s: SessionState, r: t.Record, b: t.ToolStarted) -> None:
     call = s.calls.open.get(b.call_id)
     s.tool_calls += 1
+    if b.snapshot:
+        s.rules = s.rules.seen_changed(b.worked_names)
     s.doing[b.call_id] = Running(f"running {call.tool if call else 'a tool'}", r.ts)
     if (check := s.check_calls.get(b.call_id)) is not None:
         check.started = r.ts

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from harness.events.request import Request
 
 FAILURES = 3
-"""So many failures within a minute, and a session is held until its user wants it again."""
+"""So many failures in a row within a minute, and a session is held until its user wants it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ SESSION: dict[str, Words] = {
     ),
     "gave_up": Words(
         "given up for now",
-        f"after {FAILURES} failures within a minute it is tried every two minutes, or at once when you resume it",
+        f"after {FAILURES} failures in a row within a minute it is tried every two minutes, or once you resume it",
         *_RESUME,
         mend=True,
     ),

@@ -1,4 +1,4 @@
-"""``kill -9`` of brain or supervisor around each step of a judge that looks at every task of a plan: each
+"""``kill -9`` of brain, keeper or supervisor around each step of a judge that looks at every task of a plan: each
 verdict counts once, each request is paid once, and the plan comes to the end that it has undisturbed.
 """
 
@@ -36,6 +36,7 @@ _CLOCK = re.compile(r"\d\d:\d\d")
 VICTIMS: dict[str, Callable[[Fleet, str], int]] = {
     "brain": Fleet.brain_pid,
     "supervisor": lambda f, sid: f.supervisor_pid(),
+    "keeper": Fleet.keeper_pid,
 }
 
 

@@ -29,7 +29,7 @@ from harness.supervisor.calls.doubt import file_outcome
 from harness.supervisor.endpoints.credentials import Credentials, fingerprint
 from harness.supervisor.errors import OpError, out_of_space
 from harness.supervisor.fleet.call_records import Track, signature
-from harness.supervisor.fleet.rooms import Restarts
+from harness.supervisor.fleet.rooms import Restarts, Work
 from harness.supervisor.sessions.launch import Request, check, parse
 from harness.workspace.errors import GitFailed
 
@@ -45,6 +45,47 @@ PROPOSED = t.ToolProposed(call_id="c2.0", tool="exec", ref="toolu_1", input={"ar
 
 
 # -- restarts --------------------------------------------------------------------------------------
+
+
+WORKED: list[t.Body] = [
+    t.ToolEnded(call_id="c2.0", status="ok"),
+    t.EvaluationStarted(
+        cycle=1, cycles=3, model="m", role="r", rubric="v", case=t.BlobRef(sha="0" * 64, bytes=1), criteria=[]
+    ),
+    t.EvaluationEnded(cycle=1, cycles=3, model="m", rubric="v", verdict="satisfied", summary="", findings=[]),
+    t.PlanFlipped(entry="F-001", passes=True, why="", calls=[]),
+]
+CAME_BACK: list[t.Body] = [
+    t.KeeperStarted(pid=7, start=1, boot="b"),
+    t.LeaseEnded(gen=1, reason="its keeper is gone"),
+    t.LeaseGranted(gen=2, epoch=1, pid=8, start=1, boot="b"),
+    t.ToolStarted(call_id="c2.0", action_hash="h", effect="contained"),
+    t.ToolInDoubt(call_id="c2.0", why="the keeper died"),
+]
+
+
+@pytest.mark.parametrize(("between", "given_up"), [(CAME_BACK, True), ([*CAME_BACK, *WORKED[:1]], False)])
+def test_a_session_whose_keeper_dies_again_and_again_is_given_up_unless_it_gets_on(
+    between: list[t.Body], given_up: bool
+) -> None:
+    work = Work()
+    track = Track()
+    seq = 0
+    found = []
+    for fall in range(6):
+        for body in between:
+            track.note(SessionState(), t.Record(seq, TS, "test", 1, body))
+            seq += 1
+        work.got(track.done_seq)
+        found.append(work.keeper_falls.add(float(fall)))
+    assert any(found) == given_up
+
+
+@pytest.mark.parametrize("body", WORKED, ids=lambda b: b.TYPE)
+def test_what_a_judge_said_and_what_passed_is_done_and_need_not_be_done_again(body: t.Body) -> None:
+    track = Track()
+    track.note(SessionState(), t.Record(5, TS, "test", 1, body))
+    assert track.done_seq == 5
 
 
 def test_guardian_backs_off_and_never_gives_up() -> None:

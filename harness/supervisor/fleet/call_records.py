@@ -40,6 +40,18 @@ def signature(p: t.ToolProposed) -> str:
         return f"{p.tool}:{hashlib.sha256(repr(sorted(asked.items())).encode('utf-8', 'replace')).hexdigest()}"
 
 
+_DONE = (
+    t.ModelMessage,
+    t.ModelSummary,
+    t.ToolEnded,
+    t.CheckVerdict,
+    t.EvaluationStarted,
+    t.EvaluationEnded,
+    t.PlanFlipped,
+    t.IterationEnded,
+)
+
+
 @dataclass(slots=True)
 class Track:
     """Advanced with each record, before the fold. ``ran_command`` is reset by its reader."""
@@ -57,6 +69,8 @@ class Track:
     resumed_seq: int = -1
     worked_gen: int = 0
     """The newest lease under which a brain did something that stays: a reply, a call, a park, an end."""
+    done_seq: int = -1
+    """The newest record of something that is done and need not be done again, whoever dies then."""
     request_gen: int = 0
     """The lease under which the newest model request was sent."""
     doubt_asked: dict[str, str] = field(default_factory=dict)
@@ -74,6 +88,8 @@ class Track:
         b = r.body
         if isinstance(b, (t.ModelMessage, t.ModelSummary, t.ToolProposed, t.SessionParked, t.SessionEnded)):
             self.worked_gen = max(self.worked_gen, r.gen)
+        if isinstance(b, _DONE):
+            self.done_seq = r.seq
         if isinstance(b, t.ToolProposed):
             self.calls[b.call_id] = OpenCall(b)
         elif isinstance(b, t.ToolJudged):

@@ -48,12 +48,21 @@ class Indexed:
 
 @dataclass(slots=True)
 class Work:
-    """The conductor's: the worker of a session, and the failures that it met."""
+    """The conductor's: the worker of a session, and the failures that it met, those of its keeper since the log said of
+    anything that it is done (``done_seq``).
+    """
 
     task: asyncio.Task[None] | None = None
     poke: asyncio.Event = field(default_factory=asyncio.Event)
     keeper_falls: Restarts = field(default_factory=Restarts)
     step_falls: Restarts = field(default_factory=Restarts)
+    done_seq: int = -1
+
+    def got(self, done_seq: int) -> None:
+        """So far the log has come: who falls now and then and gets on in between is no one to give up."""
+        if done_seq > self.done_seq:
+            self.keeper_falls.forgive()
+        self.done_seq = done_seq
 
 
 @dataclass(slots=True)

@@ -264,12 +264,13 @@ class Conductor:
             self._retry(session, trouble.of_code(exc.code, exc.message + (f" ({exc.hint})" if exc.hint else "")))
 
     def _retry(self, session: Session, why: Trouble) -> None:
-        """Try again with growing pauses; after too many within a minute only now and then, or when the user resumes
-        it.
+        """Try again with growing pauses; after too many in a row within a minute only now and then, or when the user
+        resumes it.
         """
         if self.closing or session.removing:
             return
         now = time.monotonic()
+        session.work.got(session.track.done_seq)
         if session.work.keeper_falls.add(now):
             session.work.keeper_falls.forgive()
             session.troubles.fail("step", Trouble("gave_up", str(why)))

@@ -99,6 +99,8 @@ class Agreement:
                 return True
             case t.ModelFailed() if body.purpose in PURPOSES:
                 self.failures.append(body)
+                self.usage += body.known
+                self.cost_nano += body.cost_nano
                 return True
             case t.ContractDrafted() if self.talk.written:
                 self.talk = self.talk.kept(self.talk.written[-1].strip())

@@ -1,7 +1,6 @@
 """What those who speak beside the agent have spent in a session, and whether their role allows another request. Pure.
 
-Never counted too low: by the cost of what was answered, and with the whole reservation for an attempt that failed,
-unless it is known to have used nothing.
+Never counted too low: by what each attempt cost, and with the whole reservation where nobody knows that.
 """
 
 from __future__ import annotations
@@ -49,8 +48,9 @@ class Spent:
                 self._add(body.purpose, Cost(body.cost_nano, body.usage.total))
             case t.ModelSettled() if body.purpose in PART:
                 self._add(body.purpose, Cost(body.more_nano, 0))
-            case t.ModelFailed() if body.purpose in PART and body.usage != t.Usage():
-                self._add(body.purpose, self.reserved)
+            case t.ModelFailed() if body.purpose in PART:
+                known = body.price_source or body.usage == t.Usage()
+                self._add(body.purpose, Cost(body.cost_nano, body.known.total) if known else self.reserved)
             case _:
                 pass
 

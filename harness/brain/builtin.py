@@ -209,8 +209,8 @@ class BuiltIn(Agent):
             gc.collect(_OLDEST if self._tidied % _THOROUGH == 0 else _YOUNG)
 
     def _abandon(self, request: t.ModelRequest) -> None:
-        known = self._desk.accounts.settle(Reservation(request.reservation, request.reserved_nano), None).usage
-        self._desk.append_anyway([request.lost(known)])
+        known = self._desk.accounts.settle(Reservation(request.reservation, request.reserved_nano), None)
+        self._desk.append_anyway([request.lost(known.usage, known.nano, known.source)])
 
     # -- one attempt -------------------------------------------------------------------------------
 
@@ -395,15 +395,22 @@ class BuiltIn(Agent):
         key = self._spec.credential.key
         message = outcome.message.replace(key, "[the key]") if key else outcome.message
         told = Outcome(outcome.kind, message[:_MOST_SAID], outcome.retry_after_s, outcome.usage is not None)
-        again = desk.accounts.settle(reservation, outcome.usage, told).retry_in_s
+        settled = desk.accounts.settle(reservation, outcome.usage, told)
+        cost_nano = settled.nano
+        source = settled.source
+        if outcome.usage is None:
+            cost_nano = 0
+            source = ""
         failed = t.ModelFailed(
             request_id=sent.request_id,
             attempt=sent.attempt,
             kind=outcome.kind,
             message=message,
             status=outcome.status,
-            retry_in_s=again,
+            retry_in_s=settled.retry_in_s,
             usage=outcome.usage,
+            cost_nano=cost_nano,
+            price_source=source,
             purpose=sent.purpose,
         )
         desk.append_anyway([failed])

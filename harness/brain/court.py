@@ -73,10 +73,12 @@ class Court:
                 self.cost_nano += body.cost_nano
                 return True
             case t.ModelSettled() if body.purpose == ev.JUDGES:
-                self.cost_nano += body.more_nano if self.replies else 0
+                self.cost_nano += body.more_nano if self.replies or self.failures else 0
                 return True
             case t.ModelFailed() if body.purpose == ev.JUDGES:
                 self.failures.append(body)
+                self.usage += body.known
+                self.cost_nano += body.cost_nano
                 return True
             case t.ToolProposed() if body.by_judge:
                 command = str((body.input or {}).get("command", ""))

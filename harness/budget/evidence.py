@@ -63,6 +63,7 @@ class Evidence:
             case t.ModelFailed() as b:
                 if (sent := self._newest.get(b.request_id)) is not None and sent.request.attempt == b.attempt:
                     sent.usage = b.usage
+                    sent.nano = None if b.price_source in ("", UNSETTLED) else b.cost_nano
                     sent.ended = True
             case t.CapsRaised() as b if b.cap:
                 self.raises.append((record.ts, b))

@@ -99,10 +99,12 @@ class Course:
     """Commits that no line names: when, and how many."""
     forgotten_ts: str = ""
     """The latest time of a line that is not kept any more."""
-    paid_at: array[float] = field(default_factory=lambda: array("d"))
+    replied_at: array[float] = field(default_factory=lambda: array("d"))
     """Of each reply: seconds since the epoch."""
+    paid_at: array[float] = field(default_factory=lambda: array("d"))
+    """The same of each sum that was paid, or found to be less than it was taken for."""
     paid: array[int] = field(default_factory=lambda: array("q"))
-    """Of each reply: its price."""
+    """Each of these sums."""
     requests: dict[str, Line] = field(default_factory=dict)
     """Open requests to a person."""
     checks: dict[str, bool] = field(default_factory=dict)
@@ -154,7 +156,7 @@ def brief(c: Course, since: str) -> Brief:
     paid = [nano for at, nano in zip(c.paid_at, c.paid, strict=True) if then is None or at >= then]
     figures = Figures(
         records=c.seq >= 0 and c.last_ts >= since,
-        replies=len(paid),
+        replies=sum(then is None or at >= then for at in c.replied_at),
         spent_nano=sum(paid),
         passed=of[PASSED],
         commits=of[COMMIT] + sum(more for ts, more in c.unnamed if ts >= since),
@@ -170,14 +172,22 @@ def brief(c: Course, since: str) -> Brief:
 # -- one record after the other ------------------------------------------------------------------------
 
 
-def _paid(c: Course, r: t.Record, b: t.ModelMessage | t.ModelSummary) -> None:
+def _paid(c: Course, r: t.Record, nano: int) -> None:
     c.paid_at.append(words.parse_ts(r.ts) or 0.0)
-    c.paid.append(b.cost_nano)
+    c.paid.append(nano)
+
+
+def _replied(c: Course, r: t.Record, b: t.ModelMessage | t.ModelSummary) -> None:
+    c.replied_at.append(words.parse_ts(r.ts) or 0.0)
+    _paid(c, r, b.cost_nano)
+
+
+def _failed(c: Course, r: t.Record, b: t.ModelFailed) -> None:
+    _paid(c, r, b.cost_nano)
 
 
 def _settled(c: Course, r: t.Record, b: t.ModelSettled) -> None:
-    c.paid_at.append(words.parse_ts(r.ts) or 0.0)
-    c.paid.append(b.more_nano)
+    _paid(c, r, b.more_nano)
 
 
 def _launched(c: Course, r: t.Record, b: t.SessionIntent) -> None:
@@ -261,8 +271,9 @@ def _taken_up(c: Course, r: t.Record, b: t.SessionContinued) -> None:
 
 
 _HANDLERS: Mapping[type[t.Body], Callable[[Course, t.Record, Any], None]] = {
-    t.ModelMessage: _paid,
-    t.ModelSummary: _paid,
+    t.ModelMessage: _replied,
+    t.ModelSummary: _replied,
+    t.ModelFailed: _failed,
     t.ModelSettled: _settled,
     t.SessionIntent: _launched,
     t.PlanLoaded: _loaded,

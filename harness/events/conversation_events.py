@@ -40,8 +40,10 @@ class ModelRequest(Body, frozen=True, kw_only=True):
     working: int = 0
     purpose: str = ""
 
-    def lost(self, usage: Usage | None) -> ModelFailed:
-        """Its end when the brain that sent it is gone; ``usage`` when its reply was settled before it was recorded."""
+    def lost(self, usage: Usage | None, cost_nano: int, price_source: str) -> ModelFailed:
+        """Its end when the brain that sent it is gone; ``usage`` when its reply was settled before it was recorded, for
+        that price.
+        """
         outcome = "its outcome is unknown" if usage is None else "its reply was paid and is lost"
         why = f"the brain that sent this request is gone; {outcome}"
         return ModelFailed(
@@ -51,6 +53,8 @@ class ModelRequest(Body, frozen=True, kw_only=True):
             message=why,
             retry_in_s=0.0,
             usage=usage,
+            cost_nano=cost_nano if usage is not None else 0,
+            price_source=price_source if usage is not None else "",
             purpose=self.purpose,
         )
 
@@ -83,8 +87,8 @@ class ModelMessage(Body, frozen=True, kw_only=True):
 
 
 class ModelFailed(Body, frozen=True, kw_only=True):
-    """An attempt ended without a usable reply. ``usage`` is what it surely cost; None = nobody knows, so it counts in
-    full.
+    """An attempt ended without a usable reply. ``usage`` is what it surely took, ``cost_nano`` what that cost;
+    usage None = nobody knows, so the ledger counts it in full and the log's own sums leave it out.
 
     ``kind``: auth, rate_limit, spend_limit, overloaded, server, network, cut, max_tokens, too_large, invalid,
     model_unknown, redirect, refused, other.
@@ -98,4 +102,11 @@ class ModelFailed(Body, frozen=True, kw_only=True):
     status: int = 0
     retry_in_s: float | None = None
     usage: Usage | None = None
+    cost_nano: int = 0
+    price_source: str = ""
     purpose: str = ""
+
+    @property
+    def known(self) -> Usage:
+        """What it surely took, as far as that has a price: older logs say the tokens alone."""
+        return self.usage if self.usage is not None and self.price_source else Usage()

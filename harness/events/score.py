@@ -274,7 +274,13 @@ def _request(y: Tally, b: t.ModelRequest) -> None:
     y.thinking = True
 
 
-def _silent(y: Tally, b: t.ModelFailed | t.LeaseEnded) -> None:
+def _failed(y: Tally, b: t.ModelFailed) -> None:
+    y.thinking = False
+    y.usage += b.known
+    y.nano += b.cost_nano
+
+
+def _left(y: Tally, b: t.LeaseEnded) -> None:
     y.thinking = False
 
 
@@ -376,8 +382,8 @@ _HANDLERS: Mapping[type[t.Body], Callable[[Tally, Any], None]] = {
     t.ModelSummary: _paid,
     t.ModelSettled: _settled,
     t.ModelRequest: _request,
-    t.ModelFailed: _silent,
-    t.LeaseEnded: _silent,
+    t.ModelFailed: _failed,
+    t.LeaseEnded: _left,
     t.UserMessage: _user,
     t.ToolProposed: _proposed,
     t.ToolStarted: _started,

@@ -193,6 +193,21 @@ def test_a_reply_that_nobody_could_settle_costs_what_it_cost(f: Fleet) -> None:
     assert f.violations() == []
 
 
+def test_a_reply_that_could_not_be_used_is_paid_for_in_every_sum() -> None:
+    """It ended inside a call at its output limit: it counts no worse and no better than what the endpoint billed."""
+    long = ("write_file", {"path": "long.txt", "content": "word " * 1_200})
+    with fleet(config="max_tokens = 1024\n") as f:
+        sid = f.launch(play([long], "Done."))
+        f.wait_state(sid, "done", timeout=PATIENCE)
+        failed = [r.body for r in f.records(sid) if isinstance(r.body, t.ModelFailed)]
+        assert failed
+        assert all(b.kind == "max_tokens" and b.usage and b.cost_nano > 0 for b in failed)
+        shown = f.run("logs", sid).stdout
+        assert "$" in next(line for line in shown.splitlines() if "no reply" in line)
+        agree(f, sid, sum(c["nano"] for c in ask_simulator(f, "usage")["conversations"]), 0)
+        assert f.violations() == []
+
+
 def agree(f: Fleet, sid: str, paid: int, unknown: int) -> None:
     """The only session, its day, the fleet, its log, its score and the briefing name the same money."""
     own = costs(f)["sessions"][0]
@@ -201,6 +216,7 @@ def agree(f: Fleet, sid: str, paid: int, unknown: int) -> None:
     assert fold(records).spent_nano == paid
     assert f.json("brief", "--since", "1d")[0]["fleet"]["spent_nano"] == paid
     assert f.json("score", sid)[0]["nano"] == paid
+    assert f.json("score", sid)[0]["tokens"] + own["unknown_tokens"] == own["tokens"]
     sent = {(b.request_id, b.attempt): b for b in (r.body for r in records) if isinstance(b, t.ModelRequest)}
     lost = [b for b in (r.body for r in records) if isinstance(b, t.ModelFailed) and b.usage is None]
     assert sum(sent[b.request_id, b.attempt].reserved_nano for b in lost) == unknown, "the log alone tells it"

@@ -222,6 +222,16 @@ def test_each_commit_is_a_line_as_the_repository_has_it_and_what_a_call_prints_i
     assert back.text == f"its branch stands at {NEW[:12]}, before at {OLD[:12]}"
 
 
+def test_what_was_paid_is_told_whole_and_only_replies_are_replies() -> None:
+    cut = t.ModelFailed(
+        request_id="r", attempt=1, kind="cut", message="", usage=t.Usage(output=1), cost_nano=40, price_source="list"
+    )
+    late = t.ModelSettled(request_id="r", reservation="v", usage=t.Usage(), cost_nano=3, recorded_nano=5)
+    before = brief(follow(log(said())), "").figures
+    made = brief(follow(log(said(), cut, late)), "").figures
+    assert (made.replies, made.spent_nano - before.spent_nano) == (before.replies, 38)
+
+
 def test_what_follows_from_a_decision_is_no_decision_of_its_own() -> None:
     made = told(request(), decided(decision="stop"), t.SessionDesired(state="stopped", by=BY), t.UserMessage(text="x"))
     assert kinds(made) == [(1, DECIDED)]

@@ -218,6 +218,22 @@ def test_a_cost_that_nobody_could_settle_is_taken_from_its_usage() -> None:
     assert end.nano == PAID.nano + 7, "prices may have changed since: a lost ledger is made as it was"
 
 
+@pytest.mark.parametrize(("source", "nano"), [("list", 5), ("reserved", PAID.nano), ("", PAID.nano)])
+def test_a_failed_attempt_costs_in_a_ledger_made_anew_what_its_log_says_it_did(source: str, nano: int) -> None:
+    log, one = Evidence("a"), held("r", "a", "2026-01-01")
+    sent = t.ModelRequest(
+        request_id="q", attempt=1, model=MODEL, reservation="r", reserved_nano=9, est_input=1, max_tokens=1, upto_seq=0
+    )
+    failed = t.ModelFailed(
+        request_id="q", attempt=1, kind="max_tokens", message="", usage=USAGE, cost_nano=5, price_source=source
+    )
+    log.take(record(1, sent, "2026-01-01"))
+    log.take(record(2, failed, "2026-01-01"))
+    end = log.settlement(one)
+    assert isinstance(end, Settled)
+    assert end.nano == nano
+
+
 def waits(name: str, cap: str = "day.usd", limit: int = 100, need: int = 10, day: str = "2026-01-01") -> Waiting:
     return Waiting(name, Cap(cap), limit, need, day, f"2026-01-01T00:00:0{name[-1]}Z")
 

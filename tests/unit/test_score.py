@@ -207,6 +207,13 @@ def test_a_judge_costs_what_it_costs_and_is_no_step_of_the_agent() -> None:
     assert asked.blocked_seconds == 10.0, "nobody thinks any more"
 
 
+def test_an_attempt_without_a_reply_costs_what_it_is_known_to_have_cost() -> None:
+    cut = t.ModelFailed(request_id="r", attempt=1, kind="max_tokens", message="")
+    paid = msgspec.structs.replace(cut, usage=t.Usage(input=6, output=1), cost_nano=9, price_source="list")
+    made = figures(said("calls", input=1), asks(), paid, asks(), cut)
+    assert (made.nano, made.tokens, made.steps) == (DOLLAR // 4 + 9, 8, 1)
+
+
 def test_what_changed_the_course_is_counted() -> None:
     made = figures(
         INTENT,

@@ -45,9 +45,9 @@ def _message(b: t.ModelMessage) -> Line:
 def _failed(b: t.ModelFailed) -> Line:
     retry = f", again in {b.retry_in_s:.0f} s" if b.retry_in_s is not None else ""
     status = f" {b.status}" if b.status else ""
-    return Line(
-        "no reply", f"{b.kind}{status}: {first(b.message)}{retry}", "warn" if b.retry_in_s is not None else "bad"
-    )
+    cost = f" · {paid(b.cost_nano, b.price_source)}" if b.cost_nano else ""
+    said_of = f"{b.kind}{status}: {first(b.message)}{retry}{cost}"
+    return Line("no reply", said_of, "warn" if b.retry_in_s is not None else "bad")
 
 
 @_on(t.EvaluationRequested)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.events import layers
 from harness.events import types as t
 from harness.events.folding.handlers import Handlers
-from harness.events.folding.reply import replied
+from harness.events.folding.reply import failed, replied
 from harness.events.said import spelled
 from harness.events.session_state import Running, SessionState
 
@@ -52,10 +52,7 @@ def _message(s: SessionState, r: t.Record, b: t.ModelMessage) -> None:
 
 @_on(t.ModelFailed)
 def _failed(s: SessionState, r: t.Record, b: t.ModelFailed) -> None:
-    s.failures_in_row += 1
-    s.last_failure = b
-    s.request = None
-    s.doing.pop("model", None)
+    failed(s, r, b)
 
 
 @_on(t.UserMessage)

@@ -23,7 +23,7 @@ from harness.supervisor.calls.recall import Recall
 from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
 from harness.supervisor.fleet.session import Session, log_trouble
 from harness.supervisor.money.cap_waits import CapWaits
-from harness.supervisor.money.purse import Purse
+from harness.supervisor.money.purse import Purse, Settled
 from harness.supervisor.sessions.brains import Brains, quarantine
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.sessions.launch import Launcher
@@ -168,10 +168,10 @@ class Conductor:
                 await self._gone(session, call.call_id)
         bodies: list[t.Body] = [t.ApprovalWithdrawn(approval_id=a, why="the session was stopped") for a in s.approvals]
         if s.request is not None:
-            usage = None
+            known = Settled(0, "")
             with contextlib.suppress(OpError):  # the ledger cannot be asked now: nobody knows then
-                usage = (await self._purse.settle(s.request.reservation, None)).usage
-            bodies.append(s.request.lost(usage))
+                known = await self._purse.settle(s.request.reservation, None)
+            bodies.append(s.request.lost(known.usage, known.nano, known.source))
         for call in s.calls.open.values():
             if call.stage == "in_doubt":
                 bodies.append(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.events.cap import OF_SESSION
+from harness.events.cap import OF_SESSION, Cap
 from harness.events.memory_views import MemoryView
 from harness.events.views import ApprovalView
 from harness.protocol import api_key
@@ -207,10 +207,12 @@ def wish_of(
 
 
 def _amount(name: str, text: str) -> int:
+    cap = Cap.of_field(name)
     try:
-        if name == "usd_nano":
+        if cap is not None and cap.in_usd:
             return usd_to_nano(text.strip().removeprefix("$"))
-        return seconds(text.strip()) if name == "wall_s" and not text.strip().isdigit() else _whole(name, text)
+        timed = cap is not None and cap.in_seconds and not text.strip().isdigit()
+        return seconds(text.strip()) if timed else _whole(name, text)
     except ValueError as exc:
         raise Unusable(name, str(exc)) from exc
 

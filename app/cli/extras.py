@@ -47,9 +47,3 @@ def keys(ctx: Context, args: argparse.Namespace) -> int:
     for line in table(("KEYS", "ACTION", "WHAT"), body, width=ctx.width):
         say(line)
     return exits.OK
-
-
-def demo(ctx: Context, args: argparse.Namespace) -> int:
-    from app import demo as play
-
-    return play.run(args)

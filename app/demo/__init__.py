@@ -10,6 +10,7 @@ import shutil
 
 from app import terminal
 from app.cli import exits
+from app.cli.context import Context
 from app.cli.output import say, warn
 from app.demo import fleet, headless, long
 from app.demo.fleet import DemoError
@@ -19,7 +20,7 @@ from harness.protocol.client import alive
 BACK = "come back: watchfloor demo --attach · end it: watchfloor demo --stop"
 
 
-def run(args: argparse.Namespace) -> int:
+def run(_ctx: Context, args: argparse.Namespace) -> int:
     """``args``: headless, attach, stop, keep, speed. Exit codes as in `app.cli.exits`."""
     base = fleet.base(paths.resolve())
     try:

@@ -24,6 +24,11 @@ class Cap(StrEnum):
         """The cap that a record or a request names; None when it names none that there is."""
         return next((cap for cap in cls if cap == spelled), None)
 
+    @classmethod
+    def of_field(cls, field: str) -> Cap | None:
+        """The session's cap that stands in this field of `types.Caps`; None for no field of it."""
+        return next((cap for cap in OF_SESSION if cap.field == field), None)
+
     @property
     def of_session(self) -> bool:
         return self.value.startswith("session.")

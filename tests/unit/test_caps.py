@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -9,11 +10,16 @@ import pytest
 
 from app.cli.parser import build
 from app.cli.sessions import caps_typed
+from app.requests import wish_of
 from harness.events import types as t
 from harness.events.cap import OF_SESSION, Cap, amount_of, named
+from harness.events.session_state import SessionState
 from harness.protocol.amounts import NANO, seconds
 from harness.protocol.config import Config
 from harness.protocol.config_sections import CapsConfig
+from harness.roles.role import Limits
+from harness.supervisor.sessions.casting import within
+from harness.supervisor.sessions.continuing import used_of
 
 
 @pytest.mark.parametrize("cap", OF_SESSION)
@@ -31,6 +37,22 @@ def test_what_is_typed_at_a_launch_is_the_cap(cap: Cap) -> None:
     typed = build().parse_args(["launch", "--goal", "x", cap.option, text])
     meant = {True: seconds("7m"), False: 7}[cap.in_seconds] * (NANO if cap.in_usd else 1)
     assert caps_typed(typed, Config(Path("config.toml")))[cap.field] == meant
+
+
+@pytest.mark.parametrize("cap", OF_SESSION)
+def test_what_is_typed_for_a_session_that_goes_on_is_the_cap(cap: Cap) -> None:
+    text = "7m" if cap.in_seconds else "7"
+    meant = {True: seconds("7m"), False: 7}[cap.in_seconds] * (NANO if cap.in_usd else 1)
+    assert wish_of("", "", {cap.field: text}, [])["caps"] == {cap.field: meant}
+    assert wish_of("", "", {cap.field: f"+{text}"}, [])["more"] == {cap.field: meant}
+
+
+@pytest.mark.parametrize("cap", OF_SESSION)
+def test_a_role_may_lower_the_cap_and_what_is_used_of_it_is_known(cap: Cap) -> None:
+    lowered = within(t.Caps(**{cap.field: 9}), Limits(**{cap.field: 5}))
+    assert getattr(lowered, cap.field) == 5
+    used = used_of(SessionState(), None, datetime.now(UTC))
+    assert getattr(used, cap.field) is not None, "one that is used up already would be taken"
 
 
 def test_no_field_of_the_caps_is_without_its_cap() -> None:

@@ -13,6 +13,7 @@ from harness.events.action import action_hash, from_wire
 from harness.events.action_changes import differences
 from harness.events.approved import MOST, Approved, Shape
 from harness.events.card_facts import CardNotes, CommitNote, Fact, FileCount, Going, Outgoing, in_detail
+from harness.events.request import Request
 from harness.events.views import ApprovalView
 from harness.policy.shape import compared, facts_of, kind_of, ordinary
 from widgets.card_text import card
@@ -44,6 +45,15 @@ PUSH: dict[str, Any] = {
     "pre": {"files": {}, "head": "0123abcd"},
     "effects": ["push:origin refs/heads/feature"],
 }
+
+
+@pytest.mark.parametrize("kind", Request)
+def test_the_head_of_a_card_says_in_words_what_is_asked(kind: Request) -> None:
+    asked = ApprovalView(
+        approval_id="abbbbbbb", sid="s", session_name="cart", kind=kind, title="", options=[], risk="low", ts="", seq=1
+    )
+    head = card(asked).text.splitlines()[0]
+    assert "asks: " not in head, "that is how a kind reads that nobody here knows"
 
 
 def facts(**changed: Any) -> dict[str, str]:

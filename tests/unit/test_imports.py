@@ -1,11 +1,14 @@
 """What each process loads, proved in a fresh interpreter: the screen stays out of the harness, the SDK out of the
-command line.
+command line. And no file imports itself by way of others.
 """
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from collections.abc import Mapping, Set
+from pathlib import Path
 
 import pytest
 
@@ -83,3 +86,49 @@ def test_the_exchange_and_its_blocking_shell_are_standard_library_without_a_loop
         "harness.protocol",
         *(f"harness.protocol.{name}" for name in ("exchange", "blocking", "transport", "frames", "session_names")),
     }
+
+
+def graph() -> dict[str, set[str]]:
+    """Which file imports which, wherever in it that stands."""
+    root = Path(__file__).resolve().parents[2]
+    paths = {
+        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
+        for folder in ("app", "widgets", "harness")
+        for path in (root / folder).rglob("*.py")
+    }
+    made: dict[str, set[str]] = {}
+    for name, path in paths.items():
+        wanted: set[str] = set()
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                wanted |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                whole = {f"{node.module}.{alias.name}" for alias in node.names}
+                wanted |= whole if whole <= paths.keys() else {*whole, str(node.module)}
+        made[name] = {one for one in wanted if one in paths} - {name}
+    return made
+
+
+def circles(imports: Mapping[str, Set[str]]) -> set[str]:
+    """What imports itself by any way: whatever is left when those are taken away, again and again, that import nothing
+    of what is left, or that nothing of it imports.
+    """
+    left = {name: set(wanted) for name, wanted in imports.items()}
+    while True:
+        asked = {one for wanted in left.values() for one in wanted}
+        gone = {name for name, wanted in left.items() if not wanted or name not in asked}
+        if not gone:
+            return set(left)
+        left = {name: wanted - gone for name, wanted in left.items() if name not in gone}
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    """Also not from within a function, or for the sake of types alone."""
+    found = graph()
+    assert len(found) > 700
+    assert not circles(found)
+
+
+def test_the_search_knows_a_circle() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == {"b", "c"}
+    assert circles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == set()

@@ -20,7 +20,7 @@ def test_the_table_holds_every_verb_but_the_one_that_opens_the_screen(capsys: py
 
 def test_each_leads_to_a_function() -> None:
     for module, function in VERBS.values():
-        assert callable(getattr(importlib.import_module(f"app.cli.{module}"), function))
+        assert callable(getattr(importlib.import_module(f"app.{module}"), function))
 
 
 def test_the_help_lists_each_verb_once_in_a_group_of_its_kind(capsys: pytest.CaptureFixture[str]) -> None:

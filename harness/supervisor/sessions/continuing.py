@@ -13,8 +13,8 @@ import msgspec
 
 from harness.events import tool_input, tools
 from harness.events import types as t
+from harness.events.cap import Cap
 from harness.events.session_state import SessionState
-from harness.events.words import usd
 from harness.supervisor.calls.call_caps import wall_used
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.errors import OpError
@@ -155,7 +155,8 @@ def _caps(now: t.Caps, wish: Wish, used: t.Caps) -> t.Caps:
     for name, value in values.items():
         spent = getattr(used, name) or 0
         if value is not None and value <= spent:
-            shown = f"{usd(spent)} are spent" if name == "usd_nano" else f"{spent:,} are used"
+            cap = Cap.of_field(name)
+            shown = f"{spent:,} are used" if cap is None or not cap.in_usd else f"{cap.amount(spent)} are spent"
             raise OpError("bad_caps", f"that cap ({name}) is used up already: {shown}", "give more than that")
     return msgspec.structs.replace(now, **values)
 

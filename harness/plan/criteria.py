@@ -9,24 +9,40 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 RUNS = "runs"
 FILE = "file"
 REQUEST = "request"
 _Q = r"[`\"'“”‘’]"
 _RUN = re.compile(
-    r"^(?:run(?:ning)?|execut(?:e|ing)|the command)?\s*`(?P<command>[^`]+)`\s*"
-    r"(?P<says>(?:[-–—:,]\s*)?(?:it\s+|and\s+|which\s+)*"
-    r"(?:exits?|returns?|ends?|succeeds|pass(?:es)?|finish(?:es)?|prints?|outputs?|shows?|fails).*)?$",
+    r"^(?P<run>run(?:ning)?|execut(?:e|ing)|the command)?\s*`(?P<command>[^`]+)`\s*(?P<says>.*)$",
     re.IGNORECASE | re.DOTALL,
 )
+_LINK = re.compile(
+    r"(?:[-–—:,;.]\s*|\band\b\s*|\b(?:it|which|that)\b\s*|\b(?:check|verify|ensure|confirm)\b\s*)+", re.IGNORECASE
+)
+"""What joins a command to what is said of it, and that to more."""
 _CODE = re.compile(
-    r"(?:exit(?:s|ed)?|return(?:s)?|end(?:s)?)\s+(?:with\s+)?(?:exit\s+)?(?:code|status)?\s*(\d{1,3})\b", re.I
+    r"(?:exit(?:s|ed)?|returns?|ends?|fail(?:s|ed)?|finish(?:es)?)\s+(?:with\s+)?(?:an?\s+)?(?:exit\s+)?(?:code|status)?\s*"
+    r"(?:of\s+)?`?(?P<code>\d{1,3})`?(?!\w|\.\w)",
+    re.IGNORECASE,
 )
+_GOOD = re.compile(
+    r"(?:(?:exits?|ends?|finish(?:es)?|runs?|completes?)\s+(?:successfully|cleanly|without\s+(?:any\s+)?errors?)"
+    r"|(?:reports?|shows?|has|gives?|prints?)\s+no\s+errors?|succeeds?|pass(?:es)?|is\s+green)(?!\w|\.\w)",
+    re.IGNORECASE,
+)
+_BAD = re.compile(
+    r"(?:fails?|exits?\s+(?:with\s+)?(?:a\s+)?non-?zero(?:\s+(?:code|status))?)(?!\w|\.\w)", re.IGNORECASE
+)
+_SILENT = re.compile(r"(?:prints?|outputs?|shows?)\s+(?:nothing|no\s+output)(?!\w|\.\w)", re.IGNORECASE)
 _PRINTS = re.compile(
-    rf"(?:prints?|outputs?|shows?|output contains)\s+(?:contains\s+)?{_Q}(.+?){_Q}\s*\.?$", re.I | re.S
+    rf"(?:prints?|outputs?|shows?|(?:its\s+)?output\s+contains)\s+(?:contains\s+)?(?P<open>{_Q})(?P<text>.+?){_Q}",
+    re.IGNORECASE | re.DOTALL,
 )
+_MOST_CODE = 125
+"""Above it a shell speaks for itself."""
 _PATH = (
     rf"(?:(?P<kind>file|folder|directory)\s+{_Q}(?P<quoted>[^`\"'“”‘’]+){_Q}"
     rf"|(?:(?:file|folder|directory)\s+)?{_Q}?(?P<path>[\w./@+-]*[\w-]\.[\w]+|[\w.-]+(?:/[\w.-]*)+"
@@ -40,7 +56,8 @@ _HOLDS = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _EXISTS = re.compile(
-    rf"^(?:the\s+)?{_PATH}\s+(?P<not>does not |doesn't |no longer )?exists?\s*\.?$",
+    rf"^(?:the\s+)?{_PATH}\s+"
+    r"(?:(?P<not>does not |doesn't |no longer )exists?|exists?(?P<full>\s+and is not empty)?)\s*\.?$",
     re.IGNORECASE,
 )
 _LOOSE = re.compile(
@@ -51,9 +68,10 @@ _LOOSE = re.compile(
 """Nothing says where the name or the text ends: it could be meant, or be a sentence about files."""
 _SERVES = re.compile(r"^(?:with|while)\s+`([^`]+)`\s+(?:is\s+)?(?:running|runs)\s*,?\s*", re.IGNORECASE)
 _FETCH = re.compile(
-    rf"^{_Q}?(?P<method>GET|HEAD|POST|PUT|DELETE|PATCH)\s+(?P<url>[^\s`\"']+){_Q}?\s+"
-    r"(?:returns?|responds?(?:\s+with)?|answers?(?:\s+with)?|gives?)\s+(?:(?:status|code|http)\s+)*"
-    r"(?P<status>[1-5]\d\d)\b"
+    rf"^(?:an?\s+)?(?:http\s+)?{_Q}?(?P<method>GET|HEAD|POST|PUT|DELETE|PATCH)(?:\s+request\s+to|\s+to)?\s+"
+    rf"{_Q}?(?P<url>[^\s`\"'“”‘’]+){_Q}?\s+"
+    r"(?:returns?|responds?(?:\s+with)?|answers?(?:\s+with)?|gives?)\s+(?:an?\s+)?(?:(?:status|code|http)\s+)*"
+    rf"{_Q}?(?P<status>[1-5]\d\d)(?:\s+ok)?{_Q}?(?!\w)"
     r"(?:\s+(?:and|with)\s+(?:the\s+)?(?:body|a body|text)?\s*(?:contains?|containing)\s+"
     rf"{_Q}(?P<text>.+?){_Q})?\s*\.?$",
     re.IGNORECASE | re.DOTALL,
@@ -174,14 +192,15 @@ def parse(text: str) -> Criterion | Problem:
     asks = line[serves.end() :] if serves is not None else line
     if (match := _FETCH.match(asks)) is not None:
         return _fetch(text, match, serves[1] if serves is not None else "")
-    if (match := _RUN.match(line)) is not None:
-        return _run(text, match["command"].strip(), (match["says"] or "").strip(" -–—:,"))
     if (match := _BARE.match(line)) is not None:
         return Criterion(text, RUNS, match["command"])
     if (match := _HOLDS.match(line)) is not None:
         return _file(text, match["quoted"] or match["path"], bool(match["not"]), match["text"])
     if (match := _EXISTS.match(line)) is not None:
-        return _file(text, match["quoted"] or match["path"], bool(match["not"]), None)
+        path = match["quoted"] or match["path"]
+        return _file(text, path, bool(match["not"]), None, "-s" if match["full"] else "-e")
+    if (match := _RUN.match(line)) is not None and (found := _run(text, match)) is not None:
+        return found
     return Problem(text, "no command, file or request decides it", _wording(line))
 
 
@@ -201,22 +220,81 @@ def problems(texts: Sequence[str]) -> list[Problem]:
     return [found for text in texts if isinstance(found := parse(text), Problem)]
 
 
-def _run(text: str, command: str, says: str) -> Criterion | Problem:
-    if says.lower().startswith("fails"):
-        return Criterion(text, RUNS, f"! ( {command} )")
-    if (printed := _PRINTS.search(says)) is not None:
-        return Criterion(text, RUNS, f"( {command} ) 2>&1 | grep -qF -- {shlex.quote(printed[1])}")
-    if (code := _CODE.search(says)) is not None and int(code[1]) != 0:
-        return Criterion(text, RUNS, f"( {command} ); test $? -eq {int(code[1])}")
-    return Criterion(text, RUNS, command)
+@dataclass(slots=True)
+class _Wanted:
+    """What a sentence says of a command: ``code`` it ends with, -1 for any but 0; ``prints`` each of these texts, or
+    nothing at all.
+    """
+
+    code: int | None = None
+    prints: list[str] = field(default_factory=list)
+    silent: bool = False
 
 
-def _file(text: str, path: str, absent: bool, holds: str | None) -> Criterion | Problem:
+def _run(text: str, match: re.Match[str]) -> Criterion | Problem | None:
+    """What decides it; None when nothing says that the words in quotes are a command."""
+    command = match["command"].strip()
+    wanted = _said(match["says"])
+    if wanted is None:
+        why = f"it says more of the command than a machine understands: {match['says'].strip()}"
+        return Problem(text, why, _wording(match[0])) if match["run"] else None
+    if wanted.prints and not match["run"] and re.fullmatch(r"\w+", command) and command not in _PROGRAMS.split():
+        return None  # "`Button` shows `Save`"
+    tests = [f"grep -qF -- {shlex.quote(one)}" for one in wanted.prints]
+    if len(tests) == 1 and wanted.code is None:
+        return Criterion(text, RUNS, f"( {command} ) 2>&1 | {tests[0]}")
+    if not tests and not wanted.silent:
+        return Criterion(text, RUNS, _ends(command, wanted.code))
+    held = [_ends("exit $code", wanted.code)] if wanted.code is not None else []
+    held += [f"printf '%s\\n' \"$out\" | {test}" for test in tests] + (['test -z "$out"'] if wanted.silent else [])
+    return Criterion(text, RUNS, f"out=$( ( {command} ) 2>&1 ); code=$?; printf '%s\\n' \"$out\"; {' && '.join(held)}")
+
+
+def _ends(command: str, code: int | None) -> str:
+    """A command that holds when this one ends so."""
+    if code == -1:
+        return f"! ( {command} )"
+    if code:
+        return f"( {command} ); test $? -eq {code}"
+    return f"( {command} )" if command.startswith("exit") else command
+
+
+def _said(says: str) -> _Wanted | None:
+    """All that is said of a command, None when some of it is not understood."""
+    wanted = _Wanted()
+    left = _behind(says)
+    while left:
+        for form in (_CODE, _GOOD, _BAD, _SILENT, _PRINTS):
+            if (match := form.match(left)) is not None:
+                break
+        else:
+            return None
+        found = match.groupdict()
+        if "code" in found and int(found["code"]) > _MOST_CODE:
+            return None
+        if "text" in found:
+            wanted.prints.append(found["text"])
+        elif form is _SILENT:
+            wanted.silent = True
+        else:
+            wanted.code = int(found.get("code", -1 if form is _BAD else 0))
+        left = _behind(left[match.end() :])
+    return wanted
+
+
+def _behind(says: str) -> str:
+    """What is said, without what joins it to what stands before."""
+    stripped = says.strip()
+    link = _LINK.match(stripped)
+    return stripped[link.end() :].strip() if link is not None else stripped
+
+
+def _file(text: str, path: str, absent: bool, holds: str | None, is_so: str = "-e") -> Criterion | Problem:
     if path.startswith("/") or ".." in path.split("/"):
         return Problem(text, f"{path} is outside the repository", ANY_FORM)
     negated = "! " if absent else ""
     if holds is None:
-        return Criterion(text, FILE, f"{negated}test -e {shlex.quote(path)}")
+        return Criterion(text, FILE, f"{negated}test {is_so} {shlex.quote(path)}")
     quoted = shlex.quote(path)
     there = f"test -f {quoted} && " if absent else ""
     return Criterion(text, FILE, f"{there}{negated}grep -qF -- {shlex.quote(holds)} {quoted}")
@@ -243,5 +321,8 @@ def _fetch(text: str, match: re.Match[str], serves: str) -> Criterion | Problem:
 def _wording(line: str) -> str:
     if (loose := _LOOSE.match(line)) is not None:
         return f'File `{loose["path"]}` {loose["says"]} "{loose["text"]}"'
+    quoted = re.search(r"`([\w./-]+(?: [^`]+)?)`", line)
+    if quoted is not None and quoted[1].split(" ")[0] in _PROGRAMS.split():
+        return f"Run `{quoted[1]}` - exits with code 0"
     found = [better for word, better in _VAGUE if re.search(rf"\b{word}", line, re.IGNORECASE)]
     return f"{found[0]}: {ANY_FORM}" if found else ANY_FORM

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.plan import spec
+from harness.plan import scripts, spec
 from harness.plan.criteria import FILE, REQUEST, RUNS, Criterion, Problem, commands, parse, problems, spoken
 from harness.plan.formats import BadPlan
 
@@ -31,6 +31,10 @@ DECIDED = {
     'The file "a b" does not contain "y"': (FILE, "test -f 'a b' && ! grep -qF -- y 'a b'"),
     "File `LICENSE` exists": (FILE, "test -e LICENSE"),
     "Folder `dist` exists": (FILE, "test -e dist"),
+    "File `dist/app.js` exists and is not empty": (FILE, "test -s dist/app.js"),
+    "Run `pytest -q` and check that it exits 0.": (RUNS, "pytest -q"),
+    "Running `make lint` reports no errors": (RUNS, "make lint"),
+    "`make` exits with a non-zero code": (RUNS, "! ( make )"),
 }
 
 
@@ -53,6 +57,15 @@ def test_what_a_machine_decides_becomes_a_command(text: str) -> None:
         "Handles errors properly",
         "The code is clean and fast",
         "GET https://example.com/ returns 200",
+        "Run `x` - prints 5 lines",
+        "Run `npm test` - exits with code 0 within 3 seconds",
+        "`npm test` passes on Windows",
+        "`make` fails with TypeError",
+        "Run `a` exits 0.5",
+        "`curl -s localhost/u` returns 200",
+        "`Button` shows `Save`",
+        "The table `users` has a column `email`",
+        "GET /u returns 200 with 3 items",
         "With `./serve` running, GET https://example.com/ returns 200",
         "File /etc/passwd contains `root`",
         "Priority visible without hovering or clicking",
@@ -81,12 +94,30 @@ def test_a_file_whose_name_or_text_ends_nowhere_is_worded_so_that_it_is_decided(
     assert isinstance(parse(hint), Criterion)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["GET `/u` returns HTTP 200 OK", "HTTP GET /u returns `200`", "A GET request to /u responds with status 200"],
+)
+def test_a_request_may_be_worded_in_other_ways(text: str) -> None:
+    one, other = parse(text), parse("GET /u returns 200")
+    assert isinstance(one, Criterion)
+    assert isinstance(other, Criterion)
+    assert one.command.partition("\n")[2] == other.command.partition("\n")[2]
+
+
+def test_what_names_a_command_and_says_too_much_is_worded_with_the_command() -> None:
+    found = parse("All unit tests pass (`npm test`)")
+    assert isinstance(found, Problem)
+    assert found.hint == "Run `npm test` - exits with code 0"
+
+
 @pytest.mark.parametrize("url", ["/u", ":8000/u", "http://localhost:3000/u"])
 def test_a_request_that_names_no_server_is_asked_of_what_the_repository_starts(url: str, tmp_path: Path) -> None:
     found = parse(f"GET {url} returns 200")
     assert isinstance(found, Criterion), found
     assert found.kind == REQUEST
     assert spoken(found.command) == found.text
+    assert not scripts.named([found.command], lambda _: "").runs, "whose failure is the agent's first task, to repair"
     ran = subprocess.run(["bash", "-c", found.command], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert (ran.returncode, ran.stdout) == (1, "init.sh starts what serves this, and there is none\n")
 
@@ -121,6 +152,9 @@ def test_the_commands_decide(tmp_path: Path) -> None:
         "File a.txt does not contain `two`",
         "File a.txt exists",
         "File b.txt does not exist",
+        "Run `true` prints nothing",
+        "Run `echo one; exit 3` exits with code 3, prints `one`",
+        "`echo one; echo two` passes and prints `one` and prints `two`",
     ]
     assert [shell(tmp_path, text) for text in held] == [0] * len(held)
     broken = [
@@ -132,6 +166,9 @@ def test_the_commands_decide(tmp_path: Path) -> None:
         "File b.txt does not contain `two`",
         "File b.txt exists",
         "File a.txt does not exist",
+        "Run `echo one >&2` prints nothing",
+        "Run `echo one; exit 3` passes and prints `one`",
+        "Run `echo one` exits with code 0 and prints `one` and prints `two`",
     ]
     assert all(shell(tmp_path, text) != 0 for text in broken)
 

@@ -50,30 +50,60 @@ _HANDS_OVER = _any(
     r"(nothing|no (files?|changes?|code)) (is|was|were|has|have)\b.*\b(yet|so far|until)\b.*",
     r"(my|the) (recommendation|suggestion|preference|default)\b.*|(i|we)('d| would)?"
     r" (recommend|suggest|lean|prefer|propose)\b.*",
+    r"(i|we)('d| would) (go with|go for|take|choose|pick|use|keep|vote for|opt for)\b.*",
+    r"(otherwise|if not|if so|if yes),? (i|we)('ll|'d| will| would| can)\b.*",
+    r"(i|we)('ve| have)? left (it|this|that|them|both|everything)\b.*"
+    r"\b(for now|untouched|unchanged|as (it )?(is|was))\b.*",
+    r"ich (würde|empfehle|schlage|tendiere|warte|habe noch nichts)\b.*",
+    r"(yo )?(elegiría|recomiendo|sugiero|prefiero|preferiría|espero)\b.*",
+    r"je (choisirais|recommande|suggère|préfère|préférerais|prendrais|attends)\b.*",
     r"\(.*\)[.]?",
+    r"\[.*\]|yes/no|y/n",
 )
 """A whole sentence behind a question that only hands over: thanks, waiting, what was not done yet, what it would
-choose, a remark in brackets.
+choose, a remark in brackets, the answers it knows.
 """
 
 _BEGS = _any(
-    r"\b(let me know|tell me|please say|say) (which|whether)\b",
-    r"\b(let me know|tell me|please say|say) (what|how) you('d)? (want|like|prefer|decide)\b",
-    r"\b(let me know|tell me|please say|say) your (choice|preference|decision)\b",
+    r"\b(let me know|tell me|please say|^say) (which|whether)\b",
+    r"\b(let me know|tell me|please say|^say) (what|how) you('d| would)? (want|like|prefer|decide)\b",
+    r"\b(let me know|tell me|please say|^say) (how (to|i should|we should)|what to do|what i should)\b",
+    r"\b(let me know|tell me|please say|^say) your (choice|preference|decision)\b",
     r"\bplease (choose|decide|pick|select|specify|clarify|advise)\b",
-    r"\bplease (confirm|tell me) (which|whether|that|how|what)\b",
+    r"\bplease (confirm|tell me) (which|whether|that|how|what|before|so)\b|\bplease confirm\W*$",
     r"\bplease (provide|supply|send|share|give|grant|enter|paste|add|set)\b"
     r"(?! (any |your |me )*(feedback|comments?|a star)).*\b(so (that )?(i|we) can|before i|to (go"
     r" on|continue|proceed))\b",
-    r"\b(choose|pick|decide) (one|between|which|either)\b",
-    r"\bi need you to (decide|choose)\b",
-    r"\b(need|waiting for|awaiting|wait for) your"
-    r" (decision|choice|answer|reply|response|input|confirmation|call|approval|permission|ok|okay|go[- ]ahead)\b",
+    r"(^|[,;:] )(now |so |then |please )?(choose|pick|decide) (one|between|which|either)\b",
+    r"\byou('ll| will)? (have|need) to (choose|pick|decide) (one|between|which|either|whether)\b",
+    r"\bi('ll| will)? need you to\b",
+    r"\bi (still )?need (the|an?|your|access|more)\b.*\b(to|before i can|so i can) (continue|proceed|go on|finish)\W*$",
+    r"\b(need|waiting (for|on)|awaiting|wait (for|on)|standing by for) your (final )?"
+    r"(decision|choice|answers?|reply|response|input|confirmation|call|approval|permission|ok|okay|go[- ]ahead)\b",
     r"\b(wait|waiting|stopped|paused|on hold) (here )?until (i hear|you (say|tell|decide|answer|reply|confirm))\b",
     r"\bbitte (entscheide|wähle|bestätige|sag mir)\b",
-    r"\bsage? mir (bitte )?(welche|ob|wie)\b",
+    r"\bsage? mir (bitte)?,? ?(welche|ob|wie|was)",
+    r"\bich (brauche|warte auf) (deine|ihre|eure)"
+    r" (entscheidung|antwort|zustimmung|bestätigung|freigabe|erlaubnis)\b",
+    r"\b(dime|dígame|por favor,? (confirma|elige|indica|decide|aclara))\b",
+    r"\bnecesito tu (decisión|respuesta|confirmación)",
+    r"\b(dis-moi|dites-moi) (quel|si|comment|ce que)"
+    r"|\b(veuillez|merci de) (me )?(confirmer|choisir|préciser|indiquer|dire)\b",
+    r"\b(dimmi|mi dica|me diga|diga-me) (quale|qual|se|come|como|cosa|o que)\b",
+    r"请(您|你)?(选择|决定|指示|告诉我)|请(您|你)?确认是否",
+    r"(選んで|お選び|ご指示|ご判断|教えて)ください",
 )
 """It asks for a choice without a question mark."""
+
+_BLOCKED = _any(
+    r"\b(i|we)('m| am|'re| are)? (blocked|stuck)\b",
+    r"\b(i|we) (can ?not|can't|am unable to|are unable to|could not|couldn't) (proceed|continue|go on|finish)\b",
+)
+_GIVE = _any(
+    r"^please (provide|supply|send|share|give|grant|enter|paste|add|set|run)\b"
+    r"(?! (any |your |me )*(feedback|comments?))",
+)
+"""A request that asks only when a sentence before it says that nothing goes on without."""
 
 _OPENS = _any(
     r"[*_ ]*(so,? )?(do you want|would you (like|prefer)|should (i|we)|shall (i|we)|may i|can i|could you|which)\b"
@@ -95,7 +125,8 @@ _CLOSING = _any(
     r"\belse (i can|you need|you'd like|you would like)\b",
     r"\banything (further|more|unclear)\b",
     r"\banything you('d| would)? (want|like|need)\b",
-    r"\bneed (any )?(more|further) (help|changes|info|information|detail|details)\b",
+    r"(^|you )need (any )?(more|further) (help|changes|info|information|detail|details)\b",
+    r"\b(any|some) (other |further |more )?(changes|adjustments|tweaks|edits|modifications)\W*$",
     r"\b(further|more|other|additional) (help|assistance|questions|requests|changes)\b",
     r"^(any |do you have (any )?|got (any )?)?(other |further |more"
     r" )?(questions|thoughts|comments|feedback|remarks|concerns)( so far)?\W*$",
@@ -104,22 +135,30 @@ _CLOSING = _any(
     r"\bwhat would you like (me )?(to do|to work on)( next| now)?\W*$",
     r"\bwhat (should|shall|can) (i|we) do next\b",
     r"\b(does|did|do|hope) (that|this|it)( all)? (help|make sense|answer|look (good|ok|okay|right)|sound good|work for"
-    r" you)\b",
+    r" you)\b(?!.*\bbefore (i|we)\b)",
     r"^(?!(is|are) (that|this|it|those) (ok|okay)\b)(\w+ ){0,2}(make sense|makes sense|sounds? good|looks? good|all"
     r" good|clear|okay|ok)\W*$",
     r"\b(let me know|feel free|happy to|glad to)\b.*\b(if|should)\b",
     r"\b(sonst noch|noch (etwas|was|fragen|weitere)|weitere fragen|was anderes|etwas anderes)\b",
     r"\b(algo más|otra cosa|algo mais|mais alguma|qualcos'altro|altro)\b",
     r"\b(autre chose|d'autres? (questions?|choses?|besoins?))\b",
-    r"还有(什么|其他|别的)|其他(的)?(问题|需要|帮)|他に(も|何|ご)|ほかに",
+    r"\bpasst (das|es|alles)( so)?( für (dich|sie|euch))?\W*$|\bbrauchst du noch\b",
+    r"\b(nog iets|iets anders|verder nog)\b|\b(coś jeszcze|czymś jeszcze|jeszcze (coś|jakieś))\b",
+    r"\b(başka bir|başka sorunuz)",
+    r"чем(-то)? ещ[её]|что-?(то|нибудь)? ещ[её]|(есть|остались) (ещ[её] |другие |какие-то )*вопрос",
+    r"더 (도와|필요|궁금)|다른 (질문|도움)",
+    r"还有(什么|其他|别的)|还需要(我|什么|其他)|其他(的)?(问题|需要|帮)|他に(も|何|ご)|ほかに",
 )
 """A polite closing: nothing depends on its answer."""
+
+_CONDITIONAL = re.compile(r"^if (so|yes),? (i|we)('ll|'d| will| would| can)\b", re.I)
+"""What makes something depend on the question before it, however polite that sounds."""
 
 _RHETORIC = _any(
     r"^(neat|nice|cool|great|elegant|simple|easy|pretty|not bad|fun|who knew|why not|so what|right|eh|huh|guess"
     r" what|the result|the catch)\b[^.!]*$",
     r"\b(isn't it|aren't they|doesn't it|wasn't it|don't you think|who would have|what could go wrong|huh|eh)\W*$",
-    r"\bwho (needs|knew|wants)\b",
+    r"\bwho (needs|knew|wants|doesn't|wouldn't)\b|^isn't (that|it|this)\b|^how \w+ is (that|this)\W*$",
 )
 """It asks nobody, unless it also speaks to the person."""
 
@@ -220,6 +259,10 @@ def _last(text: str) -> str:
         last = sentences.pop()
         if _question(last):
             return "" if _CLOSING.search(last) or (_RHETORIC.search(last) and not _ADDRESSES.search(last)) else last
+        if _GIVE.search(last) and any(_BLOCKED.search(sentence) for sentence in sentences):
+            return last
+        if _CONDITIONAL.search(last) and sentences and _question(sentences[-1]):
+            return sentences[-1]
         if _BEGS.search(last) and not _CLOSING.search(last):
             return f"{sentences[-1]} {last}" if sentences and _question(sentences[-1]) else last
         if not _HANDS_OVER.fullmatch(last.strip("*_ ")):

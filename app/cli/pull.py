@@ -48,7 +48,13 @@ def pr(ctx: Context, args: argparse.Namespace) -> int:
         if args.dry_run:
             _preview(args, view, opener, title, body)
             return exits.OK
-        ended = client.call("pull", **wish)
+        try:
+            ended = client.call("pull", **wish)
+        except KeyboardInterrupt:
+            say(
+                f"the push goes on without you, and nothing is opened; what came of it: watchfloor logs {safe(args.id)}"
+            )
+            raise
         if ended["outcome"] != p.PUSHED:
             return _not_pushed(args, ended)
         if opener is None:

@@ -126,7 +126,8 @@ class MergeDialog(Taking):
         self._seen = seen
         text = (
             f"{row.detail[:200] + '. ' if row.detail else ''}Nothing moves when a check fails on the result, both sides"
-            " changed the same lines, or your checkout holds changes. resolve: its agent settles what did not fit."
+            " changed the same lines, or your checkout holds changes. How: type merge, squash, rebase, or resolve (its"
+            " agent settles what did not fit)."
         )
         super().__init__(row, "Merge", text, "merge")
 
@@ -190,7 +191,7 @@ def merged(name: str, ended: m.MergeEnded) -> str:
 def not_merged(ended: m.MergeEnded) -> str:
     """Why nothing was moved, and what to do."""
     why = f"both sides changed {named(ended.conflicts)}" if ended.outcome == m.CONFLICTS else ended.why
-    mend = "; resolve has its agent settle it" if ended.outcome in (m.CONFLICTS, m.CHECKS_FAILED) else ""
+    mend = "; type resolve as How, and its agent settles it" if ended.outcome in (m.CONFLICTS, m.CHECKS_FAILED) else ""
     return f"not merged into {ended.into}, {ended.outcome}: {why[:200]}{mend}"
 
 

@@ -89,7 +89,9 @@ def test_it_is_pushed_and_the_persons_program_opens_the_request(
         assert (missing.returncode, "glab is not in PATH" in missing.stderr) == (5, True)
         away = f.run("pr", "--remote", "nowhere", sid, check=False)
         assert (away.returncode, "there is no remote 'nowhere'" in away.stderr) == (5, True)
-        shown = f.run("pr", "--repo", "acme/shop", "--with", "gh", "--as", "feature", "--dry-run", sid).stdout
+        shown = f.run(
+            "pr", "--repo", "acme/shop", "--with", "gh", "--as", "refs/heads/feature", "--dry-run", sid
+        ).stdout
         assert "would push 1 commit to feature at origin" in shown
         for name, value in (f.env | f.extra).items():
             monkeypatch.setenv(name, value)

@@ -109,7 +109,10 @@ async def test_what_does_not_fit_is_said_in_place_and_handed_back(tmp_path: Path
         await s.see("is changed; commit it", "evil␛[2J[bold]")
         s.world.refuse.clear()
         await s.press("ctrl+y")
-        await s.see("not merged into main, conflicts: both sides changed src/cart.py", "has its agent settle it")
+        await s.see(
+            "not merged into main, conflicts: both sides changed src/cart.py",
+            "type resolve as How, and its agent settles it",
+        )
         await retype(s, "resolve")
         await s.press("tab", "tab", *"mine", "ctrl+y")
         await s.see("it brings main into its work")

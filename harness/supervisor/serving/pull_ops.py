@@ -73,7 +73,7 @@ def parse(m: Reply) -> Wish:
     """What is asked for. Raises OpError ``bad_request``."""
     return Wish(
         remote=text_of(m, "remote") or "origin",
-        branch=text_of(m, "branch"),
+        branch=text_of(m, "branch").removeprefix("refs/heads/"),
         commit=m.get("commit") is True,
         force=m.get("force") is True,
         seen=text_of(m, "seen", 64),

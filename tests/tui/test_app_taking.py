@@ -111,7 +111,7 @@ async def test_what_does_not_fit_is_said_in_place_and_handed_back(tmp_path: Path
         await s.press("ctrl+y")
         await s.see(
             "not merged into main, conflicts: both sides changed src/cart.py",
-            "type resolve as How, and its agent settles it",
+            "and its agent settles it",
         )
         await retype(s, "resolve")
         await s.press("tab", "tab", *"mine", "ctrl+y")

@@ -209,12 +209,17 @@ def wish_of(
 def _amount(name: str, text: str) -> int:
     cap = Cap.of_field(name)
     try:
-        if cap is not None and cap.in_usd:
-            return usd_to_nano(text.strip().removeprefix("$"))
-        timed = cap is not None and cap.in_seconds and not text.strip().isdigit()
-        return seconds(text.strip()) if timed else _whole(name, text)
+        return _whole(name, text) if cap is None else amount(cap, text)
     except ValueError as exc:
         raise Unusable(name, str(exc)) from exc
+
+
+def amount(cap: Cap, text: str) -> int:
+    """So much of what a cap counts, from typed text. Raises ValueError."""
+    typed = text.strip()
+    if cap.in_usd:
+        return usd_to_nano(typed.removeprefix("$"))
+    return seconds(typed) if cap.in_seconds and not typed.isdigit() else _whole(cap.field, typed)
 
 
 def _whole(field: str, text: str) -> int:

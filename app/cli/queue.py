@@ -15,10 +15,9 @@ from app.cli.context import Context
 from app.cli.output import age, emit, safe, say, table
 from app.cli.sessions import Refused, Usage
 from harness.events import needs, person_tool, trouble
-from harness.events.cap import Cap
+from harness.events.cap_request import CapRequest
 from harness.events.request import Request
 from harness.events.views import ApprovalView
-from harness.protocol import amounts
 from harness.protocol.client import Client
 from widgets.queue_groups import Item, items
 
@@ -203,11 +202,9 @@ def seen(view: ApprovalView, given: str | None, decision: str) -> None:
 
 
 def _cap_value(view: ApprovalView, text: str) -> int:
-    cap = Cap.of(view.detail.get("cap"))
+    said = CapRequest.of(view.detail)
     try:
-        if cap is not None and cap.in_usd:
-            return amounts.usd_to_nano(text)
-        return amounts.seconds(text) if cap is not None and cap.in_seconds and not text.isdigit() else int(text)
+        return int(text) if said is None else requests.amount(said.cap, text)
     except ValueError as exc:
         raise Usage(f"--raise-to: {exc}") from exc
 

@@ -16,7 +16,6 @@ from harness.events import trouble
 from harness.events.cap import OF_SESSION, Cap
 from harness.events.views import GROUPS, SessionRow
 from harness.events.words import cap_text, counted, spend, spend_cell, usd
-from harness.protocol import amounts
 from harness.protocol import config as configuration
 
 _NONE = "◇"
@@ -132,9 +131,7 @@ def _cap_value(cap: Cap, typed: str | int) -> int | None:
     """A cap as it was typed; none of that kind for ``none``. Raises ValueError."""
     if isinstance(typed, int):
         return typed
-    if cap.in_usd:
-        return None if typed == "none" else amounts.usd_to_nano(typed)
-    return amounts.seconds(typed) if cap.in_seconds else int(typed)
+    return None if cap.in_usd and typed == "none" else requests.amount(cap, typed)
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

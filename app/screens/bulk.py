@@ -13,7 +13,7 @@ from app.bulk import Act, Reach, outcome
 from app.host import Host
 from app.screens.dialogs import Dialog
 from app.screens.session_commands import not_going_on, not_pausing, not_removing, not_resuming
-from harness.events.cap import Cap
+from harness.events.cap_request import CapRequest
 from harness.events.request import Request
 from harness.events.views import ApprovalView, SessionRow
 from harness.events.words import cap_text, counted, spend_cell
@@ -69,8 +69,13 @@ def raising(views: Sequence[ApprovalView]) -> Act:
 
 def at_own_cap(view: ApprovalView) -> bool:
     """It asks for more dollars for its session alone."""
-    cap = Cap.of(view.detail.get("cap"))
-    return view.kind == Request.CAP and cap is not None and cap.of_session and cap.in_usd and "raise" in view.options
+    return of_dollars(view) is not None
+
+
+def of_dollars(view: ApprovalView) -> CapRequest | None:
+    """What it says of a cap on dollars of its session alone, when that can be raised."""
+    said = CapRequest.of(view.detail) if view.kind == Request.CAP and "raise" in view.options else None
+    return said if said is not None and said.cap.of_session and said.cap.in_usd else None
 
 
 class BulkDialog(Dialog):
@@ -135,9 +140,10 @@ def asking(host: Host, act: Act, more: int) -> Callable[[str], Awaitable[Any]]:
             return await host.feed.call("remove", sid=sid)
         if act.id == RAISE:
             view = next((v for v in host.snapshot.approvals if v.sid == sid and at_own_cap(v)), None)
-            if view is None:
+            said = of_dollars(view) if view is not None else None
+            if view is None or said is None:
                 raise Unreachable("it does not wait at its cap any more")
-            value = int(view.detail.get("limit", 0)) + more
+            value = said.limit + more
             return await host.feed.call("decide", **requests.decide(host.folders, view, "raise", value=value))
         reason = "stopped by you" if act.id == "stop" else None
         return await host.feed.call("desire", **requests.desire(host.folders, sid, wanted[act.id], reason))

@@ -9,12 +9,11 @@ from app import requests
 from app.screens import queue_words, together
 from harness.events import trouble
 from harness.events.action import BadAction, from_wire
-from harness.events.cap import Cap
+from harness.events.cap_request import CapRequest
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
-from harness.events.words import NANO, money
+from harness.events.words import NANO
 from harness.protocol import config as configuration
-from harness.protocol.amounts import usd_to_nano
 from harness.protocol.client import SupervisorError, Unreachable
 
 if TYPE_CHECKING:
@@ -183,26 +182,26 @@ class Deciding:
         view = self._deck.view
         if view is None:
             return
-        limit = int(view.detail.get("limit", 0))
-        need = int(view.detail.get("need", 0))
-        cap = Cap.of(view.detail.get("cap"))
-        in_usd = cap is not None and cap.in_usd
-        proposed = max(limit * 2, int(view.detail.get("used", 0)) + need)
+        said = CapRequest.of(view.detail)
+        if said is None:
+            self._deck.host.tell("this version does not know that cap", bad=True)
+            return
+        cap = said.cap
+        proposed = max(said.limit * 2, said.used + said.need)
         shown = self._deck.proof
 
         def check(text: str) -> int:
-            value = usd_to_nano(text) if in_usd else _whole(text)
-            if value <= limit:
-                raise ValueError(f"the new cap must be above {money(limit) if in_usd else limit}")
+            value = requests.amount(cap, text)
+            if value <= said.limit:
+                raise ValueError(f"the new cap must be above {cap.amount(said.limit)}")
             return value
 
         def amount(value: int | None) -> None:
             if value is not None:
                 self._decide(view, "raise", shown_hash=shown, value=value)
 
-        unit = cap.unit if cap is not None else "tokens"
-        text = f"The cap is {money(limit) if in_usd else f'{limit:,}'} now. New cap in {unit}:"
-        default = f"{proposed / NANO:.2f}" if in_usd else str(proposed)
+        text = f"The cap is {cap.amount(said.limit)} now. New cap in {cap.unit}:"
+        default = f"{proposed / NANO:.2f}" if cap.in_usd else str(proposed)
         dialog = Ask("Raise the cap of", view.session_name, text, value=default, submit="raise", check=check)
         self._ask(dialog, amount)
 
@@ -276,10 +275,3 @@ def input_of(view: ApprovalView) -> dict[str, Any] | None:
     except BadAction:
         return None
     return dict(given) if given is not None else None
-
-
-def _whole(text: str) -> int:
-    clean = text.replace(",", "").replace("_", "").strip()
-    if not clean.isascii() or not clean.isdigit():
-        raise ValueError(f"{text!r} is not a whole number")
-    return int(clean)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.cli.parser import build
 from app.cli.sessions import caps_typed
 from app.requests import wish_of
 from harness.events import types as t
 from harness.events.cap import OF_SESSION, Cap, amount_of, named
+from harness.events.cap_request import CapRequest
 from harness.events.session_state import SessionState
 from harness.protocol.amounts import NANO, seconds
 from harness.protocol.config import Config
@@ -66,6 +71,17 @@ def test_every_cap_has_words(cap: Cap) -> None:
     assert cap.unit in cap.words(3) or cap.in_usd or cap.in_seconds
     assert named(cap.value) == cap.named
     assert "." not in cap.named
+
+
+@given(st.builds(CapRequest, st.sampled_from(Cap), *[st.integers(0)] * 3, st.text(max_size=9)))
+def test_what_a_request_says_of_a_cap_comes_back(said: CapRequest) -> None:
+    assert CapRequest.of(json.loads(json.dumps(said.detail()))) == said
+
+
+@given(st.dictionaries(st.sampled_from(["cap", "limit", "used", "need", "day"]), st.none() | st.text() | st.floats()))
+def test_whatever_else_stands_there_is_no_cap_or_no_amount(detail: dict[str, Any]) -> None:
+    assert CapRequest.of(detail) is None
+    assert CapRequest.of({**detail, "cap": "day.usd"}) == CapRequest(Cap.DAY_USD, day=str(detail.get("day") or ""))
 
 
 def test_a_cap_that_nobody_here_knows_is_still_shown() -> None:

@@ -15,7 +15,7 @@ from harness.budget.ledger_types import Raised
 from harness.events import tool_input
 from harness.events import types as t
 from harness.events.action import Wire, from_wire
-from harness.events.cap import Cap
+from harness.events.cap_request import CapRequest
 from harness.events.endpoints import ITEM_KINDS
 from harness.events.framing import LogError
 from harness.events.ratchet import ALLOW, KEEP
@@ -268,7 +268,7 @@ class Approvals:
         """An answer to a request whose cap was raised meanwhile is taken for what it means: a higher cap still, a stop,
         or that it goes on.
         """
-        cap = _cap_of(session.track.passed[d.approval_id])
+        cap = _cap_of(session.track.passed[d.approval_id]).cap
         decision = ids.decision_id()
         if d.decision == "stop":
             await session.append(
@@ -398,15 +398,15 @@ class Approvals:
         d = case.decision
         asked = case.asked
         session = case.session
-        cap = _cap_of(asked)
+        said = _cap_of(asked)
+        cap = said.cap
         by = case.record.by
         if d.decision == "finish":
             return [await self._purse.finish(session, cap)]
-        limit = int(asked.detail.get("limit", 0))
-        if d.value is None or d.value <= limit:
+        if d.value is None or d.value <= said.limit:
             raise OpError(
                 "bad_value",
-                f"raising {cap} needs a new cap above {cap.words(limit)}",
+                f"raising {cap} needs a new cap above {cap.words(said.limit)}",
                 "money is in nano-USD, wall time in seconds, the rest in counts",
             )
         if cap.of_session:
@@ -424,13 +424,12 @@ class Approvals:
         await session.append(t.ApprovalDeferred(approval_id=approval_id, until=until), cls="B")
 
 
-def _cap_of(asked: OpenApproval) -> Cap:
-    """The cap that a request is about. Raises OpError."""
-    spelled = str(asked.detail.get("cap", ""))
-    cap = Cap.of(spelled)
-    if cap is None:
-        raise OpError("bad_option", f"{spelled} is not a cap of the day or the fleet")
-    return cap
+def _cap_of(asked: OpenApproval) -> CapRequest:
+    """What a request about a cap says. Raises OpError."""
+    said = CapRequest.of(asked.detail)
+    if said is None:
+        raise OpError("bad_option", f"{asked.detail.get('cap', '')} is not a cap of the day or the fleet")
+    return said
 
 
 def _named_only(view: ApprovalView, size: int) -> ApprovalView:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from harness.events import types as t
 from harness.events.cap import Cap, amount_of, named
+from harness.events.cap_request import CapRequest
 from harness.events.request import Request
 from harness.events.session_state import SessionState
 from harness.supervisor import ids
@@ -46,12 +47,6 @@ async def ask_cap(session: Session, reached: t.BudgetReached) -> None:
             title=title,
             options=["raise", "finish", "stop"],
             risk="medium",
-            detail={
-                "cap": reached.cap,
-                "used": reached.used,
-                "limit": reached.limit,
-                "need": reached.need,
-                **({"day": reached.day} if reached.day else {}),
-            },
+            detail=CapRequest(Cap(reached.cap), reached.limit, reached.used, reached.need, reached.day).detail(),
         ),
     )

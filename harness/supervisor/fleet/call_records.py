@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from harness.events import call_words, tools
 from harness.events import types as t
 from harness.events.action import canonical
-from harness.events.cap import Cap
+from harness.events.cap_request import CapRequest
 from harness.events.left_out import left_out
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval, SessionState
@@ -124,7 +124,7 @@ class Track:
             if (
                 asked is not None
                 and asked.kind == Request.CAP
-                and not ((cap := Cap.of(asked.detail.get("cap"))) is not None and cap.of_session)
+                and not ((said := CapRequest.of(asked.detail)) is not None and said.cap.of_session)
             ):
                 self.passed[b.approval_id] = asked
                 while len(self.passed) > _PASSED:

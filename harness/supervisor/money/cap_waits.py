@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from harness.budget.evidence import raised
 from harness.events import types as t
 from harness.events.cap import Cap
+from harness.events.cap_request import CapRequest
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval
 from harness.supervisor.fleet.fleet import Fleet
@@ -60,11 +61,10 @@ def freed(waiting: Iterable[Waiting], standing: Callable[[Cap], Standing]) -> di
 
 def waits_at(asked: OpenApproval) -> Waiting | None:
     """What a request waits for; None when it is not about a cap above its session."""
-    cap = Cap.of(asked.detail.get("cap"))
-    if asked.kind != Request.CAP or cap is None or cap.of_session:
+    said = CapRequest.of(asked.detail)
+    if asked.kind != Request.CAP or said is None or said.cap.of_session:
         return None
-    limit, need = (int(asked.detail.get(name, 0)) for name in ("limit", "need"))
-    return Waiting(asked.approval_id, cap, limit, need, str(asked.detail.get("day") or asked.ts[:10]), asked.ts)
+    return Waiting(asked.approval_id, said.cap, said.limit, said.need, said.day or asked.ts[:10], asked.ts)
 
 
 class CapWaits:

@@ -14,6 +14,7 @@ import msgspec
 from harness.brain.agreement import Agreement
 from harness.brain.allowance import Spent
 from harness.brain.context import compaction, rules
+from harness.brain.context.handoff import carried
 from harness.brain.context.handoff_facts import Facts
 from harness.brain.context.results import told
 from harness.brain.context.room import Measure
@@ -268,8 +269,9 @@ class View:
                 self.fresh += _bytes(body.text)
             case t.IterationStarted():
                 self.task = body.digest
+                self.handoff = carried(self.facts)
                 self.begins_seq = r.seq
-                self.fresh += _bytes(body.digest)
+                self.fresh += _bytes(body.digest) + _bytes(self.handoff)
                 self.newest_user_seq = r.seq
                 self._begin_anew()
                 self._new_instruction()

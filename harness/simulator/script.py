@@ -74,6 +74,7 @@ _HANDOFF = re.compile(r"Hand-off from the earlier part of this session\b[^:]*: (
 _SUMMARY = re.compile(r"\bsummary\b.*\bunder exactly these headings\b", re.DOTALL)
 _BESIDE = re.compile(
     "Done criteria: |Rules of this project, |Summary of your current task, |Contract of this session, "
+    "|Hand-off from the tasks before this one"
     rf"|{_HANDOFF.pattern}"
 )
 

@@ -18,7 +18,7 @@ from harness.agents import steps
 from harness.brain import conversation, decide
 from harness.brain.context import room
 from harness.brain.context.clearing import cleared_input, cleared_result
-from harness.brain.context.handoff import MOST_BYTES, handoff
+from harness.brain.context.handoff import CARRIED_BYTES, MOST_BYTES, carried, handoff
 from harness.brain.context.handoff_facts import CHECK, COMMIT, Facts
 from harness.brain.context.sizes import Sizes, TurnSize, tokens
 from harness.events import types as t
@@ -397,8 +397,13 @@ def test_a_hand_off_is_bounded_and_no_quoted_line_passes_for_its_own(
         facts.advance(
             record(seq + 1, t.ToolEnded(call_id="c1.0", status="error", preview=gave, files_changed=[said[:50]]))
         )
+    goes = calls[0][0] if calls else "x"
     made = handoff(facts, w.view.state, seq + 9, 0)
     assert len(made.encode("utf-8", "replace")) <= MOST_BYTES
+    facts.advance(record(seq + 3, t.IterationEnded(n=1, entry=goes, outcome="failed", reason=goes)))
+    left = carried(facts)
+    assert len(left.encode("utf-8", "replace")) <= CARRIED_BYTES
+    assert all(NAMED.search(line) for line in left.split("\n") if line.startswith("- "))
     own = [line for line in made.split("\n") if line.startswith("- ")]
     criteria = len(w.view.state.checks)
     assert all(NAMED.search(line) for line in own[criteria:])

@@ -151,11 +151,43 @@ def test_ralph_loop_the_second_request_holds_no_message_of_the_first() -> None:
     assert isinstance(w.turn(DONE), decide.Ask)
     assert begun(w) == ["A", "B"]
     (only,) = shape(w.view)
-    first, *criteria, task = (block["text"] for block in only["content"])
+    first, criteria, handed, task = (block["text"] for block in only["content"])
     assert (first, task) == (GOAL, w.view.task)
-    assert len(criteria) == 1, "and the done criteria between them"
+    assert criteria.startswith("Done criteria")
+    assert handed == w.view.handoff
+    assert "first words" not in handed
+    assert "first output" not in handed
+    assert "Done, everything passes" not in handed
     assert "first" not in w.view.task
     assert "B: Title of B" in w.view.task
+
+
+def test_a_task_is_handed_what_is_known_of_those_before_each_line_with_its_record() -> None:
+    w = Planned(entry("A", "make a"), entry("B", "make b"), truth=good)
+    w.serve()
+    w.ask()
+    assert not w.view.handoff, "nothing came before the first"
+    w.reply("tool_use", use(1, "exec", argv=["make", "fast"]), use(2, "exec", argv=["make", "old"]))
+    works, fails = w.propose()
+    w.end(works, files=[])
+    w.end(fails, "error", "no rule", 2)
+    w.put(
+        t.ApprovalRequested(approval_id="a1", kind="tool", title="push?", options=["deny"]),
+        t.ApprovalDecided(approval_id="a1", decision_id="d", decision="deny", message="not before Friday"),
+    )
+    w.turn(DONE)
+    told = {}
+    for line in w.view.handoff.split("\n"):
+        if not line.startswith("- "):
+            continue
+        said, _, named = line.rpartition(" [#")
+        told[said] = w.records[int(named.removesuffix("]"))].type
+    assert told == {
+        "- A passed: 1 of 1 checks passed": "iteration.ended",
+        "- the person chose deny: not before Friday": "approval.decided",
+        "- `make old`: “exit 2: no rule”": "tool.ended",
+        "- `make fast`": "tool.ended",
+    }
 
 
 def test_ralph_iterations_whose_tool_crashes_are_failed_ones_and_ten_crashes_in_one_open_a_breaker() -> None:

@@ -71,6 +71,8 @@ class Facts:
     """What the agent noted of entries."""
     in_vain: list[Fact] = field(default_factory=list)
     """Approaches that failed, and assumptions that proved wrong."""
+    finished: list[Fact] = field(default_factory=list)
+    """Tasks of the plan that came to an end, and how."""
     between: bool = False
     """The harness is between two tasks: what is committed or checked then ends none."""
     last: Fact | None = None
@@ -134,6 +136,7 @@ class Facts:
             case t.IterationEnded():
                 self.between = True
                 self.at_hand = None
+                _add(self.finished, Fact(r.seq, line(f"{line(body.entry, 60)} {body.outcome}: {body.reason}")))
             case t.ContextReset() | t.ContextCompacted():
                 self.midway = not self.boundary
                 self.boundary = ""

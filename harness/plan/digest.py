@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from harness.events.plan_events import PlanEntry
 from harness.events.session_state import SessionState
 from harness.events.words import line, whole_output
-from harness.plan.criteria import spoken
+from harness.plan.criteria import Criterion, parse, problems, spoken
+from harness.plan.formats import Entry
 from harness.plan.iterations import Begin
 
 MOST_BYTES = 9000
@@ -36,13 +37,14 @@ _NOTES = (
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What the log does not say: the newest commits, the project's own record of progress, and the commit that the work
-    stands on.
+    """What the log does not say: the newest commits, the project's own record of progress, the commit that the work
+    stands on, and the entry in the words of the plan.
     """
 
     commits: tuple[str, ...] = ()
     progress: str = ""
     head: str = ""
+    entry: Entry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +79,9 @@ def _sections(s: SessionState, entry: PlanEntry, begin: Begin, around: Around) -
         title = f"First of all: {s.plan.setup} fails ({at.setup.how}). Repair it before anything else. Its output ends"
         yield _Section(title, output or ("  (no output)",), 6)
     again = f" (attempt {begin.attempt} of it)" if begin.attempt > 1 else ""
-    yield _Section(f"The task{again}", (f"- {line(entry.id)}: {line(entry.title)}",))
-    yield _Section("Its criteria", (*(_check(s, command) for command in entry.checks), *_undecided(entry)), 8)
+    about = (f"  {line(around.entry.about, 900)}",) if around.entry is not None and around.entry.about else ()
+    yield _Section(f"The task{again}", (f"- {line(entry.id)}: {line(entry.title)}", *about), 2)
+    yield _Section("Its criteria", tuple(_criteria(s, entry, around.entry)), 8)
     tried = at.approaches.get(entry.id, ())
     yield _Section(
         "Tried for it in vain: do not repeat unchanged",
@@ -113,11 +116,27 @@ def _sections(s: SessionState, entry: PlanEntry, begin: Begin, around: Around) -
 
 
 def _check(s: SessionState, command: str) -> str:
+    return f"- {_stands(s, command)}: {line(spoken(command), 500)}"
+
+
+def _stands(s: SessionState, command: str) -> str:
     seen = s.verdicts.get(command)
-    stands = "not run yet"
-    if seen is not None:
-        stands = "passes" if seen.passed else "fails"
-    return f"- {stands}: {line(spoken(command), 500)}"
+    if seen is None:
+        return "not run yet"
+    return "passes" if seen.passed else "fails"
+
+
+def _criteria(s: SessionState, entry: PlanEntry, words: Entry | None) -> Iterable[str]:
+    """Each in the words of the plan, with what the harness saw of it."""
+    if words is None or not words.criteria:
+        yield from (_check(s, command) for command in entry.checks)
+        yield from _undecided(entry)
+        return
+    said = {found.command: found.text for found in map(parse, words.criteria) if isinstance(found, Criterion)}
+    for command in entry.checks:  # a version of Watchfloor before this one may have made another command of a sentence
+        yield f"- {_stands(s, command)}: {line(said.get(command, spoken(command)), 500)}"
+    for found in problems(words.criteria):
+        yield f"- no command decides: {line(found.text, 500)}"
 
 
 def _undecided(entry: PlanEntry) -> tuple[str, ...]:

@@ -43,6 +43,8 @@ class Entry:
     depends_on: tuple[str, ...] = ()
     priority: int = 0
     """The lowest comes first; 0 = none given."""
+    about: str = ""
+    """What it is for, in more words than its title; empty when the title is all."""
     wording: str = ""
     """The whole entry but its ``passes``, in a canonical form: what may not be reworded."""
 
@@ -146,8 +148,14 @@ def _entry(form: str, index: int, item: object, span: tuple[int, int] | None) ->
         gate=_gate(item.get("gate"), where),
         depends_on=_texts(item, next((key for key in _DEPENDS if key in item), _DEPENDS[0]), where),
         priority=_priority(item),
+        about=_about(item, title),
         wording=_canonical({k: v for k, v in item.items() if k != "passes"}),
     )
+
+
+def _about(item: Mapping[str, Any], title: str) -> str:
+    value = item.get("description")
+    return value.strip() if isinstance(value, str) and value != title else ""
 
 
 def _priority(item: Mapping[str, Any]) -> int:

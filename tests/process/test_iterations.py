@@ -79,7 +79,13 @@ PLAN = {
     "branchName": "ralph/notes",
     "userStories": [
         {"id": "US-001", "title": "First", "acceptanceCriteria": ["File `one.txt` exists"], "passes": False},
-        {"id": "US-002", "title": "Second", "acceptanceCriteria": ["File `two.txt` exists"], "passes": False},
+        {
+            "id": "US-002",
+            "title": "Second",
+            "description": "So that there are two.",
+            "acceptanceCriteria": ["File `two.txt` exists"],
+            "passes": False,
+        },
         {"id": "US-003", "title": "Third", "acceptanceCriteria": ["File `notes.txt` exists"], "passes": True},
     ],
 }
@@ -106,6 +112,8 @@ def test_a_plan_is_worked_through_task_by_task_each_in_a_context_of_its_own(f: F
     assert "First of all: init.sh fails (exit 1)" in begun[0].digest
     assert "the place is not ready" in begun[0].digest
     assert "init.sh" not in begun[1].digest
+    assert "- US-002: Second\n  So that there are two.\n" in begun[1].digest
+    assert "- not run yet: File `two.txt` exists\n" in begun[1].digest
     assert "Another plan" in begun[1].digest, "the newest commits are told"
     assert [(b.entry, b.outcome) for b in bodies(f, sid, t.IterationEnded)] == [
         ("US-001", "passed"),

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from harness.events import types as t
 from harness.events.iterations import Chore
 from harness.plan import due, hooks, iterations
 from harness.plan.digest import MOST_BYTES, Around, digest
+from harness.plan.formats import read
 from harness.plan.iterations import Begin, Note, Prepare, Recheck
 from harness.protocol import config_sections
 from tests.unit.test_brain_loop import World, shape, text, use
@@ -255,6 +258,23 @@ def test_startup_ritual_steps_of_the_phase_and_what_is_blocked_stand_on_the_page
     assert begun(w) == ["A", "B"]
     assert f"Your steps for this phase:\n- 1. page by hand [#{seq}]\n- 2. test it [#{seq}]" in w.view.task
     assert "- C: Title of C (blocked: “the key is missing”)" in w.view.task
+
+
+def test_startup_ritual_the_page_has_the_task_in_the_words_of_the_plan_also_what_no_command_decides() -> None:
+    example = (Path(__file__).parents[1] / "data" / "plans" / "ralph-prd.json").read_bytes()
+    first = read(example).entries[0]
+    story = replace(first, criteria=(*first.criteria, "Run `make test` - exits with code 0"))
+    w = Planned(t.PlanEntry(story.id, story.title, ["make test"], 3), truth=good)
+    page = digest(w.view.state, Begin(story.id, 1, 1), Around(entry=story))
+    for told in (
+        "- US-001: Add priority field to database\n  As a developer, I need to store task priority so it persists",
+        "- no command decides: Add priority column to tasks table: 'high' | 'medium' | 'low' (default 'medium')\n",
+        "- no command decides: Generate and run migration successfully\n",
+        "- no command decides: Typecheck passes\n",
+        "- not run yet: Run `make test` - exits with code 0\n",
+    ):
+        assert told in page
+    assert "more that no command decides" not in page
 
 
 def test_init_sh_that_fails_is_the_first_task_and_runs_again_until_it_works() -> None:

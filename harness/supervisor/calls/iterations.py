@@ -5,16 +5,19 @@ Everything follows from the fold, so a supervisor that dies anywhere goes on fro
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import assert_never
 
 from harness.events import tools
 from harness.events import types as t
+from harness.events.framing import LogError
 from harness.events.hooks import HOOK
 from harness.plan import hooks, progress_log
 from harness.plan.digest import Around, digest
+from harness.plan.formats import BadPlan
 from harness.plan.iterations import Begin, Note, Prepare, Recheck, due
-from harness.supervisor.calls import progress
+from harness.supervisor.calls import plans, progress
 from harness.supervisor.calls.ground import HELD_S, held_for, private_of
 from harness.supervisor.errors import Later
 from harness.supervisor.fleet.session import Session
@@ -74,7 +77,7 @@ async def _followed(session: Session, found: Note) -> None:
 
 async def _begin(session: Session, begin: Begin) -> None:
     try:
-        around = await session.do("looking at its newest commits", _LOOK_S, lambda: _around(session))
+        around = await session.do("looking at its newest commits", _LOOK_S, lambda: _around(session, begin.entry))
     except WorkspaceError as exc:
         raise Later(HELD_S, held_for(str(exc))) from exc
     s = session.state
@@ -93,9 +96,13 @@ async def _begin(session: Session, begin: Begin) -> None:
     await session.append(anew, begun)
 
 
-def _around(session: Session) -> Around:
+def _around(session: Session, name: str) -> Around:
     tree = open_worktree(private_of(session))
     plan = session.state.plan
     noted = progress.read(tree, plan.progress) if plan is not None and plan.progress else None
     commits = tuple(look.newest_commits(tree, _COMMITS))
-    return Around(commits, progress_log.digest(noted or ""), look.tip(tree))
+    entry = None
+    if plan is not None:
+        with contextlib.suppress(BadPlan, LogError):  # the log has its title and its commands
+            entry = next((one for one in plans.entries_of(session, tree, plan) if one.id == name), None)
+    return Around(commits, progress_log.digest(noted or ""), look.tip(tree), entry)

@@ -30,6 +30,9 @@ WORDS = "THE AGENT'S WORDS"
 CHANGED = "CHANGED SINCE YOU LOOKED: ASKED AGAIN, BECAUSE"
 _RULE = "┄" * 3
 RISKS = {"low": "LOW RISK", "medium": "MEDIUM RISK", "high": "HIGH RISK", "critical": "CRITICAL"}
+_OF_ENDPOINT = ("base_url", "endpoint", "why")
+_WORDS = 20
+"""Characters from which a text is words, and no number or name that may stand in a title by chance."""
 _OF_CAP = {"limit": "allowed", "used": "used so far", "need": "the next step needs up to"}
 _KINDS: dict[str, str] = {
     Request.CAP: "has reached a cap",
@@ -90,7 +93,7 @@ def card(view: ApprovalView) -> Card:
     if asks:
         out += _changed_since(view.detail)
     if not asks or action is None:
-        out += [*_offered(view.detail), *_details(view.detail), *_next(view.kind)]
+        out += [*_offered(view.detail), *_details(view.detail, view.title), *_next(view.kind)]
     if asks and action is not None:
         out += [CardLine("• " + text, "warn") for text in consequences(action)]
     out += [CardLine("• " + text, "warn") for text in left_out(view.diff)]
@@ -149,8 +152,8 @@ def action_of(view: ApprovalView) -> Action | None:
 
 
 def _rule(view: ApprovalView) -> list[CardLine]:
-    if not view.rule and not view.reason:
-        return []
+    if view.kind == Request.QUESTION or (not view.rule and not view.reason):
+        return []  # a question is asked because the agent asks: no rule of the policy made it one
     return [
         CardLine(f"Why you are asked: rule {to_display(view.rule)}: {to_display(view.reason)}", "dim"),
     ]
@@ -206,18 +209,27 @@ def _offered(detail: Mapping[str, Any]) -> list[CardLine]:
     return [CardLine(""), CardLine("ANSWERS TO CHOOSE FROM", "label"), *lines]
 
 
-def _details(detail: Mapping[str, Any]) -> list[CardLine]:
+def _details(detail: Mapping[str, Any], title: str) -> list[CardLine]:
+    """What else the request says, but for what its ``title`` has said."""
     cap = Cap.of(detail.get("cap"))
     out = [] if cap is None else _of_cap(cap, detail)
     told = ("asks", person_tool.CHOICES, KEY, *(("name",) if "phase" in detail else ()))
     if cap is not None:
         told = (*told, "cap", *(name for name in _OF_CAP if isinstance(detail.get(name), int)))
-    known = [(name, value) for name, value in detail.items() if name not in told]
+    if todo := detail.get("todo"):  # of an endpoint: the title says the rest
+        out += [CardLine("WHAT TO DO", "label"), *(CardLine(f"  {line}") for line in to_display_lines(str(todo)))]
+        told = (*told, "todo", *_OF_ENDPOINT, *(("message",) if str(detail.get("message", "")) in title else ()))
+    known = [(name, value) for name, value in detail.items() if name not in told and not _in_title(value, title)]
     for name, value in sorted(known, key=lambda one: ("\n" in str(one[1]), one[0])):  # what fits a line before lists
         shown = str(value)
         lines = to_display_lines(trouble.part(shown) if name == "part" else shown)
         out += [CardLine(f"  {to_display(str(name))}  {lines[0]}"), *(CardLine(f"    {line}") for line in lines[1:])]
     return out
+
+
+def _in_title(value: object, title: str) -> bool:
+    """True for words that stand whole in the title, and for none at all."""
+    return isinstance(value, str) and (not value or (len(value) >= _WORDS and value in title))
 
 
 def _of_cap(cap: Cap, detail: Mapping[str, Any]) -> list[CardLine]:

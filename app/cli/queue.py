@@ -26,7 +26,8 @@ _HASH = 12
 its card was read.
 """
 _CAREFUL = ("high", "critical")
-_REFUSALS = ("deny", "stop")
+_REFUSALS = {"deny": "refuse it:", "stop": "stop it:"}
+"""What denying is, by the options of a request, the mildest first."""
 
 
 def approvals(ctx: Context, args: argparse.Namespace) -> int:
@@ -141,12 +142,14 @@ def _choices(view: ApprovalView) -> list[str]:
             lines.append(f"choose one:  watchfloor answer {safe(view.approval_id)} --option N   (N is {span})")
         lines += [f"finished:    {approve} --choose done"] if "done" in view.options else []
         lines += [f"try again:   {approve}"] if "retry" in view.options else []
-    elif {"allow", "retry"} & set(view.options):
+    elif "allow" in view.options:
         lines = [f"approve it:  {approve}"]
+    elif "retry" in view.options:
+        lines = [f"try again:   {approve}"]
     else:
         lines = [f"settle it:   {approve} --choose {safe('|'.join(view.options))}"]
-    if set(_REFUSALS) & set(view.options):
-        lines.append(f"refuse it:   watchfloor deny {safe(view.approval_id)} REASON")
+    if found := next((option for option in _REFUSALS if option in view.options), ""):
+        lines.append(f"{_REFUSALS[found]:<13}watchfloor deny {safe(view.approval_id)} REASON")
     return [*lines, f"hash         {safe(view.action_hash)}"] if view.action_hash else lines
 
 

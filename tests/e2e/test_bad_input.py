@@ -63,6 +63,8 @@ def test_no_key_and_wrong_key_need_you_at_once() -> None:
         assert f.base_url in item["title"]
         assert "set ANTHROPIC_API_KEY in a terminal" in item["detail"]["todo"]
         assert str(f.folders.config_file) in item["detail"]["todo"]
+        card = f.run("approvals", item["approval_id"]).stdout
+        assert all(words in card for words in ("WHAT TO DO", "try again:   watchfloor", "stop it:     watchfloor deny"))
         other = f.launch(play("Done."), name="waits-too")
         assert "set ANTHROPIC_API_KEY" in f.run("launch", "--repo", str(f.repository()), "--goal", play("Done.")).stdout
         wait_for("all stand in line", lambda: sum("request" in r["detail"] for r in f.json("ls", "--json")) >= 2)

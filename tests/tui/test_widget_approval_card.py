@@ -292,6 +292,33 @@ def test_other_kinds_of_request() -> None:
     assert "nobody knows" in doubt
 
 
+def test_a_key_that_is_missing_says_what_to_do_and_nothing_of_our_own_names() -> None:
+    title = "https://api.example refuses the key: invalid x-api-key"
+    detail = {
+        "base_url": "https://api.example",
+        "endpoint": "https://api.example|89f6|",
+        "why": "auth",
+        "message": "invalid x-api-key",
+        "todo": "put the key into /home/you/key",
+    }
+    text = card(view_of(None, kind="auth", title=title, risk="medium", claim="", detail=detail)).text
+    assert f"{title}\nWHAT TO DO\n  put the key into /home/you/key\n" in text
+    assert "89f6" not in text
+    assert text.count("invalid x-api-key") == 1
+    other = card(view_of(None, kind="auth", title="it refuses", claim="", detail=detail | {"message": "why not"})).text
+    assert "why not" in other, "what the title does not say is shown"
+
+
+def test_what_the_title_says_whole_is_not_said_again_and_numbers_are() -> None:
+    title = "its calls are denied, the last one: no (3 in a row)"
+    detail = {"breaker": title, "rows": "3", "count": 3}
+    text = card(view_of(None, kind="question", title=title, claim="", detail=detail)).text
+    assert text.count("3 in a row") == 1
+    assert "  rows  3" in text
+    assert "  count  3" in text
+    assert "Why you are asked" not in text, "an agent's question is no rule's"
+
+
 @given(st.text(max_size=200), st.integers(1, 50))
 def test_wrapping_loses_nothing(text: str, width: int) -> None:
     from harness.events.untrusted import to_display

@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 
 from harness.workspace.ground import Ground
 from harness.workspace.look import View, look, tip
@@ -122,7 +122,8 @@ def diff(tree: Worktree, limit: int = MAX_PATCH) -> Diff:
                 pieces.append(patch)
                 size += len(patch)
     text = b"".join(pieces).decode("utf-8", "replace")
-    return Diff(tuple(sorted(files, key=lambda f: f.path)), text, truncated, head)
+    named = (replace(f, path=os.fsencode(f.path).decode("utf-8", "replace")) for f in files)  # as the patch spells it
+    return Diff(tuple(sorted(named, key=lambda f: f.path)), text, truncated, head)
 
 
 def _tracked(out: bytes) -> list[FileChange]:

@@ -343,6 +343,17 @@ def test_the_diff_shows_committed_uncommitted_and_untracked_work(tmp_path: Path)
 
 
 @pytest.mark.fence
+def test_a_name_that_is_no_utf_8_is_the_same_in_the_list_and_in_the_patch(tmp_path: Path) -> None:
+    """What reads the two together (the review, the judge's case) finds the lines of such a file too."""
+    tree = session(tmp_path, repository(tmp_path / "repo"))
+    agent(tree, "set -e; echo one > $'kept\\xff'; git add -A; git commit -qm b; echo two > $'loose\\xfe'")
+    publish(tree)
+    made = diff(tree)
+    assert len(made.files) == 2
+    assert all(f"+++ b/{file.path}" in made.patch for file in made.files)
+
+
+@pytest.mark.fence
 def test_removal_never_loses_work(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo")
     tree = session(tmp_path, repo)

@@ -110,6 +110,8 @@ def test_a_rule_lets_its_calls_run_and_no_more() -> None:
         assert (other.returncode, "outside the worktree" in other.stderr) == (5, True)
         wrong = f.run("grant", asked["approval_id"], "--expires", "soon", check=False)
         assert (wrong.returncode, "--expires" in wrong.stderr) == (2, True)
+        long = f.run("grant", asked["approval_id"], "--expires", "31d", check=False)
+        assert (long.returncode, "a rule lasts from 1m to 30d" in long.stderr) == (5, True)
         shown = f.run("grant", asked["approval_id"], "--scope", "repository", "--preview").stdout
         assert "covered 2" in shown
         assert "\x1b" not in shown

@@ -47,6 +47,10 @@ def _stays_until_it_is_purged(f: Fleet, sid: str, spent: int) -> None:
     assert spent > 0
     assert sid in f.run("ls", "--archived").stdout
     assert "session.ended" in f.run("logs", sid[:8], "--json").stdout
+    for verb in ("diff", "merge", "continue"):
+        removed = f.run(verb, sid, check=False)
+        assert (removed.returncode, "was removed, so its worktree is gone" in removed.stderr) == (4, True)
+        assert f"watchfloor logs {sid}" in removed.stderr
     [archived] = f.json("ls", "--archived")
     for wanted in (sid, sid[:8], archived["name"]):
         assert [(one["log"], one["ok"]) for one in f.json("verify", wanted)] == [(sid, True)]

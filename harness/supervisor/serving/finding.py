@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import msgspec
 
+from harness.events import archived
 from harness.events.framing import LogError
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.server import Reply
+from harness.supervisor.threads import at_home
 
 Find = Callable[[Reply], Awaitable[Session]]
 """The session of a message, its log read. Raises OpError: nobody has that name, or its log is damaged."""
@@ -18,13 +21,32 @@ Find = Callable[[Reply], Awaitable[Session]]
 
 async def look_up(parts: Parts, m: Reply) -> Session:
     """The session that ``sid`` names, its log read where it can be; a damaged one too. Raises OpError."""
-    session = parts.fleet.find(text_of(m, "sid"))
+    named = text_of(m, "sid")
+    try:
+        session = parts.fleet.find(named)
+    except OpError as exc:
+        if exc.code != "not_found":
+            raise
+        raise await at_home(_removed, parts.folders.archive, named) or exc from None
     if not session.loaded and not session.damaged:
         try:
             await session.read()
         except (LogError, msgspec.DecodeError):
             session.touch()
     return session
+
+
+def _removed(archive: Path, named: str) -> OpError | None:
+    """What is said of a session that was removed; None when there is none of that name, or several. Blocking."""
+    found = archived.fitting(archived.listed(archive), named)
+    if len(found) != 1:
+        return None
+    held = f"; its work is held by {', '.join(found[0].kept[:3])}" if found[0].kept else ""
+    return OpError(
+        "not_found",
+        f"{found[0].name or named} was removed, so its worktree is gone{held}",
+        f"its log stays: watchfloor logs {found[0].sid}",
+    )
 
 
 async def find(parts: Parts, m: Reply) -> Session:

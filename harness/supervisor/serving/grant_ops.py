@@ -13,6 +13,7 @@ from harness.events.framing import LogError
 from harness.events.grant_views import GrantPreview, GrantView, PastRequest, RevokedView, UseView
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval
+from harness.events.words import span
 from harness.policy import granted, grants
 from harness.policy.grant_records import Made, Revoked, Scope, Source
 from harness.policy.granted import Case, Standing
@@ -182,7 +183,10 @@ class GrantOps:
     def _made(wish: _Wish, m: Reply, by: t.By, *, typed: bool) -> Made:
         """Raises NoGrant, OpError."""
         pattern = grants.widened(wish.action, wish.verdict, wish.wider, str(Path.home()))
-        ends = datetime.now(UTC) + timedelta(seconds=number_of(m, "expires_s", DEFAULT_S, LEAST_S, MOST_S))
+        lasts = m.get("expires_s", DEFAULT_S)
+        if isinstance(lasts, bool) or not isinstance(lasts, int) or not LEAST_S <= lasts <= MOST_S:
+            raise OpError("bad_request", f"a rule lasts from {span(LEAST_S)} to {span(MOST_S)}")
+        ends = datetime.now(UTC) + timedelta(seconds=lasts)
         asked = wish.asked
         return Made(
             grant=ids.grant_id(),

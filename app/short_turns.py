@@ -8,7 +8,7 @@ import contextlib
 import sys
 import threading
 
-from harness.linux import turns
+from harness.linux import time_slices
 
 TURN_NS = 300_000
 """Of the processor; a fifth or less of what is usual."""
@@ -21,4 +21,4 @@ def take() -> None:
     for thread in threading.enumerate():
         if thread.native_id is not None:
             with contextlib.suppress(OSError):  # an old kernel, a walled-in process: the screen is slower then
-                turns.shorten(thread.native_id, TURN_NS)
+                time_slices.shorten(thread.native_id, TURN_NS)

@@ -27,9 +27,9 @@ from harness.brain.context import compaction
 from harness.brain.context.sizes import PER_TOKEN, Sizes
 from harness.brain.court import AskJudge, Conclude
 from harness.brain.decide import Abandon, Ask, Shrink, Sum, next_step
-from harness.brain.draft import Draft
 from harness.brain.keeping import keep
 from harness.brain.own_means import Own
+from harness.brain.request_draft import Draft
 from harness.brain.view import DamagedMessage, View
 from harness.events import blocks, layers, said
 from harness.events import types as t

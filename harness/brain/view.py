@@ -13,7 +13,7 @@ import msgspec
 
 from harness.brain.agreement import Agreement
 from harness.brain.allowance import Spent
-from harness.brain.context import compaction, rules
+from harness.brain.context import compaction, project_rules
 from harness.brain.context.handoff import carried
 from harness.brain.context.handoff_facts import Facts
 from harness.brain.context.results import told
@@ -394,7 +394,7 @@ class View:
 
     def _ruled(self, r: t.Record, body: t.RulesRead) -> None:
         if self.models:
-            text = rules.news(body)
+            text = project_rules.news(body)
             self.turns.append(UserTurn(r.seq, text, "harness"))
             self.fresh += _bytes(text)
         else:
@@ -402,7 +402,7 @@ class View:
 
     def _rules_anew(self) -> None:
         before = _bytes(self.rules)
-        self.rules = rules.layer(self.state.rules.read.values()).text
+        self.rules = project_rules.layer(self.state.rules.read.values()).text
         self.fresh += max(0, _bytes(self.rules) - before)
 
     def _cleared(self, r: t.Record, body: t.ContextCleared) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.events import checkpoints, ratchet, rules
+from harness.events import checkpoints, project_rules, ratchet
 from harness.events import types as t
 from harness.events.alarm_state import Alarms
 from harness.events.approved import Approved
@@ -131,7 +131,7 @@ class SessionState:
     plan: ratchet.Plan | None = None
     hooks: Hooks = field(default_factory=Hooks)
     iterations: Iterations = field(default_factory=Iterations)
-    rules: rules.Rules = field(default_factory=rules.Rules)
+    rules: project_rules.Rules = field(default_factory=project_rules.Rules)
     repository_policy: str = ""
     """The text of the policy that its repository brings along, which can only tighten; empty without one."""
     draft: Draft = field(default_factory=Draft)

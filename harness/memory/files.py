@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.events.memory_files import ROOT
-from harness.memory import rules
+from harness.memory import wishes
 from harness.memory.model import Memories
 from harness.memory.records import Entry, Place, Written
-from harness.memory.rules import NotRemembered, Wish
+from harness.memory.wishes import NotRemembered, Wish
 
 _LEVELS = 2
 _MOST_SHOWN = 200
@@ -60,7 +60,7 @@ def _create(m: Memories, wish: Wish, given: Mapping[str, Any], again: bool) -> D
     if _taken(m, wish, key):
         raise NotRemembered("precondition", f"File {path} already exists")
     _free_above(m, wish, key, path)
-    return Done(told, tuple(rules.write(m, replace(wish, key=key, text=str(given["file_text"])))))
+    return Done(told, tuple(wishes.write(m, replace(wish, key=key, text=str(given["file_text"])))))
 
 
 def _str_replace(m: Memories, wish: Wish, given: Mapping[str, Any], again: bool) -> Done:
@@ -85,7 +85,7 @@ def _str_replace(m: Memories, wish: Wish, given: Mapping[str, Any], again: bool)
     lines = text.split("\n")
     snippet = [_line(n + 1, lines[n]) for n in range(max(0, at - _AROUND), min(len(lines), at + _AROUND + 1))]
     told = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
-    return Done("\n".join([told, *snippet]), tuple(rules.write(m, replace(wish, key=standing.key, text=text))))
+    return Done("\n".join([told, *snippet]), tuple(wishes.write(m, replace(wish, key=standing.key, text=text))))
 
 
 def _insert(m: Memories, wish: Wish, given: Mapping[str, Any], again: bool) -> Done:
@@ -103,7 +103,7 @@ def _insert(m: Memories, wish: Wish, given: Mapping[str, Any], again: bool) -> D
         raise NotRemembered("bad_request", why)
     lines.insert(at, str(given["insert_text"]).rstrip("\n"))
     text = "\n".join([*lines, ""])
-    return Done(told, tuple(rules.write(m, replace(wish, key=standing.key, text=text))))
+    return Done(told, tuple(wishes.write(m, replace(wish, key=standing.key, text=text))))
 
 
 def _delete(m: Memories, wish: Wish, given: Mapping[str, Any], again: bool) -> Done:
@@ -130,7 +130,7 @@ def _rename(m: Memories, wish: Wish, given: Mapping[str, Any], again: bool) -> D
     made: list[Entry] = []
     for one in moved:
         key = new_key + one.key[len(old_key) :]
-        made += rules.write(m, replace(wish, key=key, text=one.text, expires=one.expires))
+        made += wishes.write(m, replace(wish, key=key, text=one.text, expires=one.expires))
     return Done(f"Successfully renamed {old} to {new}", (*made, *_removed(m, wish, moved)))
 
 
@@ -196,7 +196,7 @@ def _free_above(m: Memories, wish: Wish, key: str, path: str) -> None:
 
 def _removed(m: Memories, wish: Wish, gone: list[Written]) -> Iterator[Entry]:
     for one in gone:
-        yield from rules.remove(m, replace(wish, key=one.key))
+        yield from wishes.remove(m, replace(wish, key=one.key))
 
 
 def _missing(path: str, more: str = "") -> NotRemembered:

@@ -9,8 +9,8 @@ from harness.events.memory_events import NOW, RESET, MemoryShown, ShownMemory
 from harness.events.remembered import Remembered
 from harness.memory.model import Memories
 from harness.memory.records import RESTORED, Actor, Place, Written
-from harness.memory.rules import SHA_CHARS
 from harness.memory.search import relevance, words_of
+from harness.memory.wishes import SHA_CHARS
 
 MOST_BYTES = 6000
 """About 2,000 tokens."""

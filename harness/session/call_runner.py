@@ -25,7 +25,7 @@ from harness.hands.limits import Over
 from harness.hands.ready import Ready
 from harness.linux import proc
 from harness.protocol.paths import SessionFolder
-from harness.session import call_watch, spool, trees
+from harness.session import call_watch, process_trees, spool
 from harness.session.fault import Faults
 from harness.session.turns import Timer, Turns
 
@@ -298,11 +298,11 @@ class Running:
         """Go on once the process, everything below it and both pipes are at their end."""
         if self._status is None or self._done:
             return
-        alone, largest = trees.reap(self._spare())
+        alone, largest = process_trees.reap(self._spare())
         self._largest = max(self._largest, largest)
         if not alone:
             if time.monotonic() < self._exited_at + _STRAYS_S:
-                trees.kill_below_us(self._spare())
+                process_trees.kill_below_us(self._spare())
                 self._after(0.01, self._settle)
                 return
             print(

@@ -24,7 +24,7 @@ from harness.events.words import stretch
 from harness.hands import job_log
 from harness.hands import spawn as hands
 from harness.protocol.paths import SessionFolder
-from harness.session import job_host, spool, trees
+from harness.session import job_host, process_trees, spool
 from harness.session.errors import OpError
 from harness.session.turns import Turns
 
@@ -228,7 +228,7 @@ class Jobs:
     def _clear_away(self, job: Job) -> None:
         """Leave nothing of a job whose own process cannot see to that any more."""
         leader = spool.leader(job.order.base)
-        if leader is not None and not trees.kill_session(leader, _LEFTOVERS_S):
+        if leader is not None and not process_trees.kill_session(leader, _LEFTOVERS_S):
             print(f"keeper: job {job.name} left processes behind that cannot be killed", file=sys.stderr, flush=True)
 
     def _over(self, job: Job) -> None:
@@ -288,7 +288,7 @@ def after_a_keeper(folder: SessionFolder, job: str) -> dict[str, Any]:
     where = base(folder, job)
     leader = spool.leader(where)
     if leader is not None:
-        trees.kill_session(leader, _LEFTOVERS_S)
+        process_trees.kill_session(leader, _LEFTOVERS_S)
     if (result := spool.result(where)) is not None:
         return end_of(job, result, 0)
     tail = job_log.tail(where, 4096)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from harness.linux.proc import Identity
 from harness.protocol.paths import SessionFolder
-from harness.session import jobs, spool, trees
+from harness.session import jobs, process_trees, spool
 from harness.session.appender import Journal
 
 REBOOT = "reboot"
@@ -65,7 +65,7 @@ def recover(journal: Journal, folder: SessionFolder, me: Identity) -> None:
             continue
         base = spool.base(folder, call.call_id, call.attempt)
         leader = spool.leader(base)
-        gone = leader is None or trees.kill_session(leader, _LEFTOVERS_S)
+        gone = leader is None or process_trees.kill_session(leader, _LEFTOVERS_S)
         result = spool.result(base)
         if result is not None and result["call_id"] == call.call_id:
             journal.write("tool.ended", result)

@@ -18,7 +18,7 @@ import pytest
 from harness.events import reader
 from harness.hands import fence
 from harness.linux import proc
-from harness.session import spool, trees
+from harness.session import process_trees, spool
 from harness.session.fault import CALL_POINTS
 from tests.process.keeperlib import Keepers, action, allowed, keepers, note, wait_gone, wait_until
 
@@ -233,8 +233,8 @@ def test_a_reused_number_is_never_taken_for_the_old_process() -> None:
     assert proc.alive(me)
     assert not proc.alive(me._replace(start=me.start + 1))
     assert not proc.alive(me._replace(boot="another boot"))
-    assert trees.kill_session(me._replace(start=me.start + 1), 0.1), "a stranger with the number is not touched"
-    assert trees.kill_session(me._replace(boot="another boot"), 0.1)
+    assert process_trees.kill_session(me._replace(start=me.start + 1), 0.1), "a stranger with the number is not touched"
+    assert process_trees.kill_session(me._replace(boot="another boot"), 0.1)
     child = os.posix_spawn("/bin/true", ["true"], {})
     wait_until("the child is a zombie", lambda: Path(f"/proc/{child}/stat").read_text().split()[2] == "Z")
     assert proc.identify(child) is None, "a zombie counts as dead"
@@ -264,7 +264,7 @@ def test_a_daemon_of_a_call_does_not_outlive_its_monitor(tmp_path: Path) -> None
         wait_until("the daemon stands", lambda: note.exists() and note.read_text())
         leader = proc.identify(monitor.pid)
         assert leader is not None
-        assert trees.kill_session(leader, 10)
+        assert process_trees.kill_session(leader, 10)
         assert monitor.wait() == -signal.SIGKILL
         assert proc.identify(int(note.read_text())) is None
     finally:

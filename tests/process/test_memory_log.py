@@ -15,11 +15,11 @@ import pytest
 
 from harness.events import types as t
 from harness.events.folded_log import FoldedLog
-from harness.memory import rules
+from harness.memory import wishes
 from harness.memory.model import broken
 from harness.memory.records import Actor, Origin, Place, Scope, sha_of
-from harness.memory.rules import Wish
 from harness.memory.store import MEMORIES
+from harness.memory.wishes import Wish
 from harness.supervisor.calls.answers import Answers
 from harness.supervisor.calls.recall import Recall
 from harness.supervisor.errors import OpError
@@ -32,14 +32,14 @@ NOW = "2026-11-22T10:00:00.000Z"
 _WRITER = """
 import sys
 from pathlib import Path
-from harness.memory import rules
+from harness.memory import wishes
 from harness.events.folded_log import FoldedLog
 from harness.memory.store import MEMORIES
 from tests.process.test_memory_log import wish
 store = FoldedLog.open(MEMORIES, Path(sys.argv[1]))
 number = 0
 while True:
-    entries = rules.write(store.folded, wish(f"text {number}"))
+    entries = wishes.write(store.folded, wish(f"text {number}"))
     store.keep(entries)
     for entry in entries:
         store.folded.apply(entry)
@@ -88,18 +88,18 @@ def test_a_killed_writer_loses_nothing_it_acknowledged_and_a_copied_folder_says_
 def test_a_full_disk_is_said_and_the_next_change_goes_on_from_what_stands(tmp_path: Path) -> None:
     async def play() -> None:
         book = open_book(tmp_path / "memory", _nothing)
-        await book.change(lambda m: rules.write(m, wish("one")))
+        await book.change(lambda m: wishes.write(m, wish("one")))
         size = (tmp_path / "memory" / "000001.jsonl").stat().st_size
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size + 40, before[1]))
         try:
             with pytest.raises(OpError) as refused:
-                await book.change(lambda m: rules.write(m, wish("two")))
+                await book.change(lambda m: wishes.write(m, wish("two")))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
         assert refused.value.code == "no_space"
         assert "free some space" in refused.value.hint
-        (entry,) = await book.change(lambda m: rules.write(m, wish("three")))
+        (entry,) = await book.change(lambda m: wishes.write(m, wish("three")))
         assert (entry.version, entry.before) == (2, sha_of("one"))  # type: ignore[union-attr]
         await book.close()
 
@@ -114,7 +114,7 @@ def test_a_damaged_log_is_named_and_refused_and_what_was_seen_twice_before_a_fal
     store = FoldedLog.open(MEMORIES, folder)
     for session in ("s1", "s2"):
         said = Wish(REPO, "style", Origin(Actor.AGENT, NOW, session), "tabs")
-        entry = rules.propose(store.folded, said)[0]  # the second one is cut off from what follows from it
+        entry = wishes.propose(store.folded, said)[0]  # the second one is cut off from what follows from it
         store.keep([entry])
         store.folded.apply(entry)
     store.close()

@@ -47,7 +47,7 @@ def test_every_file_that_a_page_names_is_there_and_so_is_what_it_names_in_it(pag
             assert any(inside in defined(path) for path in meant(name)), f"{name} has no {inside}"
 
 
-WRITTEN = {"config.toml", "policy.toml"}
+WRITTEN = {"config.toml", "policy.toml", "AGENTS.md"}
 """Files that are no part of the repository."""
 
 

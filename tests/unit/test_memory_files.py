@@ -12,7 +12,7 @@ from harness.events import memory_files, tool_input, tools
 from harness.memory import files
 from harness.memory.model import Memories, broken
 from harness.memory.records import Actor, Origin, Place, Scope
-from harness.memory.rules import NotRemembered, Wish
+from harness.memory.wishes import NotRemembered, Wish
 
 MINE = Place(Scope.SESSION, "s1")
 NOW = "2026-11-22T10:00:00.000Z"

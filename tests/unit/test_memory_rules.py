@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.memory import rules
+from harness.memory import wishes
 from harness.memory.layer import MOST_BYTES, layer
 from harness.memory.model import Memories, broken, normal
 from harness.memory.records import Actor, Entry, Origin, Place, Scope, Written, sha_of
-from harness.memory.rules import ABSENT, ANYTHING, NotRemembered, Wish
 from harness.memory.search import search
+from harness.memory.wishes import ABSENT, ANYTHING, NotRemembered, Wish
 
 REPO = Place(Scope.REPOSITORY, "/srv/thing/.git")
 USER = Place(Scope.USER)
@@ -37,7 +37,7 @@ def put(m: Memories, entries: list[Entry]) -> list[Entry]:
 
 
 def say(m: Memories, key: str, text: str, place: Place = REPO, **more: object) -> list[Entry]:
-    return put(m, rules.write(m, Wish(place, key, by(), text, **more)))  # type: ignore[arg-type]
+    return put(m, wishes.write(m, Wish(place, key, by(), text, **more)))  # type: ignore[arg-type]
 
 
 KEYS = st.sampled_from(("build", "tests", "style"))
@@ -58,10 +58,10 @@ def test_versions_form_a_chain_and_only_the_expected_is_replaced(steps: list[tup
         wish = Wish(REPO, key, by(), text, expected)
         try:
             entries = {
-                "write": lambda wish=wish: rules.write(m, wish),
-                "cas": lambda wish=wish: rules.write(m, wish),
-                "remove": lambda wish=wish: rules.remove(m, wish),
-                "back": lambda wish=wish, number=number: rules.roll_back(m, wish, number),
+                "write": lambda wish=wish: wishes.write(m, wish),
+                "cas": lambda wish=wish: wishes.write(m, wish),
+                "remove": lambda wish=wish: wishes.remove(m, wish),
+                "back": lambda wish=wish, number=number: wishes.roll_back(m, wish, number),
             }[what]()
         except NotRemembered as exc:
             refused = exc.code
@@ -97,7 +97,7 @@ def test_two_update_the_same_memory_and_one_gets_a_precondition_error() -> None:
     seen = sha_of("make")
     say(m, "build", "make all", expected=seen)
     with pytest.raises(NotRemembered, match="look again first") as refused:
-        rules.write(m, Wish(REPO, "build", by(), "make fast", seen))
+        wishes.write(m, Wish(REPO, "build", by(), "make fast", seen))
     assert refused.value.code == "precondition"
     assert m.get(REPO, "build", NOW).text == "make all"  # type: ignore[union-attr]
 
@@ -105,16 +105,16 @@ def test_two_update_the_same_memory_and_one_gets_a_precondition_error() -> None:
 def test_a_lesson_enters_when_a_second_session_says_the_same_in_its_own_spelling() -> None:
     m = Memories()
     first = Wish(REPO, "tests", agent("s1"), "Run the tests with `make check`.")
-    put(m, rules.propose(m, first))
-    put(m, rules.propose(m, Wish(REPO, "tests", agent("s1"), "run the tests with make check")))
+    put(m, wishes.propose(m, first))
+    put(m, wishes.propose(m, Wish(REPO, "tests", agent("s1"), "run the tests with make check")))
     assert m.get(REPO, "tests", NOW) is None, "one session alone may say it as often as it likes"
-    put(m, rules.propose(m, Wish(REPO, "other key", agent("s2"), "run  the tests with MAKE CHECK")))
+    put(m, wishes.propose(m, Wish(REPO, "other key", agent("s2"), "run  the tests with MAKE CHECK")))
     known = m.get(REPO, "tests", NOW)
     assert known is not None
     assert (known.text, known.origin.actor) == ("Run the tests with `make check`.", Actor.HARNESS)
     assert m.pending() == []
     with pytest.raises(NotRemembered) as refused:
-        rules.propose(m, Wish(REPO, "again", agent("s3"), "Run the tests with make check"))
+        wishes.propose(m, Wish(REPO, "again", agent("s3"), "Run the tests with make check"))
     assert refused.value.code == "known"
 
 
@@ -124,34 +124,34 @@ def test_some_lessons_wait_for_a_person_however_often_they_are_said(place: Place
     if standing:  # what is there already is never replaced by being contradicted twice
         say(m, "style", "four spaces", place)
     for session in ("s1", "s2", "s3"):
-        put(m, rules.propose(m, Wish(place, "style", agent(session), "tabs")))
+        put(m, wishes.propose(m, Wish(place, "style", agent(session), "tabs")))
     found = m.get(place, "style", NOW)
     assert (found.text if found else None) == ("four spaces" if standing else None)
     (lesson,) = m.pending()
     assert lesson.sightings == ["s1", "s2", "s3"]
-    put(m, rules.accept(m, lesson.ident, by()))
+    put(m, wishes.accept(m, lesson.ident, by()))
     assert m.get(place, "style", NOW).text == "tabs"  # type: ignore[union-attr]
 
 
 def test_a_rejected_lesson_never_enters_by_being_seen_again_and_a_person_may_think_again() -> None:
     m = Memories()
-    (said,) = put(m, rules.propose(m, Wish(REPO, "style", agent("s1"), "skip the tests")))
-    put(m, rules.reject(m, said.lesson, by(), "no"))  # type: ignore[union-attr]
+    (said,) = put(m, wishes.propose(m, Wish(REPO, "style", agent("s1"), "skip the tests")))
+    put(m, wishes.reject(m, said.lesson, by(), "no"))  # type: ignore[union-attr]
     for session in ("s2", "s3"):
-        put(m, rules.propose(m, Wish(REPO, "style", agent(session), "Skip the tests!")))
+        put(m, wishes.propose(m, Wish(REPO, "style", agent(session), "Skip the tests!")))
     assert m.get(REPO, "style", NOW) is None
     assert m.pending() == []
-    put(m, rules.accept(m, said.lesson, by()))  # type: ignore[union-attr]
+    put(m, wishes.accept(m, said.lesson, by()))  # type: ignore[union-attr]
     assert m.get(REPO, "style", NOW) is not None
 
 
 def test_what_was_said_of_an_older_text_is_not_accepted_over_a_newer_one() -> None:
     m = Memories()
     say(m, "build", "make")
-    (said,) = put(m, rules.propose(m, Wish(REPO, "build", agent("s1"), "make -j4", sha_of("make"))))
+    (said,) = put(m, wishes.propose(m, Wish(REPO, "build", agent("s1"), "make -j4", sha_of("make"))))
     say(m, "build", "ninja")
     with pytest.raises(NotRemembered) as refused:
-        rules.accept(m, said.lesson, by())  # type: ignore[union-attr]
+        wishes.accept(m, said.lesson, by())  # type: ignore[union-attr]
     assert refused.value.code == "precondition"
 
 
@@ -159,10 +159,10 @@ def test_a_removal_by_an_agent_waits_for_a_person() -> None:
     m = Memories()
     say(m, "build", "make")
     for session in ("s1", "s2"):
-        put(m, rules.propose(m, Wish(REPO, "build", agent(session)), removes=True))
+        put(m, wishes.propose(m, Wish(REPO, "build", agent(session)), removes=True))
     assert m.get(REPO, "build", NOW) is not None
     (lesson,) = m.pending()
-    put(m, rules.accept(m, lesson.ident, by()))
+    put(m, wishes.accept(m, lesson.ident, by()))
     assert m.get(REPO, "build", NOW) is None
 
 
@@ -173,7 +173,7 @@ def test_what_expires_is_gone_then_and_its_place_is_free() -> None:
     assert m.get(REPO, "freeze", LATER) is None
     assert layer(m, [REPO], "", NOW).entries
     assert not layer(m, [REPO], "", LATER).entries
-    put(m, rules.write(m, Wish(REPO, "freeze", by(ts=LATER), "over", ABSENT)))
+    put(m, wishes.write(m, Wish(REPO, "freeze", by(ts=LATER), "over", ABSENT)))
     assert broken(m.by_key[REPO, "freeze"].versions) == ""
 
 
@@ -190,7 +190,7 @@ def test_what_expires_is_gone_then_and_its_place_is_free() -> None:
 )
 def test_secrets_are_refused(text: str) -> None:
     with pytest.raises(NotRemembered) as refused:
-        rules.write(Memories(), Wish(REPO, "login", by(), text, known=("fleet-own-key",)))
+        wishes.write(Memories(), Wish(REPO, "login", by(), text, known=("fleet-own-key",)))
     assert refused.value.code == "secret"
 
 
@@ -204,7 +204,7 @@ def test_secrets_are_refused(text: str) -> None:
     ],
 )
 def test_talk_about_secrets_is_none(text: str) -> None:
-    assert rules.write(Memories(), Wish(REPO, "login", by(), text))
+    assert wishes.write(Memories(), Wish(REPO, "login", by(), text))
 
 
 @pytest.mark.parametrize(
@@ -220,21 +220,21 @@ def test_talk_about_secrets_is_none(text: str) -> None:
 )
 def test_what_is_no_memory_is_refused(key: str, text: str, code: str) -> None:
     with pytest.raises(NotRemembered) as refused:
-        rules.write(Memories(), Wish(REPO, key, by(), text))
+        wishes.write(Memories(), Wish(REPO, key, by(), text))
     assert refused.value.code == code
 
 
 def test_places_are_bounded() -> None:
     m = Memories()
-    for number in range(rules.MOST_LIVE):
+    for number in range(wishes.MOST_LIVE):
         say(m, f"k{number}", "x")
     with pytest.raises(NotRemembered) as refused:
         say(m, "one more", "x")
     assert refused.value.code == "full"
-    for number in range(rules.MOST_WAITING):
-        put(m, rules.propose(m, Wish(USER, f"k{number}", agent("s1"), f"text {number}")))
+    for number in range(wishes.MOST_WAITING):
+        put(m, wishes.propose(m, Wish(USER, f"k{number}", agent("s1"), f"text {number}")))
     with pytest.raises(NotRemembered) as refused:
-        rules.propose(m, Wish(USER, "one more", agent("s1"), "another"))
+        wishes.propose(m, Wish(USER, "one more", agent("s1"), "another"))
     assert refused.value.code == "full"
 
 

@@ -9,10 +9,10 @@ from harness.brain.context.layers import beginning
 from harness.brain.view import View
 from harness.events import types as t
 from harness.events.memory_events import NOW, RESET
-from harness.memory import layer, rules
+from harness.memory import layer, wishes
 from harness.memory.model import Memories
 from harness.memory.records import Actor, Origin, Place, Scope, sha_of
-from harness.memory.rules import NotRemembered, Wish
+from harness.memory.wishes import NotRemembered, Wish
 
 MINE = Place(Scope.SESSION, "s1")
 REPO = Place(Scope.REPOSITORY, "/srv/thing/.git")
@@ -47,9 +47,9 @@ class World:
         wish = Wish(place, key, AGENT if agent else PERSON, text)
         try:
             entries = {
-                "write": lambda: rules.write(self.memories, wish),
-                "remove": lambda: rules.remove(self.memories, wish),
-                "back": lambda: rules.roll_back(self.memories, wish, None),
+                "write": lambda: wishes.write(self.memories, wish),
+                "remove": lambda: wishes.remove(self.memories, wish),
+                "back": lambda: wishes.roll_back(self.memories, wish, None),
             }[what]()
         except NotRemembered:
             return

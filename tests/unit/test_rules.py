@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.agents import steps
-from harness.brain.context.rules import MOST_BYTES, layer
+from harness.brain.context.project_rules import MOST_BYTES, layer
 from harness.brain.context.sizes import Sizes
-from harness.events import rules
+from harness.events import project_rules
 from harness.events import types as t
-from harness.supervisor.calls.rules import MOST_SHOWN, read
+from harness.supervisor.calls.project_rules import MOST_SHOWN, read
 from tests.unit.test_brain_loop import World, shape, use
 from tests.unit.test_context import size_of, work
 
@@ -25,7 +25,9 @@ FOLDERS = ("", "a", "a/b", "a/b/c", "a/d", "e")
 PATHS = st.builds(lambda folder, name: f"{folder}/{name}".lstrip("/"), st.sampled_from(FOLDERS), st.sampled_from("xy"))
 KNOWN = st.sets(
     st.builds(
-        lambda folder, name: f"{folder}/{name}".lstrip("/"), st.sampled_from(FOLDERS), st.sampled_from(rules.NAMES)
+        lambda folder, name: f"{folder}/{name}".lstrip("/"),
+        st.sampled_from(FOLDERS),
+        st.sampled_from(project_rules.NAMES),
     )
 )
 
@@ -126,7 +128,7 @@ def test_rules_that_the_agent_edits_are_read_again_and_gone_ones_are_told() -> N
 
 @given(KNOWN, st.lists(PATHS, max_size=12))
 def test_what_is_due_is_known_nearest_and_asked_for_once(known: set[str], edits: list[str]) -> None:
-    state = rules.Rules().at_start(sorted(known))
+    state = project_rules.Rules().at_start(sorted(known))
     seen: list[str] = []
     for path in ("", *edits):
         state = state.edited([path]) if path else state
@@ -136,7 +138,7 @@ def test_what_is_due_is_known_nearest_and_asked_for_once(known: set[str], edits:
             seen.append(due)
             state = state.taken(ruled(due))
         folder = path.rpartition("/")[0]
-        for near in rules.nearest(known, folder):
+        for near in project_rules.nearest(known, folder):
             assert near in state.read
             above = near.rpartition("/")[0]
             assert folder == above or folder.startswith(f"{above}/" if above else "")

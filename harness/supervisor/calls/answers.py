@@ -15,12 +15,12 @@ from harness.events import history, memory_files, person_tool, tools, trouble
 from harness.events import types as t
 from harness.events.framing import LogError
 from harness.events.offsets import OffsetIndex
-from harness.memory import files, rules
+from harness.memory import files, wishes
 from harness.memory.layer import who
 from harness.memory.model import Memories
 from harness.memory.records import Actor, Entry, Origin, Place, Proposed, Scope, Written
-from harness.memory.rules import ANYTHING, SHA_CHARS, NotRemembered, Wish
 from harness.memory.search import search
+from harness.memory.wishes import ANYTHING, SHA_CHARS, NotRemembered, Wish
 from harness.protocol.paths import SessionFolder
 from harness.supervisor.calls import questions
 from harness.supervisor.calls.on_record import input_of, put_blob
@@ -144,8 +144,8 @@ class Answers:
 def _thought(m: Memories, wish: Wish, *, removes: bool) -> list[Entry]:
     """An agent changes what is its session's, and proposes everything else."""
     if wish.place.scope is not Scope.SESSION:
-        return rules.propose(m, replace(wish, text="") if removes else wish, removes=removes)
-    return rules.remove(m, wish) if removes else rules.write(m, wish)
+        return wishes.propose(m, replace(wish, text="") if removes else wish, removes=removes)
+    return wishes.remove(m, wish) if removes else wishes.write(m, wish)
 
 
 def _said(entry: Entry) -> str:

@@ -24,9 +24,9 @@ from harness.supervisor.calls import (
     evaluation,
     gates,
     iterations,
+    project_rules,
     publishing,
     ratchet,
-    rules,
 )
 from harness.supervisor.calls.answers import Answers
 from harness.supervisor.calls.granting import Granting
@@ -78,7 +78,7 @@ class CallFlow:
         await gates.step(session)
         await contract.step(session)
         await evaluation.step(session)
-        await rules.step(session)
+        await project_rules.step(session)
         await checkpoints.step(session, self._settings.config.checkpoints)
         while await self._one(session):
             pass

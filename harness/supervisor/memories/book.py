@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
-from harness.memory import rules
+from harness.memory import wishes
 from harness.memory.model import Memories
 from harness.memory.records import Actor, Entry, Origin
 from harness.memory.store import MEMORIES
@@ -25,7 +25,7 @@ def open_book(folder: Path, changed: Callable[[], None]) -> MemoryBook:
 def _believed(memories: Memories) -> list[Entry]:
     """What was seen twice when we fell is remembered now: the first such lesson, for it may stand in another's way."""
     now = Origin(Actor.HARNESS, now_utc())
-    found = (rules.believed(memories, lesson, now) for lesson in memories.pending())
+    found = (wishes.believed(memories, lesson, now) for lesson in memories.pending())
     return next(filter(None, found), [])
 
 

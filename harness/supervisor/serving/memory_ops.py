@@ -9,12 +9,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from harness.events.memory_views import LessonView, MemoryView, VersionView
-from harness.memory import rules
+from harness.memory import wishes
 from harness.memory.layer import who
 from harness.memory.model import PENDING, Lesson, Memories, Memory
 from harness.memory.records import Actor, Entry, Origin, Place, Scope, Written
-from harness.memory.rules import ANYTHING, NotRemembered, Wish
 from harness.memory.search import search
+from harness.memory.wishes import ANYTHING, NotRemembered, Wish
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.memories.book import now_utc
@@ -82,12 +82,12 @@ class MemoryOps:
         place = await self._place(m)
         if place is None:
             raise OpError("bad_request", "say whose memory it is: a repository's, a session's or yours")
-        wish = self._wish(m, place, text_of(m, "key"), text=text_of(m, "text", 4 * rules.TEXT_BYTES))
-        return await self._change(lambda known: rules.write(known, wish))
+        wish = self._wish(m, place, text_of(m, "key"), text=text_of(m, "text", 4 * wishes.TEXT_BYTES))
+        return await self._change(lambda known: wishes.write(known, wish))
 
     async def remove(self, c: Connection, m: Reply) -> Reply:
         wish = await self._about(m)
-        return await self._change(lambda known: rules.remove(known, wish))
+        return await self._change(lambda known: wishes.remove(known, wish))
 
     async def roll_back(self, c: Connection, m: Reply) -> Reply:
         """``to`` is a version, 0 for what was before the first; without it, the version before the newest."""
@@ -95,15 +95,15 @@ class MemoryOps:
         if to is not None and (isinstance(to, bool) or not isinstance(to, int) or to < 0):
             raise OpError("bad_request", "to must be the number of a version")
         wish = await self._about(m)
-        return await self._change(lambda known: rules.roll_back(known, wish, to))
+        return await self._change(lambda known: wishes.roll_back(known, wish, to))
 
     async def accept(self, c: Connection, m: Reply) -> Reply:
         ident = text_of(m, "lesson")
-        return await self._change(lambda known: rules.accept(known, ident, _person(), text_of(m, "why")))
+        return await self._change(lambda known: wishes.accept(known, ident, _person(), text_of(m, "why")))
 
     async def reject(self, c: Connection, m: Reply) -> Reply:
         ident = text_of(m, "lesson")
-        return await self._change(lambda known: rules.reject(known, ident, _person(), text_of(m, "why")))
+        return await self._change(lambda known: wishes.reject(known, ident, _person(), text_of(m, "why")))
 
     async def _change(self, think: Callable[[Memories], list[Entry]]) -> Reply:
         try:
@@ -141,7 +141,7 @@ class MemoryOps:
         named = [x for x in found.by_key.values() if x.key == key and place in (None, x.place)]
         if not named:
             raise OpError(
-                "not_found", f"nothing is remembered under {key[: rules.KEY_CHARS]!r}", "watchfloor memory ls"
+                "not_found", f"nothing is remembered under {key[: wishes.KEY_CHARS]!r}", "watchfloor memory ls"
             )
         if len(named) > 1:
             raise OpError("ambiguous", f"{key!r} is remembered at {len(named)} places", "say whose memory you mean")
@@ -173,7 +173,7 @@ async def drop(parts: Parts, session: Session) -> None:
     parts.recall.forget(session)
     origin = Origin(Actor.HARNESS, now_utc(), session.sid)
     with contextlib.suppress(OpError):  # a memory of nobody is shown to nobody
-        await parts.book.change(lambda known: rules.drop(known, Place(Scope.SESSION, session.sid), origin))
+        await parts.book.change(lambda known: wishes.drop(known, Place(Scope.SESSION, session.sid), origin))
 
 
 _ORDER = {Scope.SESSION: 0, Scope.REPOSITORY: 1, Scope.USER: 2}

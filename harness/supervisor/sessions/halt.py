@@ -16,7 +16,7 @@ from harness.events import types as t
 from harness.linux.proc import Identity, alive, identify
 from harness.protocol import locks
 from harness.protocol.paths import Folders, SessionFolder
-from harness.session import spool, trees
+from harness.session import process_trees, spool
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.fleet import Fleet, session_folders
 from harness.supervisor.fleet.session import Session
@@ -226,4 +226,4 @@ def _end_strays(folder: SessionFolder) -> None:
         return
     for name in names:
         if (leader := spool.leader(folder.spool / name.removesuffix(".pid"))) is not None:
-            trees.kill_session(leader, _STRAYS_S)
+            process_trees.kill_session(leader, _STRAYS_S)

@@ -34,7 +34,7 @@ from harness.protocol.session_names import SessionName
 from harness.roles import pinned
 from harness.roles.role import INITIALIZER
 from harness.supervisor import ids
-from harness.supervisor.calls import plans, progress, repository_policy, rules
+from harness.supervisor.calls import plans, progress, project_rules, repository_policy
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.endpoints.credentials import Credentials, given_credential, unusable
 from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
@@ -427,7 +427,7 @@ class Launcher:
             bodies.append(t.UserMessage(text=first, origin="harness"))
         bodies += await forking.handed_on(session, tree, bodies)
         await forking.tell_parent(self._fleet, self._keepers, session)
-        bodies += await session.do("looking for its project's rules", _CHECK_S, lambda: rules.at_start(tree))
+        bodies += await session.do("looking for its project's rules", _CHECK_S, lambda: project_rules.at_start(tree))
         bodies += await session.do("looking for its policy", _CHECK_S, lambda: repository_policy.at_start(tree))
         await session.append(
             *bodies, t.SessionCreated(base=tree.base, worktree=str(tree.root), branch=tree.branch, dirty=tree.dirty)

@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 from pathlib import Path
 
-from harness.events import rules
+from harness.events import project_rules
 from harness.events import types as t
 from harness.supervisor.calls.ground import HELD_S, held_for, private_of
 from harness.supervisor.errors import Later
@@ -28,7 +28,7 @@ _LOOK_S = 30.0
 
 def known(tree: Worktree) -> list[str]:
     """Where the base of a worktree has such files. Blocking; raises GitFailed."""
-    return paths_named(tree, rules.NAMES)[: rules.MOST_KNOWN]
+    return paths_named(tree, project_rules.NAMES)[: project_rules.MOST_KNOWN]
 
 
 def at_start(tree: Worktree) -> list[t.Body]:
@@ -36,7 +36,7 @@ def at_start(tree: Worktree) -> list[t.Body]:
     paths = known(tree)
     if not paths:
         return []
-    return [t.RulesKnown(paths=paths), *(read(tree.root, path) for path in rules.nearest(paths, ""))]
+    return [t.RulesKnown(paths=paths), *(read(tree.root, path) for path in project_rules.nearest(paths, ""))]
 
 
 async def step(session: Session) -> None:

@@ -153,10 +153,10 @@ FORMS = (
     "Run `CMD` - exits with code 0",
     'File `PATH` contains "TEXT"',
     "File `PATH` exists",
-    "GET /PATH returns 200 (of what `init.sh` starts)",
+    "GET /PATH returns 200",
     "With `CMD` running, GET http://127.0.0.1:PORT/PATH returns 200",
 )
-"""How a criterion can be worded that a machine decides."""
+"""How a criterion can be worded that a machine decides; each is one itself."""
 ANY_FORM = " · ".join(FORMS)
 
 

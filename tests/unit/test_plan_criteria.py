@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.plan import scripts, spec
-from harness.plan.criteria import FILE, REQUEST, RUNS, Criterion, Problem, commands, parse, problems, spoken
+from harness.plan.criteria import FILE, FORMS, REQUEST, RUNS, Criterion, Problem, commands, parse, problems, spoken
 from harness.plan.formats import BadPlan
 
 DECIDED = {
@@ -103,6 +103,11 @@ def test_a_request_may_be_worded_in_other_ways(text: str) -> None:
     assert isinstance(one, Criterion)
     assert isinstance(other, Criterion)
     assert one.command.partition("\n")[2] == other.command.partition("\n")[2]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_that_is_advised_is_decided(form: str) -> None:
+    assert isinstance(parse(form.replace("PORT", "80")), Criterion)
 
 
 def test_what_names_a_command_and_says_too_much_is_worded_with_the_command() -> None:

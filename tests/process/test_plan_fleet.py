@@ -273,7 +273,8 @@ def test_a_plan_is_written_first_and_counts_once_a_person_accepts_it(f: Fleet) -
         write("feature_list.json", json.dumps([entry | more]))
         for more in ({"steps": ["It works"]}, {}, {"passes": True, "steps": []})
     )
-    goal = play([vague], "Written.", [good], "Written.", [write("one.txt"), cheat], "Done.")
+    ready = write("init.sh", "echo the place is ready\n")
+    goal = play([vague], "Written.", [good, ready], "Written.", [write("one.txt"), cheat], "Done.")
     sid = f.launch(goal, more=("--plan-from-goal",))
     card = f.approval(sid)
     assert (card["kind"], card["detail"]["entries"], card["options"]) == (
@@ -290,6 +291,11 @@ def test_a_plan_is_written_first_and_counts_once_a_person_accepts_it(f: Fleet) -
     drafts = bodies(f, sid, t.PlanDrafted)
     assert [(b.count, len(b.problems), b.sent_back) for b in drafts] == [(1, 1, True), (1, 0, False)]
     assert bodies(f, sid, t.PlanRestored)
+    records = f.records(sid)
+    began = next(r.seq for r in records if isinstance(r.body, t.IterationStarted))
+    prepared = [r.seq for r in records if isinstance(r.body, t.ToolEnded) and "the place is ready" in r.body.preview]
+    assert len(prepared) == 1, "what was written to make the place ready is run, once"
+    assert prepared[0] < began
     again = f.run("launch", "--repo", str(f.repository()), "--goal", "x", "--plan-from-goal", "prd.json", check=False)
     assert (again.returncode, "is there already" in again.stderr) == (5, True)
     assert f.violations() == []

@@ -12,7 +12,7 @@ from harness.events import types as t
 from harness.events.framing import LogError
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval
-from harness.plan import draft
+from harness.plan import draft, progress_log
 from harness.plan.formats import MAX_BYTES, Plan, read
 from harness.supervisor import ids
 from harness.supervisor.calls import plans
@@ -53,13 +53,23 @@ async def step(session: Session) -> None:
         words = draft.told(intent.draft, found.problems)
         await session.append(t.UserMessage(text=words, origin="harness"), seen)
     elif found.plan is not None and intent.draft_accepted:
-        await session.append(*await _accepted(session, found.plan), seen)
+        try:
+            accepted = await _accepted(session, found.plan)
+        except (WorkspaceError, OSError) as exc:
+            raise Later(HELD_S, held_for(str(exc))) from exc
+        await session.append(*accepted, seen)
     else:
         await session.append(await _asked(session, found), seen)
 
 
 def _read(session: Session, path: str) -> bytes | None:
     return originals.content(open_worktree(private_of(session)), path, MAX_BYTES)
+
+
+def _beside(session: Session) -> list[str]:
+    tree = open_worktree(private_of(session))
+    names = (plans.SETUP, *progress_log.NAMES)
+    return [name for name in names if originals.content(tree, name, MAX_BYTES) is not None]
 
 
 async def _asked(session: Session, found: draft.Found) -> t.ApprovalRequested:
@@ -90,12 +100,13 @@ def _lines(texts: Sequence[str]) -> str:
 
 
 async def _accepted(session: Session, plan: Plan) -> list[t.Body]:
-    """The plan counts from now on, as it was read."""
+    """The plan counts from now on, as it was read, with what was written beside it. Raises WorkspaceError, OSError."""
     intent = session.state.intent
     assert intent is not None
+    there = await session.do("looking at what stands beside its plan", _LOOK_S, lambda: _beside(session))
     text = await put_blob(session, plan.text.encode(), _MEDIA)
     return [
-        plans.record(intent.draft, plan, intent.gates, text=text),
+        plans.record(intent.draft, plan, intent.gates, there, text),
         t.UserMessage(text=plans.TOLD.format(path=intent.draft), origin="harness"),
     ]
 
@@ -109,4 +120,7 @@ async def decided(session: Session, asked: OpenApproval, decision: str, message:
         data = await at_home(blobs.get, session.folder.blobs, str(asked.detail.get("text", "")))
     except (LogError, OSError) as exc:
         raise OpError("unreadable", f"the plan that was shown cannot be read any more: {exc}") from exc
-    return await _accepted(session, read(data))
+    try:
+        return await _accepted(session, read(data))
+    except (WorkspaceError, OSError) as exc:
+        raise OpError("unreadable", f"its worktree cannot be read: {exc}") from exc

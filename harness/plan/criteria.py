@@ -41,6 +41,8 @@ _PRINTS = re.compile(
     rf"(?:prints?|outputs?|shows?|(?:its\s+)?output\s+contains)\s+(?:contains\s+)?(?P<open>{_Q})(?P<text>.+?){_Q}",
     re.IGNORECASE | re.DOTALL,
 )
+_LONGEST = 4000
+"""Characters of a sentence; a plan is a file that anybody may have written, and reading it must not take long."""
 _MOST_CODE = 125
 """Above it a shell speaks for itself."""
 _PATH = (
@@ -188,6 +190,8 @@ def parse(text: str) -> Criterion | Problem:
     line = " ".join(text.split()).strip()
     if not line:
         return Problem(text, "it says nothing", ANY_FORM)
+    if len(line) > _LONGEST:
+        return Problem(text, f"it has {len(line):,} characters, over {_LONGEST:,}", ANY_FORM)
     serves = _SERVES.match(line)
     asks = line[serves.end() :] if serves is not None else line
     if (match := _FETCH.match(asks)) is not None:

@@ -195,6 +195,7 @@ def test_a_hand_off_names_the_entry_at_hand_and_nothing_that_is_no_longer_so() -
         t.IterationEnded(n=4, entry="US-2", outcome="failed"),
     )
     assert told["- next: US-1: Parse"] == 0
+    assert told["- US-2 failed"] == 3
 
 
 def judged(*commands: str, bad: str = "") -> list[t.Body]:

@@ -127,6 +127,13 @@ def test_a_request_that_names_no_server_is_asked_of_what_the_repository_starts(u
     assert (ran.returncode, ran.stdout) == (1, "init.sh starts what serves this, and there is none\n")
 
 
+@pytest.mark.parametrize("part", ["`", "a/", "file `a ", "- ", "Run `x` exits with "])
+def test_a_sentence_that_has_no_end_is_none(part: str) -> None:
+    found = parse(part * (1 << 20))
+    assert isinstance(found, Problem)
+    assert "over 4,000" in found.why
+
+
 @given(st.text(max_size=200))
 def test_any_sentence_is_one_or_the_other(text: str) -> None:
     found = parse(text)

@@ -136,7 +136,8 @@ class Facts:
             case t.IterationEnded():
                 self.between = True
                 self.at_hand = None
-                _add(self.finished, Fact(r.seq, line(f"{line(body.entry, 60)} {body.outcome}: {body.reason}")))
+                reason = f": {body.reason}" if body.reason else ""
+                _add(self.finished, Fact(r.seq, line(f"{line(body.entry, 60)} {body.outcome}{reason}")))
             case t.ContextReset() | t.ContextCompacted():
                 self.midway = not self.boundary
                 self.boundary = ""

@@ -5,7 +5,7 @@ the raw events.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
 
 from rich.style import Style
@@ -165,6 +165,12 @@ class PaneWall(Widget, can_focus=True):
         return [
             (sid, log) for leaf, log in self._logs.items() if (sid := self._shown.get(leaf, "")) and leaf in self.places
         ]
+
+    @property
+    def visible_plans(self) -> list[tuple[str, PlanPane]]:
+        """(session, widget) of every pane on screen that shows a plan."""
+        shown = ((self._shown.get(leaf, ""), self._logs.get(leaf)) for leaf in self._plans if leaf in self.places)
+        return [(sid, cast("PlanPane", log)) for sid, log in shown if sid and log is not None]
 
     @property
     def shows_plan(self) -> bool:

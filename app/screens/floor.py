@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Set
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -15,7 +15,6 @@ from textual.containers import Container
 
 from app.handlers import Handler, Handlers, bindings, in_list
 from app.models import Dirty, Snapshot
-from app.screens.plan_panes import PlanPanes
 from app.screens.session_commands import SessionCommands
 from harness.events.views import ERRORS, SessionRow
 from widgets import tiling
@@ -24,6 +23,9 @@ from widgets.help_bar import HelpBar
 from widgets.pane_wall import PaneWall
 from widgets.queue_head import QueueHead
 from widgets.session_list import SessionList
+
+if TYPE_CHECKING:
+    from app.screens.plan_panes import PlanPanes
 
 LAYOUT_FILE = "layout.json"
 AGES_S = 5
@@ -42,7 +44,7 @@ class FloorScreen(SessionCommands):
         self._seqs: dict[str, int] = {}
         self._saved_layout: str | None = None
         self._aged = 0.0
-        self._plans = PlanPanes()
+        self._plans: PlanPanes | None = None
 
     def compose(self) -> ComposeResult:
         yield Banner()
@@ -241,7 +243,14 @@ class FloorScreen(SessionCommands):
         self._look_at_plans()
 
     def _look_at_plans(self) -> None:
-        for look in self._plans.looks(self.wall.visible_logs, self.host.snapshot, self.host.feed):
+        panes = self.wall.visible_plans
+        if self._plans is None:
+            if not panes:
+                return
+            from app.screens.plan_panes import PlanPanes  # reads records, which the first paint does not wait for
+
+            self._plans = PlanPanes()
+        for look in self._plans.looks(panes, self.host.snapshot, self.host.feed):
             self.host.run_beside(look)
 
     def _pin(self) -> None:

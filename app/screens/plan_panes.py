@@ -18,10 +18,10 @@ class PlanPanes:
         self._readings: dict[object, PlanReading] = {}
 
     def looks(
-        self, panes: Iterable[tuple[str, object]], snapshot: Snapshot, supervisor: Calls
+        self, panes: Iterable[tuple[str, PlanPane]], snapshot: Snapshot, supervisor: Calls
     ) -> list[Coroutine[Any, Any, None]]:
         """What is to be done for these (session, widget), one a pane."""
-        shown = [(row, pane) for sid, pane in panes if isinstance(pane, PlanPane) and (row := snapshot.rows.get(sid))]
+        shown = [(row, pane) for sid, pane in panes if (row := snapshot.rows.get(sid))]
         self._readings = {pane.of: self._readings.get(pane.of) or PlanReading() for _, pane in shown}
         return [_look(self._readings[pane.of], row, pane, supervisor) for row, pane in shown]
 

@@ -59,6 +59,11 @@ def test_screen_loads_no_sdk() -> None:
     assert not loaded_by("import app.tui") & {"anthropic", "httpx2", "aiohttp", "aiosqlite", "git"}
 
 
+def test_the_first_paint_waits_for_nothing_that_reads_records() -> None:
+    loaded = modules_by("import app.tui, app.watch_app, app.screens.floor")
+    assert not loaded & {"harness.events.types", "harness.events.describe", "harness.events.fold", "widgets.log_rows"}
+
+
 def test_keeper_is_standard_library_only() -> None:
     allowed = {"harness", "site", "sitecustomize", "usercustomize", "distutils-precedence"}
     foreign = {

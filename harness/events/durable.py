@@ -1,4 +1,4 @@
-"""Writing a whole file durably, and making names in a folder durable. Standard library only."""
+"""Writing a whole file in one step, durably or not, and making names in a folder durable. Standard library only."""
 
 from __future__ import annotations
 
@@ -29,6 +29,21 @@ def write_file(target: Path, data: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def swap_file(target: str | Path, data: bytes) -> None:
+    """Replace ``target`` in one step by a file with these bytes, mode 0600, for whoever reads it after this process;
+    a machine that loses power may lose it. Only one writer at a time.
+
+    Raises OSError; then nothing changed.
+    """
+    new = f"{os.fspath(target)}.new"
+    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        write_all(fd, data)
+    finally:
+        os.close(fd)
+    os.rename(new, target)
 
 
 def write_all(fd: int, data: bytes) -> None:

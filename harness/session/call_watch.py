@@ -14,6 +14,7 @@ import time
 from dataclasses import asdict, fields
 from typing import Any
 
+from harness.events import durable
 from harness.hands import usage
 from harness.hands.disk import Known, Meter
 from harness.hands.limits import Limits, Over, ram
@@ -65,9 +66,7 @@ class KnownDisk:
         """Remember what a walk found; losing it costs another walk, so a disk that refuses is no trouble."""
         self.known = Known(**value)
         with contextlib.suppress(OSError):
-            new = self._path.with_name("disk.json.new")
-            new.write_text(json.dumps(value))
-            os.replace(new, self._path)
+            durable.swap_file(self._path, json.dumps(value).encode())
 
 
 def begin(spec: Spawn, leader: int, known: Known | None) -> tuple[int, int]:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from harness.events import anchor, calls, reader
+from harness.events import anchor, calls, durable, reader
 from harness.events.framing import BadLine
 from harness.events.reader import Place, stands
 from harness.events.regular import opened
@@ -82,12 +81,8 @@ def load(root: Path, log: Path) -> Checkpoint | None:
 
 def store(root: Path, found: Checkpoint) -> None:
     """Replace the checkpoint; a disk that refuses only makes the next start read more."""
-    new = root / (FILE + ".new")
     with contextlib.suppress(OSError):
-        fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with os.fdopen(fd, "wb") as file:
-            file.write(encode(found))
-        os.replace(new, root / FILE)
+        durable.swap_file(root / FILE, encode(found))
 
 
 def drop(root: Path) -> None:

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from harness.events.durable import replace_file, write_all
+from harness.events.durable import replace_file, swap_file
 from harness.linux.proc import Identity
 from harness.protocol.paths import SessionFolder
 
@@ -30,7 +30,7 @@ def open_output(folder: SessionFolder, call_id: str, attempt: int) -> int:
 
 def note_leader(where: Path, who: Identity) -> None:
     """Remember the call's process, so that a later keeper can find what is left of it."""
-    _put(f"{where}.pid", _json(list(who)))
+    swap_file(f"{where}.pid", _json(list(who)))
 
 
 def leader(where: Path) -> Identity | None:
@@ -44,7 +44,7 @@ def put_result(where: Path, data: dict[str, Any]) -> None:
     """Leave a call's result for a later keeper before it is recorded; it outlives this process, not yet the machine.
     Raises OSError.
     """
-    _put(f"{where}.json", _json(data))
+    swap_file(f"{where}.json", _json(data))
 
 
 def keep_result(where: Path, data: dict[str, Any]) -> None:
@@ -82,16 +82,6 @@ def _remove(path: Path) -> None:
             path.rmdir()
         else:
             path.unlink()
-
-
-def _put(path: str, data: bytes) -> None:
-    """Have a whole file of this name, for whoever reads it after this process. Raises OSError."""
-    fd = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        write_all(fd, data)
-    finally:
-        os.close(fd)
-    os.rename(f"{path}.new", path)
 
 
 def _load(path: Path) -> object:

@@ -14,6 +14,7 @@ from typing import Any
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
+from harness.events import durable
 from harness.policy.rules import Policy, PolicyError, default_policy, parse_policy
 from harness.protocol import config as configuration
 from harness.protocol.config import Config, ConfigError
@@ -127,9 +128,7 @@ class Settings:
         except FileNotFoundError:
             target.unlink(missing_ok=True)
             return
-        part = target.with_suffix(".part")
-        part.write_bytes(text)
-        os.replace(part, target)
+        durable.swap_file(target, text)
 
 
 class _Wake(FileSystemEventHandler):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
-
-Verb = Callable[..., argparse.ArgumentParser]
+from app.cli.session_place import Verb
 
 
 def add(verb: Verb) -> None:

@@ -5,9 +5,18 @@ from __future__ import annotations
 import argparse
 from typing import NoReturn
 
-from app.cli import brief_grammar, grants_grammar, jobs_grammar, memory_grammar, merge_grammar, overview, policy_grammar
+from app.cli import (
+    brief_grammar,
+    grants_grammar,
+    jobs_grammar,
+    launch_grammar,
+    memory_grammar,
+    merge_grammar,
+    overview,
+    policy_grammar,
+)
+from app.cli.session_place import Verb, named
 from harness.events.untrusted import to_display
-from harness.protocol.config_sections import FRESH, JUDGE_AT
 
 DESCRIPTION = "A terminal control room for long-running AI agents. Without a verb it opens the floor."
 EPILOG = (
@@ -53,11 +62,28 @@ def build() -> argparse.ArgumentParser:
             p.add_argument("--json", action="store_true", help="print JSON")
         return p
 
-    def session(p: argparse.ArgumentParser, optional: bool = False) -> None:
-        p.add_argument(
-            "id", metavar="ID", nargs="?" if optional else None, help="session id, the beginning of one, or its name"
-        )
+    _demo(verb)
+    launch_grammar.add_launch(verb("launch", "start an agent on a repository", json=True))
+    _looking(verb)
+    _deciding(verb)
+    _saying(verb)
+    launch_grammar.add_continue(
+        verb("continue", "take an ended session up again, with more rounds, budget, words or another check", json=True)
+    )
+    _taking(verb)
+    _wishing(verb)
+    _undoing(verb)
+    _telling(verb)
+    _keeping(verb)
+    _removing(verb)
+    _checking(verb)
+    _preparing(verb)
+    _serving(verb)
+    return parser
 
+
+def _demo(verb: Verb) -> None:
+    """The demo."""
     demo = verb("demo", "play four agents against a local model server: no key, no network")
     demo.add_argument(
         "--headless", action="store_true", help="no screen; approve the push, check everything, print JSON lines"
@@ -75,110 +101,16 @@ def build() -> argparse.ArgumentParser:
         help="seconds of thinking a turn (default: watchable on a screen, none when headless)",
     )
 
-    launch = verb("launch", "start an agent on a repository", json=True)
-    launch.add_argument("--repo", metavar="DIR", default=".", help="git repository to work on (default: here)")
-    launch.add_argument(
-        "--branch", metavar="NAME", help="begin from this branch, tag or commit (default: what the checkout shows)"
-    )
-    goal = launch.add_mutually_exclusive_group(required=True)
-    goal.add_argument("--goal", metavar="TEXT", help="what to achieve")
-    goal.add_argument("--goal-file", metavar="F", help="file that says what to achieve (- for standard input)")
-    launch.add_argument(
-        "--check",
-        metavar="CMD",
-        action="append",
-        default=[],
-        help="command that must exit with 0 for the session to be done; may be repeated",
-    )
-    launch.add_argument(
-        "--plan",
-        metavar="FILE",
-        default="",
-        help="plan in the repository (feature_list.json, prd.json): its criteria are checked, and passes is set by it",
-    )
-    launch.add_argument(
-        "--fresh",
-        choices=FRESH,
-        default="",
-        help="with a plan: begin a context anew for each task, for each claim that it is done, or never",
-    )
-    launch.add_argument(
-        "--plan-from-goal",
-        metavar="FILE",
-        nargs="?",
-        const="feature_list.json",
-        default="",
-        help="it first writes a plan from the goal (default: feature_list.json), which you accept or send back",
-    )
-    launch.add_argument(
-        "--no-criterion", action="store_true", help="nothing decides when it is done but its agent's word; do not ask"
-    )
-    launch.add_argument("--yes-plan", action="store_true", help="with --plan-from-goal: accept the plan unseen")
-    launch.add_argument(
-        "--gate",
-        metavar="PHASE=WHY",
-        action="append",
-        default=[],
-        help='a phase of the plan that begins only with your word; why may say "above $5": from that sum on, or "on:'
-        ' external message, delete": each such call asks (also: production write); may be repeated',
-    )
-    launch.add_argument(
-        "--protect",
-        metavar="PATTERN",
-        action="append",
-        default=[],
-        help="further files that decide whether it is done, such as docs/spec/**; may be repeated",
-    )
-    launch.add_argument(
-        "--may-change",
-        metavar="PATTERN",
-        action="append",
-        default=[],
-        help="files that it may change although they are protected (tests, their configuration, CI); may be repeated",
-    )
-    launch.add_argument(
-        "--may-change-tests", action="store_true", help="it may change anything, tests included: the same as '**'"
-    )
-    launch.add_argument("--name", metavar="N", help="short name (default: made from the goal)")
-    launch.add_argument(
-        "--review",
-        action="store_true",
-        help="first a planner writes a contract that the evaluator agrees to; then the work, and --judge by it",
-    )
-    launch.add_argument(
-        "--judge", action="store_true", help="done only when a judge, who knows nothing but the work, is satisfied too"
-    )
-    launch.add_argument(
-        "--judge-model", metavar="M", default="", help="with a judge of this model (default: its role's, else the same)"
-    )
-    launch.add_argument(
-        "--judge-cycles",
-        metavar="N",
-        type=int,
-        choices=range(1, 21),
-        default=0,
-        help="it looks at most so often (default: 3; 20 at most)",
-    )
-    launch.add_argument(
-        "--judge-at",
-        choices=JUDGE_AT,
-        default="",
-        help="with a plan: the judge looks at each task as well, or only at the end (default: end)",
-    )
-    launch.add_argument("--role", metavar="NAME", default="", help="role of the agent (default: coder); see: roles")
-    launch.add_argument("--model", metavar="M", help="model (default: the role's, else the configuration's)")
-    launch.add_argument("--cap-usd", metavar="X", help='hard cap in USD, or "none"')
-    launch.add_argument("--cap-tokens", metavar="N", type=int, help="hard cap in tokens")
-    launch.add_argument("--cap-wall", metavar="T", help="hard cap in wall time, such as 90m or 8h")
-    launch.add_argument("--cap-calls", metavar="N", type=int, help="hard cap in tool calls")
 
+def _looking(verb: Verb) -> None:
+    """What lists sessions and prints logs."""
     ls = verb("ls", "list the sessions", json=True)
     ls.add_argument("--names", action="store_true", help="only ids and names, one a line; starts nothing")
     ls.add_argument("--archived", action="store_true", help="what is kept of removed sessions, with what they cost")
-    session(verb("show", "show one session", json=True))
+    named(verb("show", "show one session", json=True))
 
     logs = verb("logs", "print a session's event log", json=True)
-    session(logs)
+    named(logs)
     logs.add_argument("-f", "--follow", action="store_true", help="go on as events arrive, until the session has ended")
     logs.add_argument("--after", metavar="SEQ", type=int, default=-1, help="only events after this sequence number")
     logs.add_argument("--tail", metavar="N", type=int, help="only the last N of them, and with -f what follows")
@@ -198,6 +130,9 @@ def build() -> argparse.ArgumentParser:
         "--payload", metavar="SHA", default="", help="print what is kept beside the log under this SHA-256 instead"
     )
 
+
+def _deciding(verb: Verb) -> None:
+    """The queue, and what decides its requests."""
     approvals = verb("approvals", "list what waits for you, or print the whole card of one request", json=True)
     approvals.add_argument(
         "id", metavar="ID", nargs="?", help="approval id: print its card, with the hash that approving it takes"
@@ -239,39 +174,18 @@ def build() -> argparse.ArgumentParser:
     defer = verb("defer", "put a request at the end of the queue", json=True)
     defer.add_argument("ids", metavar="ID", nargs="+", help="approval ids")
 
+
+def _saying(verb: Verb) -> None:
+    """Words to an agent."""
     say = verb("say", "send a message to the agent for its next turn", json=True)
-    session(say)
+    named(say)
     say.add_argument("text", metavar="TEXT")
 
-    session(verb("compact", "have a session's context summarised before its next turn", json=True))
+    named(verb("compact", "have a session's context summarised before its next turn", json=True))
 
-    go_on = verb(
-        "continue", "take an ended session up again, with more rounds, budget, words or another check", json=True
-    )
-    session(go_on)
-    go_on.add_argument("text", metavar="TEXT", nargs="?", default="", help="what the agent should do now")
-    go_on.add_argument(
-        "--rounds", metavar="N", help="how often failing checks may send it back (default: as before; counted anew)"
-    )
-    go_on.add_argument(
-        "--check",
-        metavar="CMD",
-        action="append",
-        default=[],
-        help="one more command that must exit with 0; may be repeated",
-    )
-    go_on.add_argument(
-        "--replace-checks", action="store_true", help="the given checks hold instead of the earlier ones"
-    )
-    go_on.add_argument("--cap-usd", metavar="X", help='new hard cap in USD; +X = so much more; "none" = no cap')
-    go_on.add_argument("--cap-tokens", metavar="N", help="new hard cap in tokens, or +N")
-    go_on.add_argument(
-        "--cap-wall",
-        metavar="T",
-        help="new hard cap in wall time such as 90m, or +2h; the time since the end does not count",
-    )
-    go_on.add_argument("--cap-calls", metavar="N", help="new hard cap in tool calls, or +N")
 
+def _taking(verb: Verb) -> None:
+    """What a session cost and changed, and taking its work."""
     verb("cost", "what each session has spent against its cap", json=True)
     merge_grammar.add_diff(verb("diff", "what a session changed since its start", json=True))
     merge_grammar.add_open(verb("open", "open your shell or editor in a session's worktree"))
@@ -279,6 +193,10 @@ def build() -> argparse.ArgumentParser:
         verb("merge", "bring a session's work into your branch; its checks run on the result first", json=True)
     )
     merge_grammar.add_pr(verb("pr", "push a session's work and open a request for review with gh or glab", json=True))
+
+
+def _wishing(verb: Verb) -> None:
+    """What is wanted of sessions and their alarms."""
     for name, text in (
         ("pause", "pause sessions at their next turn"),
         ("resume", "let paused sessions go on"),
@@ -292,38 +210,54 @@ def build() -> argparse.ArgumentParser:
         "put the alarms of a session off for a while, or one that failed or stands still; it comes back",
         json=True,
     )
-    session(snooze)
+    named(snooze)
     snooze.add_argument("--for", dest="stretch", metavar="TIME", default="1h", help="such as 30m or 8h (default: 1h)")
+
+
+def _undoing(verb: Verb) -> None:
+    """Going back to an earlier state."""
     undo = verb(
         "undo", "bring a session's worktree back to what it was before a call; this can itself be undone", json=True
     )
-    session(undo)
+    named(undo)
     undo.add_argument(
         "--to",
         metavar="CALL",
         help="the state just before this call, or before this undo (default: the newest call that changed something)",
     )
     undo.add_argument("--list", action="store_true", help="only list the states that can be had back, newest first")
+
+
+def _telling(verb: Verb) -> None:
+    """How it went, what happened, rules and jobs."""
     score = verb("score", "how well sessions worked, in figures to compare runs by", json=True)
     score.add_argument("ids", metavar="ID", nargs="*", help="sessions (default: all; with one, what it made as well)")
     brief_grammar.add_brief(verb("brief", "what happened since you looked, and what needs you", json=True))
     brief_grammar.add_receipts(verb("receipts", "what became of each request that you were asked", json=True))
     grants_grammar.add(verb)
     jobs_grammar.add(verb("jobs", "list the jobs that run, print what one printed, end one", json=True))
-    session(verb("checkpoints", "list the checkpoints of a session, newest first", json=True))
+
+
+def _keeping(verb: Verb) -> None:
+    """Checkpoints, and what begins from them."""
+    named(verb("checkpoints", "list the checkpoints of a session, newest first", json=True))
     checkpoint = verb("checkpoint", "keep a session's work as it is now: files, git state, plan", json=True)
-    session(checkpoint)
+    named(checkpoint)
     checkpoint.add_argument("--label", metavar="TEXT", default="", help="what it is for")
     restore = verb("restore", "bring a session's work back to a checkpoint; what is there now is kept first", json=True)
-    session(restore)
+    named(restore)
     restore.add_argument("checkpoint", metavar="CHECKPOINT", help="as listed by: watchfloor checkpoints ID")
     fork = verb("fork", "begin another session from a session's checkpoint: its files, commits and plan", json=True)
-    session(fork)
+    named(fork)
     fork.add_argument("--at", metavar="CHECKPOINT", default="", help="where to begin (default: the work as it is now)")
     fork.add_argument("--goal", metavar="TEXT", default="", help="another goal (default: the same)")
     fork.add_argument("--name", metavar="N", default="", help="short name (default: made from the goal)")
+
+
+def _removing(verb: Verb) -> None:
+    """What ends a session's traces."""
     rm = verb("rm", "archive an ended session: its worktree goes, log and costs stay; never unsaved work", json=True)
-    session(rm)
+    named(rm)
     rm.add_argument(
         "--force",
         action="store_true",
@@ -336,8 +270,12 @@ def build() -> argparse.ArgumentParser:
     )
     purge = verb("purge", "delete the log and payloads of archived sessions for good", json=True)
     purge.add_argument("ids", metavar="ID", nargs="+", help="whole ids, or names, as in: watchfloor ls --archived")
-    session(verb("attach", "open the floor on one session"))
-    session(
+
+
+def _checking(verb: Verb) -> None:
+    """Opening one session, checking logs, and files made of them."""
+    named(verb("attach", "open the floor on one session"))
+    named(
         verb(
             "verify",
             "check the event logs and their payloads, or a file made by export: framing, checksums, chain",
@@ -346,7 +284,7 @@ def build() -> argparse.ArgumentParser:
         optional=True,
     )
     export = verb("export", "write a session into one file that can be checked and read anywhere", json=True)
-    session(export)
+    named(export)
     export.add_argument("file", metavar="FILE", nargs="?", default="", help="to make (default: NAME-ID.watchfloor.tar)")
     export.add_argument(
         "--thin",
@@ -358,8 +296,12 @@ def build() -> argparse.ArgumentParser:
         action="store_true",
         help="its checkpoints and kept work, too: they hold files that git ignores, such as .env (default: its branch)",
     )
-    session(verb("plan", "show a session's plan: the state of each entry, its evidence, what comes next", json=True))
-    session(verb("contract", "print what planner and evaluator agreed on before the work", json=True))
+
+
+def _preparing(verb: Verb) -> None:
+    """What is prepared before work: plans, specifications, policy, memory, judges, roles."""
+    named(verb("plan", "show a session's plan: the state of each entry, its evidence, what comes next", json=True))
+    named(verb("contract", "print what planner and evaluator agreed on before the work", json=True))
     spec = verb("spec", "read a specification before an agent does: what of it can no machine decide?", json=True)
     spec.add_argument("what", choices=("check",))
     spec.add_argument("file", metavar="FILE", help="feature_list.json, prd.json, or a text whose lists are criteria")
@@ -379,6 +321,10 @@ def build() -> argparse.ArgumentParser:
     )
     roles = verb("roles", "list the roles, or print one: prompt, model, tools, limits, rules", json=True)
     roles.add_argument("name", metavar="NAME", nargs="?", default="", help="print this role's file")
+
+
+def _serving(verb: Verb) -> None:
+    """This machine and this fleet."""
     verb("doctor", "check this machine and this fleet", json=True)
     supervisor = verb("supervisor", "start, stop or look at the supervisor", json=True)
     supervisor.add_argument("what", choices=("start", "stop", "status"))
@@ -392,4 +338,3 @@ def build() -> argparse.ArgumentParser:
     completion.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh"))
     keys = verb("keys", "print the key table")
     keys.add_argument("--markdown", action="store_true", help="as a Markdown table")
-    return parser

@@ -18,6 +18,8 @@ SOURCES = [
     if "demo_repo" not in path.parts
 ]
 
+LONGEST = 100
+"""Lines of a function; what has more is several."""
 TESTS = [path.relative_to(ROOT) for path in sorted((ROOT / "tests").rglob("*.py"))]
 OVERRIDDEN = {"_compositor"}
 """Private names of a library that one of ours sets anew."""
@@ -84,6 +86,17 @@ def test_the_rules_know_what_they_look_for() -> None:
     assert lines("x = f(a if b else c)") == lines("x = [a if b else c for a in d]") == []
     assert lines("A, B = 1, 2") == lines("x.a, y[0] = 1, 2") == lines("a = b = 1") == [1]
     assert lines("a, b = b, a") == lines("a, b = 0, b or a") == lines("a, b = pair") == []
+
+
+def long(tree: ast.Module) -> list[str]:
+    """Functions that no screen shows whole."""
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [f.name for f in functions if (f.end_lineno or 0) - f.lineno >= LONGEST]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=str)
+def test_a_function_can_be_seen_whole(path: Path) -> None:
+    assert not long(ast.parse((ROOT / path).read_text("utf-8")))
 
 
 def unused(tree: ast.Module) -> list[str]:

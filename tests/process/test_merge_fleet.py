@@ -219,3 +219,27 @@ def test_two_at_once_and_a_kill_in_the_middle() -> None:
         assert git(repo, "for-each-ref", "refs/watchfloor/merge") == ""
         assert not (f.folders.session(two).root / "merge").exists()
         assert f.violations() == []
+
+
+def test_a_keeper_that_is_killed_in_a_merge_leaves_it_broken_off_and_not_under_way() -> None:
+    with fleet() as f:
+        repo = f.repository()
+        sid = f.launch(play([work("one.txt")], "Done."), checks=(HELD,), name="one")
+        f.wait_state(sid, "done")
+        (repo / "hold").write_text("")
+        git(repo, "add", "hold")
+        git(repo, "commit", "-qm", "moved on")
+        before = main_of(repo)
+        doomed = merge(f, sid)
+        held(f, sid)
+        kill(f.keeper_pid(sid))
+        said = doomed.communicate(timeout=60)[0]
+        assert (doomed.returncode, "the merge was broken off" in said) == (5, True), said
+        wait_for("its end on record", lambda: outcome(f, sid) == m.BROKEN_OFF)
+        wait_for("its keeper to leave", lambda: f.row(sid)["state"] == "done" and not f.state(sid).calls.open)
+        assert (main_of(repo), git(repo, "status", "--porcelain")) == (before, "")
+        assert not (f.folders.session(sid).root / "merge").exists()
+        last = merge(f, sid)
+        held(f, sid).unlink()
+        assert last.wait(60) == 0, last.communicate()
+        assert f.violations() == []

@@ -63,8 +63,7 @@ class AlarmOps:
                 f"what is wrong with it says: watchfloor show {session.sid}",
             ) from exc
         finally:
-            if session.state.terminal and session.link is not None:
-                self._p.conductor.start(session)  # it got its keeper only for this
+            self._p.conductor.put_away(session)  # it got its keeper only for this
 
     async def _wake(self, session: Session) -> None:
         async with session.lock:

@@ -66,8 +66,7 @@ class CheckpointOps:
         try:
             return await unanswered.answered(self._p.fleet, session, what, work)
         finally:
-            if session.state.terminal and session.link is not None:
-                self._p.conductor.start(session)  # it got its keeper only for this
+            self._p.conductor.put_away(session)  # it got its keeper only for this
 
 
 def _shown(one: Checkpoint) -> Reply:

@@ -8,7 +8,7 @@ import msgspec
 
 from harness.events import merge_events
 from harness.supervisor.endpoints.credentials import given_credential
-from harness.supervisor.errors import OpError
+from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.parts import Parts, text_of
@@ -44,13 +44,11 @@ class MergeOps:
         asked = parse(m, session)
         try:
             ended = await self._p.merging.run(session, asked, c.by)
-        except WorkspaceError as exc:
-            raise OpError(
-                exc.code, f"the merge was broken off: {exc}", "see what came of it, then merge again"
-            ) from exc
+        except (WorkspaceError, LinkLost) as exc:
+            code = exc.code if isinstance(exc, WorkspaceError) else "lost"
+            raise OpError(code, f"the merge was broken off: {exc}", "see what came of it, then merge again") from exc
         finally:
-            if session.state.terminal and session.link is not None:
-                self._p.conductor.start(session)  # it got its keeper only for this
+            self._p.conductor.put_away(session)  # it got its keeper only for this
         return {**msgspec.to_builtins(ended), "name": session.name}
 
     async def resolve(self, c: Connection, m: Reply) -> Reply:

@@ -7,7 +7,6 @@ import msgspec
 from harness.events import secret
 from harness.events import types as t
 from harness.supervisor.errors import OpError
-from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.server import Connection, Handler, Reply
@@ -50,7 +49,7 @@ class PullOps:
         try:
             ended, view = await self._p.pulling.push(session, parse(m), c.by)
         finally:
-            self._put_away(session)
+            self._p.conductor.put_away(session)  # it got its keeper only for this
         return {**msgspec.to_builtins(ended), "name": session.name, "pull": msgspec.to_builtins(view)}
 
     async def opened(self, c: Connection, m: Reply) -> Reply:
@@ -61,12 +60,8 @@ class PullOps:
         try:
             await self._p.pulling.opened(session, body)
         finally:
-            self._put_away(session)
+            self._p.conductor.put_away(session)  # it got its keeper only for this
         return {}
-
-    def _put_away(self, session: Session) -> None:
-        if session.state.terminal and session.link is not None:
-            self._p.conductor.start(session)  # it got its keeper only for this
 
 
 def parse(m: Reply) -> Wish:

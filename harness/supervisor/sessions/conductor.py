@@ -93,6 +93,13 @@ class Conductor:
             )
         session.wake()
 
+    def put_away(self, session: Session) -> None:
+        """Give an ended session a worker that ends what was begun with it and sends its keeper home, if there is any;
+        also when that keeper died of it.
+        """
+        if session.state.terminal and (session.link is not None or unfinished(session)):
+            self.start(session)
+
     async def _work(self, session: Session) -> None:
         while not session.removing:
             await session.work.poke.wait()

@@ -76,7 +76,7 @@ class ApprovalCard(PaintedLines, ScrollView, can_focus=True, inherit_bindings=Fa
         & > .ac--remove { color: $error; }
         & > .ac--hunk { color: $accent; }
         & > .ac--rule { color: $warning; text-style: bold; }
-        & > .ac--claim-head { color: $text-muted; text-style: bold; }
+        & > .ac--claim-head { color: $text-muted; text-style: italic; }
         & > .ac--claim { color: $text-muted; text-style: italic; }
         & > .ac--mark { color: $text-muted; }
         & > .ac--fold { color: $primary; }
@@ -90,7 +90,7 @@ class ApprovalCard(PaintedLines, ScrollView, can_focus=True, inherit_bindings=Fa
         }
         & > .ac--dim, & > .ac--mark { color: ansi_default; text-style: dim; }
         & > .ac--claim { color: ansi_default; text-style: italic; }
-        & > .ac--claim-head { color: ansi_default; text-style: bold; }
+        & > .ac--claim-head { color: ansi_default; text-style: italic; }
     }
     """
 
@@ -146,7 +146,7 @@ class ApprovalCard(PaintedLines, ScrollView, can_focus=True, inherit_bindings=Fa
     @property
     def foldable(self) -> bool:
         """True when there are facts that can be folded and unfolded."""
-        return self._card is not None and self._card.facts is not None and self._card.facts.folded
+        return self._card is not None and self._card.facts is not None and bool(self._card.facts.others)
 
     def fold(self) -> None:
         """Show the machine facts that are folded, or fold them again."""

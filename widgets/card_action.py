@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from harness.events import tools
 from harness.events.action import (
@@ -26,6 +26,7 @@ from widgets.card_line import CardLine
 from widgets.patch import code_display
 
 WILL_RUN = "WILL RUN"
+_SENT = "What it sends cannot be taken back."
 _SHA = 12
 
 
@@ -35,7 +36,7 @@ def wants(action: Action) -> str:
     if isinstance(action, PushAction):
         return "wants to push to " + to_display(action.remote or action.to.url)
     if UNFENCED in effects:
-        return "wants to run something outside the fence, with all your rights"
+        return "wants to run outside the fence, with all your rights"
     if isinstance(action, FileAction) and action.outside:
         verb = "write" if tools.writes_file(action.tool) else "read"
         return f"wants to {verb} a file outside its worktree"
@@ -44,24 +45,44 @@ def wants(action: Action) -> str:
     return "asks to leave the fence" if effects else "asks before it goes on"
 
 
-def consequences(action: Action) -> list[str]:
-    """What leaves the fence, one sentence an effect."""
+def consequences(action: Action, told: Collection[Effect] = ()) -> list[str]:
+    """What leaves the fence, a sentence each; ``told`` are effects that the card says elsewhere."""
     writes = tools.writes_file(action.tool)
-    found = [_consequence(effect, writes) for effect in action.effects] or ["It stays inside the fence."]
+    plain = [effect for effect in action.effects if effect.host is not None and not _names_port(effect.host)]
+    found = [] if action.effects else ["It stays inside the fence."]
+    for effect in action.effects:
+        if effect in told or effect in plain[1:]:
+            continue
+        found.append(_reaches(plain) if effect in plain else _consequence(effect, writes))
     why = action.unprotected
     return [*found, f"Why it cannot be undone: {to_display(why)}."] if why else found
+
+
+def named_by(action: Action) -> frozenset[Effect]:
+    """The effects of which all is said where the card names what is wanted, and what runs."""
+    if isinstance(action, PushAction):
+        return frozenset()
+    alone = isinstance(action, FileAction) and action.outside == (action.path,)
+    return frozenset(
+        effect
+        for effect in action.effects
+        if effect == UNFENCED or (alone and effect.is_outside and effect.what == action.outside[0])
+    )
+
+
+def _reaches(plain: Sequence[Effect]) -> str:
+    hosts = ", ".join(to_display(effect.host or "") for effect in plain)
+    return f"It can reach {hosts} at ports 80 and 443. {_SENT}"
 
 
 def _consequence(effect: Effect, writes: bool) -> str:
     shown = to_display(effect.what or "")
     if effect == NETWORK:
-        return (
-            "It can reach any host, including services on this machine's loopback. What it sends cannot be taken back."
-        )
+        return f"It can reach any host, including services on this machine's loopback. {_SENT}"
     if effect.host is not None:
-        return f"It can reach {_host_words(effect.host)}. What it sends cannot be taken back."
+        return f"It can reach {to_display(effect.host)}. {_SENT}"
     if effect == UNFENCED:
-        return "It runs without a fence: with all your rights, on all your files."
+        return "It runs outside the fence, with all your rights."
     if effect == PUSH_FORCE:
         return "It can overwrite commits on the remote."
     if effect.publishes:
@@ -73,15 +94,17 @@ def _consequence(effect: Effect, writes: bool) -> str:
     return to_display(str(effect))
 
 
-def _host_words(host: str) -> str:
-    """A named host, with the ports that it means."""
-    return to_display(host) + ("" if ":" in host.rpartition("]")[2] else " at ports 80 and 443")
+def _names_port(host: str) -> bool:
+    return ":" in host.rpartition("]")[2]
 
 
-def will_run(action: Action, label: str = WILL_RUN, *, compared: bool = False) -> list[CardLine]:
+def will_run(
+    action: Action, label: str = WILL_RUN, *, compared: bool = False, told: Collection[str] = ()
+) -> list[CardLine]:
     """Exactly what runs: the command, the script, or the file tool and its input, and where.
 
-    ``compared``: what a file tool writes is shown as a comparison already.
+    ``compared``: what a file tool writes is shown as a comparison already; ``told``: refs of which is said already what
+    comes there, and in place of what.
     """
     tool = to_display(action.tool)
     if isinstance(action, ExecAction | PushAction):
@@ -91,16 +114,17 @@ def will_run(action: Action, label: str = WILL_RUN, *, compared: bool = False) -
     elif isinstance(action, RecordAction):
         out = [CardLine(f"{label}  {tool}, of what Watchfloor keeps itself", "label"), *inputs(action)]
     else:
-        out = _file(f"{label}  {tool}", action)
-        out += [] if compared else inputs(action)
+        out = [CardLine(f"{label}  {tool}  “{to_display(action.path)}”", "run"), *_letters(action.path)]
+        out += [] if compared else [*content_hash(action), *inputs(action)]
     if (blob := action.input_blob) is not None:
         out.append(CardLine(f"  input of {blob.bytes} bytes, SHA-256 {to_display(blob.sha)}", "dim"))
     if isinstance(action, PushAction):
         url = action.to.url
-        out.append(CardLine(f"  remote  “{to_display(action.remote)}”  {to_display(url)}", "run"))
+        out.append(CardLine(f"  to  {to_display(url)}", "run"))
         out += _letters(url + action.remote)
         for new, ref, old in action.to.refspecs:
-            out.append(CardLine(f"  {_short(new)} → {to_display(ref)}, now {_short(old)}", "run"))
+            if ref not in told:
+                out.append(CardLine(f"  {_short(new)} → {to_display(ref)}, now {_short(old)}", "run"))
     if action.job:
         beside = "changes no file" if UNFENCED in action.effects else "may change every file that it uses"
         text = f"  as a job: it goes on after its call, for up to {action.timeout_s:,} s; meanwhile its agent {beside}"
@@ -131,22 +155,23 @@ def arguments(argv: Sequence[str]) -> list[CardLine]:
 
 def _script(head: str, script: str) -> list[CardLine]:
     lines = script.split("\n")
-    out = [CardLine(f"{head}, a shell script of {counted(len(lines), 'line')}", "label")]
+    return [CardLine(f"{head}, a shell script of {counted(len(lines), 'line')}", "label"), *numbered(lines)]
+
+
+def numbered(lines: Sequence[str]) -> list[CardLine]:
+    """Lines of a script by their numbers."""
     width = len(str(len(lines)))
+    out = []
     for i, text in enumerate(lines, 1):
         out += [CardLine(f"  {i:>{width}} │{code_display(text)}", "run"), *_letters(text)]
     return out
 
 
-def _file(head: str, action: FileAction) -> list[CardLine]:
-    out = [
-        CardLine(head, "label"),
-        CardLine(f"  “{to_display(action.path)}”", "run"),
-        *_letters(action.path),
-    ]
-    if action.content_sha is not None:
-        out.append(CardLine(f"  SHA-256 of the new text  {to_display(action.content_sha)}", "dim"))
-    return out
+def content_hash(action: FileAction) -> list[CardLine]:
+    """What names the text that a file tool was given."""
+    if action.content_sha is None:
+        return []
+    return [CardLine(f"  SHA-256 of the new text  {to_display(action.content_sha)}", "dim")]
 
 
 def inputs(action: Action) -> list[CardLine]:

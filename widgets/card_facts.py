@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from harness.events.action import Action, ExecAction, FileAction, PushAction
 from harness.events.card_facts import CardNotes, Fact
 from harness.events.untrusted import to_display
 from harness.events.words import counted
-from widgets.card_action import arguments, inputs
+from widgets.card_action import arguments, content_hash, inputs
 from widgets.card_line import CardLine
 
+_FILES = "files"
+_FIRST = "FACTS: nothing of this kind was approved before"
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+:,./-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The lines that have to be seen before anything is approved, and the others; ``words`` is what stands above those
-    that have to be seen, or in place of all of them while they are folded, and ``folded`` whether they are by
-    themselves.
+    """The lines that have to be seen before anything is approved, with what stands above them (``words``), and the
+    others, with what stands in their place while they are folded (``rest``).
     """
 
     needed: tuple[CardLine, ...]
     others: tuple[CardLine, ...]
     words: str
-    folded: bool
+    rest: str
 
 
 def facts(action: Action, notes: CardNotes | None, *, runs: bool, closing: Collection[CardLine]) -> Facts:
@@ -42,18 +44,25 @@ def facts(action: Action, notes: CardNotes | None, *, runs: bool, closing: Colle
     for fact, lines in groups(action):
         (needed if fact in unusual else others).extend(lines)
     if isinstance(action, FileAction):
-        others += inputs(action)
+        others += [*content_hash(action), *inputs(action)]
     if isinstance(action, PushAction):
         others += commits(action)
-    count = counted(len(needed) + len(others) + len(closing), "line")
-    words = f"{count} of machine facts"
-    if needed and notes is not None and not notes.first and (others or notes.before):
-        words = "MACHINE FACTS: those that differ from what you approved before stand first"
-    elif needed:
-        words = "MACHINE FACTS: nothing of this kind was approved before"
-    elif notes is not None and notes.routine:
-        words += f", same shape as {notes.before:,} approved before"
-    return Facts(tuple(needed), (*others, *closing), words, not needed)
+    others += closing
+    first = notes is None or notes.first
+    words = _FIRST if first else "FACTS: those that differ from what you approved before"
+    return Facts(tuple(needed), tuple(others), words, _rest(len(others), notes, begun=bool(needed)))
+
+
+def _rest(count: int, notes: CardNotes | None, *, begun: bool) -> str:
+    """What is said of the facts that nobody has to read; ``begun``: others stand above them."""
+    words = f"{counted(count, 'more line' if begun else 'line')} of facts"
+    if notes is None:
+        return words
+    if notes.routine:
+        return f"{words}, same shape as {notes.before:,} approved before"
+    if begun and not notes.first:
+        return f"{words}, as you approved them before"
+    return f"{words}, nothing unusual" + ("" if begun else "; the first of its kind")
 
 
 def commits(action: PushAction) -> list[CardLine]:
@@ -99,7 +108,7 @@ def _push_reach(action: PushAction) -> list[CardLine]:
     """
     out = [
         CardLine(
-            "  git runs outside the fence, as you, with your credentials; no hook of yours",
+            "  git runs as you, with your credentials; no hook of yours",
             "warn",
         )
     ]
@@ -153,7 +162,9 @@ def _preconditions(action: Action) -> list[CardLine]:
         return []
     out = [CardLine("CHECKED AGAIN JUST BEFORE IT RUNS", "label")]
     for name, value in sorted(pre.items()):
-        if isinstance(value, dict):
+        if isinstance(value, dict) and name != _FILES:
+            out.append(CardLine(f"  {to_display(str(name))}  {_told(value)}", "dim"))
+        elif isinstance(value, dict):
             alike: dict[str, list[str]] = {}
             for key, item in sorted(value.items()):
                 alike.setdefault(to_display(str(item)), []).append(str(key))
@@ -164,6 +175,11 @@ def _preconditions(action: Action) -> list[CardLine]:
         else:
             out.append(CardLine(f"  {to_display(str(name))}  {to_display(str(value))}", "dim"))
     return out
+
+
+def _told(values: Mapping[str, Any]) -> str:
+    """What names one thing of the world, in a line."""
+    return "  ".join(f"{_bare(str(key))} {_bare(str(item))}" for key, item in sorted(values.items()))
 
 
 def _by_folder(paths: Sequence[str]) -> str:

@@ -6,23 +6,30 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, chop_cells
 
+from widgets.cells import clip
+
 _CONTINUED = "    ↪ "
+_KEPT = 3
+"""A row that a break would leave filled to less than one part in so many is filled instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class CardLine:
     """One line of a card: safe text, and its role (badge, head, label, run, text, dim, warn, add, remove, hunk, claim,
-    rule).
+    rule). ``one_row``: words that the person knows, of which one row says enough.
     """
 
     text: str
     role: str = "text"
+    one_row: bool = False
 
 
 def wrap(line: CardLine, width: int) -> list[tuple[str, str]]:
     """(mark, text) for each row of one line: nothing is cut off, continued rows carry a mark that is not part of the
-    text. Rows end between words where there are any.
+    text. Rows end between words, and a word that no row holds ends between the folders of a path where it can.
     """
+    if line.one_row:
+        return [("", clip(line.text, width))]
     rows = [("", _row(line.text, width))]
     rest = line.text[len(rows[0][1]) :]
     while rest:
@@ -39,6 +46,12 @@ def _row(text: str, width: int) -> str:
     whole = chop_cells(text, max(1, width))[0] or text[:1]
     if text[len(whole) : len(whole) + 1] == " ":
         return whole
-    words = whole.rfind(" ") + 1
-    # a row of which a word would leave most empty is filled instead
-    return whole[:words] if words > len(whole) // 3 and whole[:words].strip() else whole
+    word = whole.rfind(" ") + 1
+    known = word > len(whole) // _KEPT and bool(whole[:word].strip())
+    if cell_len(text[word:].partition(" ")[0]) <= width - len(_CONTINUED):
+        return whole[:word] if known else whole
+    # the word fills rows by itself: it begins here, as far as a folder's name ends in this row
+    folder = whole.rfind("/", word) + 1
+    if folder > len(whole) // _KEPT:
+        return whole[:folder]
+    return whole[:word] if known else whole

@@ -4,27 +4,72 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.events.card_facts import CardNotes, CommitNote, FileCount, Outgoing
+from harness.events.action import PushAction
+from harness.events.card_facts import LAST_SEEN, CardNotes, CommitNote, FileCount, Outgoing, RunFile
 from harness.events.untrusted import to_display
 from harness.events.words import counted
+from widgets.card_action import numbered
 from widgets.card_line import CardLine
 from widgets.cells import clip
 
 _SHA = 10
+ABSENT = "absent"
 _GOAL = 60
 
 
-def effects_of(notes: CardNotes) -> list[CardLine]:
-    """What will be there, and what will be gone, that the action itself does not say."""
+def effects_of(notes: CardNotes, root: str = "") -> list[CardLine]:
+    """What will be there, and what will be gone, that the action itself does not say. ``root``: the worktree, below
+    which names stand without it.
+    """
     out = [line for one in notes.outgoing for line in _outgoing(one)]
     if notes.going:
         out.append(CardLine("GOES AWAY", "label"))
         for gone in notes.going:
             kept = to_display(gone.kept) if gone.kept else "nothing is known to have it besides"
-            text = f"  {to_display(gone.path)}  {to_display(gone.what)}, {kept}"
+            name = gone.path.removeprefix(f"{root}/") if root else gone.path
+            text = f"  {to_display(name)}  {to_display(gone.what)}, {kept}"
             out.append(CardLine(text, "text" if gone.kept else "warn"))
+            out += [CardLine(f"      {to_display(name)}", "dim") for name in gone.files]
         if notes.going_more:
             out.append(CardLine(f"  and {counted(notes.going_more, 'other thing')}, not looked at", "warn"))
+    return out
+
+
+def told(notes: CardNotes, action: PushAction) -> frozenset[str]:
+    """The refs of a push of which these notes say all that its action says: that it is new, or what comes in place of
+    what is there.
+    """
+    known = {one.ref: one for one in notes.outgoing if one.commits and not one.problem}
+    return frozenset(
+        spec.ref
+        for spec in action.to.refspecs
+        if spec.ref in known
+        and known[spec.ref].commits[0].sha == spec.sha
+        and known[spec.ref].new == (spec.old == ABSENT)
+    )
+
+
+def counted_from(notes: CardNotes) -> list[CardLine]:
+    """What the commits of a push were counted against, where that can only be older than the remote."""
+    return [
+        CardLine(f"  what comes to {to_display(one.ref)} was compared with {to_display(one.against)}", "dim")
+        for one in notes.outgoing
+        if one.against.endswith(LAST_SEEN)
+    ]
+
+
+def runs_of(notes: CardNotes) -> list[CardLine]:
+    """The files of its own worktree that run, line by line."""
+    return [line for one in notes.runs for line in _file_that_runs(one)]
+
+
+def _file_that_runs(one: RunFile) -> list[CardLine]:
+    count = "" if one.problem else f", {counted(len(one.lines) + one.more, 'line')}"
+    out = [CardLine(f"WHICH RUNS  {to_display(one.path)} of its worktree{count}", "label"), *numbered(one.lines)]
+    if one.more:
+        out.append(CardLine(f"  and {counted(one.more, 'more line')}, not shown", "warn"))
+    if one.problem:
+        out.append(CardLine(f"  not shown: {to_display(one.problem)}", "warn"))
     return out
 
 
@@ -33,7 +78,7 @@ def purpose(notes: CardNotes) -> list[CardLine]:
     out = []
     if notes.goal:
         # the person's own words, of which the session's screen has all: enough to know them again, in one row of 80
-        out.append(CardLine(f"Goal     “{clip(to_display(notes.goal), _GOAL)}”", "dim"))
+        out.append(CardLine(f"Goal     “{clip(to_display(notes.goal), _GOAL)}”", "dim", one_row=True))
     checks = f"Checks   {notes.passed} of {notes.checks} pass" if notes.checks else ""
     step = f"Step     {to_display(notes.step)}" if notes.step else ""
     if checks or step:
@@ -48,7 +93,7 @@ def _outgoing(one: Outgoing) -> list[CardLine]:
     kind = "NEW branch" if one.ref.startswith("refs/heads/") else "NEW ref"
     where = f"{kind} {branch}" if one.new else f"branch {branch}, which is there"
     count = counted(len(one.commits) + one.more, "commit") if known or one.commits else "commits"
-    seen = f" (against {to_display(one.against)})" if one.against else ""
+    seen = f" (against {to_display(one.against)})" if one.against and not one.against.endswith(LAST_SEEN) else ""
     out = [CardLine(f"BRINGS {count} to {where}{seen}", "label")]
     out += _listed(one.commits, one.more, "text")
     if known and not one.commits:

@@ -7,32 +7,40 @@ are as they were approved before. The hash of the whole action, computed here fr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
 from harness.events import person_tool, trouble
-from harness.events.action import Action, BadAction, action_hash, from_wire
+from harness.events.action import Action, BadAction, FileAction, PushAction, action_hash, from_wire
 from harness.events.cap import Cap
 from harness.events.card_facts import KEY, notes_of
-from harness.events.request import Request
+from harness.events.effect import Effect
+from harness.events.request import AT_RISK, Request
 from harness.events.untrusted import to_display, to_display_lines
 from harness.events.views import NOT_COMPARED, NOT_SHOWN, ApprovalView
-from widgets.card_action import WILL_RUN, consequences, wants, will_run
+from widgets.card_action import WILL_RUN, consequences, named_by, wants, will_run
 from widgets.card_facts import Facts, facts
 from widgets.card_line import CardLine, wrap
-from widgets.card_notes import effects_of, purpose
+from widgets.card_notes import counted_from, effects_of, purpose, runs_of, told
 from widgets.patch import patch_display, roles
 
-CLAIM = "CLAIMED BY THE AGENT (not verified)"
+CLAIM = "THE AGENT SAYS (not verified)"
 WORDS = "THE AGENT'S WORDS"
 CHANGED = "CHANGED SINCE YOU LOOKED: ASKED AGAIN, BECAUSE"
 _RULE = "┄" * 3
+_DEFAULT = "default"
+"""The rule of what no rule of a policy names: its reason says the effects again."""
+_NOW = "--- now: "
+_AFTER = "+++ after: "
+_SHA_256 = re.compile(r", SHA-256 [0-9a-f]{64}$")
 RISKS = {"low": "LOW RISK", "medium": "MEDIUM RISK", "high": "HIGH RISK", "critical": "CRITICAL"}
 _OF_ENDPOINT = ("base_url", "endpoint", "why")
 _WORDS = 20
 """Characters from which a text is words, and no number or name that may stand in a title by chance."""
+_WAITING = frozenset(Request) - AT_RISK
 _OF_CAP = {"limit": "allowed", "used": "used so far", "need": "the next step needs up to"}
 _KINDS: dict[str, str] = {
     Request.CAP: "has reached a cap",
@@ -72,12 +80,12 @@ class Card:
         out = list(self.above)
         if self.facts is None:
             return out, len(out)
-        if self.facts.folded:
-            out.append(CardLine(f"{_RULE} {'▾' if unfolded else '▸'} {self.facts.words}", "fold"))
-            needed = len(out)
-            return (out + list(self.facts.others) if unfolded else out), needed
-        out += [CardLine(f"{_RULE} {self.facts.words}", "rule"), *self.facts.needed]
-        return [*out, *self.facts.others], len(out)
+        if self.facts.needed:
+            out += [CardLine(f"{_RULE} {self.facts.words}", "rule"), *self.facts.needed]
+        needed = len(out)
+        if self.facts.others:
+            out.append(CardLine(f"{_RULE} {'▾' if unfolded else '▸'} {self.facts.rest}", "fold"))
+        return [*out, *(self.facts.others if unfolded else ())], needed
 
 
 def card(view: ApprovalView) -> Card:
@@ -86,35 +94,45 @@ def card(view: ApprovalView) -> Card:
     notes = notes_of(view.detail)
     asks = view.kind == Request.TOOL
     out = _head(view, action)
-    if not asks or action is None:
+    if (not asks or action is None) and not _said_below(view):
         out += [CardLine(line) for line in to_display_lines(view.title)]
     if action is None and asks:
         out.append(CardLine("What it would run cannot be read. Deny it.", "warn"))
     if asks:
         out += _changed_since(view.detail)
     if not asks or action is None:
-        out += [*_offered(view.detail), *_details(view.detail, view.title), *_next(view.kind)]
+        out += [*_offered(view.detail), *_details(view.detail, view.title)]
+    compared = isinstance(action, FileAction) and bool(view.diff) and not left_out(view.diff)
+    known = told(notes, action) if notes is not None and isinstance(action, PushAction) else frozenset[str]()
     if asks and action is not None:
-        out += [CardLine("• " + text, "warn") for text in consequences(action)]
+        elsewhere = named_by(action)
+        if isinstance(action, PushAction):
+            elsewhere |= {Effect.push(action.remote, ref) for ref in known}
+        out += [CardLine("• " + text, "warn") for text in consequences(action, elsewhere)]
     out += [CardLine("• " + text, "warn") for text in left_out(view.diff)]
     if notes is not None:
-        out += effects_of(notes)
+        out += effects_of(notes, action.fence.worktree if action is not None else "")
     if action is not None:
-        whole = bool(view.diff) and not left_out(view.diff)
-        out += will_run(action, WILL_RUN if asks else "WAS TO RUN", compared=whole)
-    if view.diff:
-        out += [CardLine("CHANGES", "label"), *diff_lines(view.diff)]
-    out += _rule(view)
+        out += will_run(action, WILL_RUN if asks else "WAS TO RUN", compared=compared, told=known)
+    if notes is not None:
+        out += runs_of(notes)
+    shown, sides = _compared(view.diff, whole=compared)
+    out += shown
+    plain = asks and action is not None and view.rule == _DEFAULT
+    out += [] if plain else _rule(view)
     if words := view.detail.get("asks"):
-        out += [CardLine(""), CardLine(WORDS, "claim-head"), *_said(str(words))]
+        out += [CardLine(WORDS, "label"), *_said(str(words))]
     if notes is not None:
         out += purpose(notes)
     if view.claim:
-        out += [CardLine(CLAIM, "claim-head"), *_said(view.claim)]
+        out += _claimed(view.claim)
+    if not asks or action is None:
+        out += _next(view.kind)
     closing = _hashes(view)
     if action is None or any(line.role == "warn" for line in closing):
         out += closing
         closing = []
+    closing = [*sides, *(counted_from(notes) if notes is not None else ()), *(_rule(view) if plain else ()), *closing]
     return Card(tuple(out), facts(action, notes, runs=asks, closing=closing) if action is not None else None)
 
 
@@ -130,12 +148,43 @@ def _head(view: ApprovalView, action: Action | None) -> list[CardLine]:
         asks = "asks for something" if action is None else wants(action)
     head = f"{to_display(view.session_name)} {asks}"
     if view.kind in trouble.NO_REQUEST:
-        return [CardLine(head, "head")]  # nothing is asked, so nothing is at risk
+        return [CardLine(head, "head")]  # nothing is asked
+    if view.kind in _WAITING:
+        return [CardLine(f" {head} ", "badge-medium")]
     return [CardLine(f" {risk} · {head} ", "badge-" + (view.risk if view.risk in RISKS else "critical"))]
 
 
 def _said(words: str) -> list[CardLine]:
     return [CardLine("┊ " + line, "claim") for line in to_display_lines(words)]
+
+
+def _claimed(words: str) -> list[CardLine]:
+    first, *others = to_display_lines(words)
+    return [CardLine(f"┊ {CLAIM}: {first}", "claim-head"), *(CardLine("┊ " + line, "claim") for line in others)]
+
+
+def _said_below(view: ApprovalView) -> bool:
+    """The title says nothing that does not follow in other words: a cap by its amounts, a question as it was asked."""
+    if view.kind == Request.CAP:
+        return Cap.of(view.detail.get("cap")) is not None and all(isinstance(view.detail.get(n), int) for n in _OF_CAP)
+    words = str(view.detail.get("asks", "")).strip()
+    return view.kind == Request.QUESTION and "\n" not in words and view.title in words
+
+
+def _compared(diff: str, *, whole: bool) -> tuple[list[CardLine], list[CardLine]]:
+    """(what a comparison shows, and what names its two sides).
+
+    ``whole``: its lines are all that changes, so that its sides need no more than their sizes.
+    """
+    if not diff:
+        return [], []
+    lines = diff_lines(diff)
+    sides = diff.split("\n", 2)[:2]
+    if not whole or not sides[0].startswith(_NOW) or not sides[-1].startswith(_AFTER):
+        return [CardLine("CHANGES", "label"), *lines], []
+    now, after = (_SHA_256.sub("", side.removeprefix(mark)) for side, mark in zip(sides, (_NOW, _AFTER), strict=True))
+    head = CardLine(f"CHANGES  now {to_display(now)}, then {to_display(after)}", "label")
+    return [head, *lines[2:]], lines[:2]
 
 
 def shown_hash(view: ApprovalView) -> str:
@@ -189,15 +238,9 @@ def _changed_since(detail: Mapping[str, Any]) -> list[CardLine]:
 
 def _next(kind: str) -> list[CardLine]:
     """What becomes of the session while nobody answers."""
-    return (
-        []
-        if kind in (Request.TOOL, *trouble.NO_REQUEST)
-        else [
-            CardLine(""),
-            CardLine("UNTIL YOU ANSWER", "label"),
-            CardLine("  " + to_display(trouble.requested(kind).next)),
-        ]
-    )
+    if kind in (Request.TOOL, *trouble.NO_REQUEST):
+        return []
+    return [CardLine(f"What comes next: {to_display(trouble.requested(kind).next)}", "dim")]
 
 
 def _offered(detail: Mapping[str, Any]) -> list[CardLine]:
@@ -206,7 +249,7 @@ def _offered(detail: Mapping[str, Any]) -> list[CardLine]:
     if not offered:
         return []
     lines = [CardLine(f"  {number}  {to_display(option)}", "run") for number, option in enumerate(offered, 1)]
-    return [CardLine(""), CardLine("ANSWERS TO CHOOSE FROM", "label"), *lines]
+    return [CardLine("ANSWERS TO CHOOSE FROM", "label"), *lines]
 
 
 def _details(detail: Mapping[str, Any], title: str) -> list[CardLine]:

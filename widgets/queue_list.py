@@ -17,7 +17,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from harness.events import trouble, words
-from harness.events.request import Request
+from harness.events.request import AT_RISK, Request
 from harness.events.views import ApprovalView
 from widgets import cells
 from widgets.cells import Line
@@ -197,7 +197,7 @@ class QueueList(PaintedLines, ScrollView, can_focus=True, inherit_bindings=False
             age = words.age(view.ts, time.time())
             self._ages[view.approval_id] = view.ts, age
             line.right(f"{age:>4} ", self._style("quiet"))
-            at_risk = "" if view.kind in trouble.NO_REQUEST else f" {view.risk}"
+            at_risk = f" {view.risk}" if view.kind in AT_RISK else ""
             line.right(
                 " deferred" if view.deferred is not None else at_risk,
                 self._style("quiet") if view.deferred is not None else risk,

@@ -201,7 +201,7 @@ ACTIONS: tuple[Action, ...] = (
     act(
         "queue.facts",
         "Machine facts",
-        "Unfold the facts that equal what you approved before, or fold them again.",
+        "Show the facts that are not unusual, or fold them again.",
         "i",
         "queue",
         "facts",

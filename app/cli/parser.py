@@ -142,9 +142,7 @@ def _deciding(verb: Verb) -> None:
         action="store_true",
         help="with ID: all that would change, where the card shows only its beginning and end",
     )
-    approvals.add_argument(
-        "--facts", action="store_true", help="with ID: the machine facts too that equal what you approved before"
-    )
+    approvals.add_argument("--facts", action="store_true", help="with ID: also the facts that are not unusual")
     approvals.add_argument("--names", action="store_true", help="only ids, one a line; starts nothing")
     approve = verb("approve", "let a waiting action run, exactly as it was shown", json=True)
     approve.add_argument("ids", metavar="ID", nargs="+", help="approval ids; several only of low and medium risk")

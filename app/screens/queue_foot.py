@@ -37,7 +37,7 @@ def standing(keys: Keymap, view: ApprovalView | None, looked: Looked, now: float
     what = queue_words.approval(view)[1]
     more = "; then you type the session's name" if view.risk == "critical" else ""
     if looked.foldable:
-        more += f" · {keys.shown('queue.facts')} shows the facts"
+        more += f" · {keys.shown('queue.facts')} facts"
     return armed(keys, looked, now, what + more)
 
 

@@ -12,6 +12,10 @@ from typing import Any
 
 import msgspec
 
+LAST_SEEN = "as last seen"
+"""How `Outgoing.against` ends where a remote's other branches are as this machine last saw them: at worst, commits that
+are there already are listed.
+"""
 KEY = "card"
 """The entry of a request's ``detail`` that holds these notes."""
 
@@ -64,12 +68,29 @@ class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class Going(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing that a deletion outside the fence takes away. ``kept`` says what else has it; empty when nothing is
-    known to.
+    known to. ``files``: of a folder, the first that are in it, by their names there.
     """
 
     path: str
     what: str
     kept: str = ""
+    files: list[str] = []
+
+
+class RunFile(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A file of the session's own worktree that a call without a fence runs: its lines, and how many more it has;
+    ``problem`` says why it cannot be shown.
+    """
+
+    path: str
+    lines: list[str] = []
+    more: int = 0
+    problem: str = ""
+
+    @property
+    def whole(self) -> bool:
+        """True when all of it is shown."""
+        return not self.more and not self.problem
 
 
 class CardNotes(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -87,6 +108,7 @@ class CardNotes(msgspec.Struct, frozen=True, omit_defaults=True):
     outgoing: list[Outgoing] = []
     going: list[Going] = []
     going_more: int = 0
+    runs: list[RunFile] = []
     goal: str = ""
     step: str = ""
     checks: int = 0

@@ -32,3 +32,7 @@ class Request(StrEnum):
     """The session wrote a plan from its goal, and work on it has not begun."""
     PROTECTED = "protected"
     """Files that decide whether the work is done were changed by the agent."""
+
+
+AT_RISK = frozenset((Request.TOOL, Request.IN_DOUBT, Request.PROTECTED))
+"""Those of which a yes can do harm, so that how much is said; any other only waits."""

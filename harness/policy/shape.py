@@ -8,12 +8,13 @@ from __future__ import annotations
 import hashlib
 import os.path
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
-from harness.events.action import Action, ExecAction, PushAction, canonical
+from harness.events.action import Action, ExecAction, FileAction, PushAction, canonical
 from harness.events.approved import Shape
 from harness.events.card_facts import Fact
+from harness.events.effect import NETWORK, UNFENCED, Effect
 
 _YOURS = frozenset(
     (
@@ -21,7 +22,10 @@ _YOURS = frozenset(
         *("SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "GIT_TERMINAL_PROMPT"),
     )
 )
-"""What a push takes over from the person's own environment."""
+"""What a call outside the fence takes over from the person's own environment."""
+_SYSTEM = frozenset(("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"))
+"""Folders whose programs the person did not make."""
+_LOOKED_AT = frozenset(("cwd", "files", "head", "program", "snapshot", "worktree"))
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 
 
@@ -59,18 +63,53 @@ def _digest(value: Any, sid: str) -> str:
     return hashlib.sha256(body).hexdigest()[:16]
 
 
-def ordinary(action: Action) -> frozenset[str]:
+def ordinary(action: Action, read: Collection[str] = ()) -> frozenset[str]:
     """The facts that say nothing beyond what stands above them on the card: arguments that can be read in one way only,
-    the top of the session's own worktree, a limit of time, no folder but the session's own, and of a push that it
-    reaches the network, has the person's own environment, and that what it shows is looked at again.
+    the top of the session's own worktree, a limit of time, no folder but the session's own, a reach that it names,
+    an environment that is the fence's or the person's own, and that what is shown is looked at again.
+
+    ``read``: programs of which the card shows the whole text.
     """
     plain = isinstance(action, ExecAction | PushAction) and all(_PLAIN.fullmatch(part) for part in action.argv)
     own = action.cwd == action.fence.worktree
-    found = {Fact.ARGUMENTS: plain, Fact.PLACE: own, Fact.FOLDERS: _own_folders(action)}
-    if isinstance(action, PushAction):
-        reach = action.access == "push" and action.fence.fenced and not action.fence.hosts and not action.outside
-        found |= {Fact.REACH: reach, Fact.ENVIRONMENT: _your_environment(action), Fact.WORLD: _as_shown(action)}
+    pushes = isinstance(action, PushAction)
+    inside = action.fence.fenced and not pushes
+    found = {
+        Fact.ARGUMENTS: plain,
+        Fact.PLACE: own,
+        Fact.FOLDERS: _own_folders(action),
+        Fact.REACH: _usual_push(action) if pushes else _said_reach(action),
+        Fact.ENVIRONMENT: inside or _your_environment(action),
+        Fact.WORLD: _as_shown(action) if isinstance(action, PushAction) else _plain_world(action, read),
+    }
     return frozenset([Fact.LIMITS, *(fact for fact, holds in found.items() if holds)])
+
+
+def _usual_push(action: Action) -> bool:
+    return action.access == "push" and action.fence.fenced and not action.fence.hosts and not action.outside
+
+
+def _said_reach(action: Action) -> bool:
+    """Each way out of the fence is one of its effects, which stand on the card."""
+    fence = action.fence
+    said = set(action.effects)
+    ways = {Effect.at(path) for path in action.outside} | {Effect.reach(host) for host in fence.hosts}
+    if not fence.fenced:
+        return action.access == "unfenced" and UNFENCED in said and ways <= said
+    return ways <= said and (not fence.network or NETWORK in said)
+
+
+def _plain_world(action: Action, read: Collection[str]) -> bool:
+    """What is looked at again names the session's own folder, the file of the card, and a program that is the system's
+    or stands there.
+    """
+    program = action.world.get("program")
+    path = program.get("path") if isinstance(program, dict) else None
+    known = isinstance(path, str) and (os.path.dirname(path) in _SYSTEM or path in read)
+    theirs = program is None or known
+    files = action.world.get("files") or {}
+    shown = {action.path} if isinstance(action, FileAction) else set()
+    return theirs and _LOOKED_AT.issuperset(action.world) and set(files) <= shown
 
 
 def _own_folders(action: Action) -> bool:
@@ -80,7 +119,7 @@ def _own_folders(action: Action) -> bool:
     return bool(action.session) and not fence.read and tuple(fence.write) == (fence.worktree,) and ours
 
 
-def _your_environment(action: PushAction) -> bool:
+def _your_environment(action: Action) -> bool:
     """Only what is the person's own, and no program found by name comes from where the session writes."""
     folders = action.env.get("PATH", "").split(":")
     theirs = (*action.fence.write, action.fence.worktree)

@@ -20,6 +20,7 @@ from harness.workspace.gather_facts import parse_shell
 MOST = 20
 """Names that are looked at."""
 _MOST_ENTRIES = 5_000
+_MOST_NAMED = 8
 _DELETES = ("rm", "rmdir", "unlink")
 _TEXT = 300
 
@@ -62,28 +63,32 @@ def _one(path: str, root: str, kept: bool) -> Going:
     has = (
         "undo brings it back, unless it is too large to be kept" if kept and inside(real, root) and real != root else ""
     )
-    return Going(path[:_TEXT], _what(path, mode), has)
-
-
-def _what(path: str, mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        what, files = _folder(path)
+        return Going(path[:_TEXT], what, has, files)
     if stat.S_ISLNK(mode):
-        return "a link"
-    if not stat.S_ISDIR(mode):
-        return "a file" if stat.S_ISREG(mode) else "no plain file"
-    files = 0
+        return Going(path[:_TEXT], "a link", has)
+    return Going(path[:_TEXT], "a file" if stat.S_ISREG(mode) else "no plain file", has)
+
+
+def _folder(path: str) -> tuple[str, list[str]]:
+    """(how much is in a folder, the names of its first files)."""
+    files: list[str] = []
     seen = 0
     pending = [path]
-    while pending and seen < _MOST_ENTRIES:
+    more = ""
+    part = ""
+    while pending and not more:
         try:
             with os.scandir(pending.pop()) as entries:
                 for entry in entries:
                     seen += 1
-                    if entry.is_dir(follow_symlinks=False):
-                        pending.append(entry.path)
-                    else:
-                        files += 1
-                    if seen >= _MOST_ENTRIES:
-                        return f"a folder with more than {counted(files, 'file')}"
+                    if seen > _MOST_ENTRIES:
+                        more = "more than "
+                        break
+                    (pending if entry.is_dir(follow_symlinks=False) else files).append(entry.path)
         except OSError:
-            return f"a folder with at least {counted(files, 'file')}, part of which cannot be read"
-    return f"a folder with {counted(files, 'file')}"
+            more = "at least "
+            part = ", part of which cannot be read"
+    names = sorted(os.path.relpath(one, path) for one in files)
+    return f"a folder with {more}{counted(len(files), 'file')}{part}", [name[:_TEXT] for name in names[:_MOST_NAMED]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.events.action import PushAction
-from harness.events.card_facts import CommitNote, FileCount, Outgoing
+from harness.events.card_facts import LAST_SEEN, CommitNote, FileCount, Outgoing
 from harness.workspace.errors import GitFailed
 from harness.workspace.git import Git
 from harness.workspace.private import Worktree
@@ -49,7 +49,7 @@ def _one(tree: Worktree, remote: str, sha: str, ref: str, old: str) -> Outgoing:
             return Outgoing(ref, new, commits, more, lost, lost_more)
         if seen := git.text("for-each-ref", "--format=%(objectname)", f"refs/remotes/{remote}/").split():
             without = [f"^{name}" for name in seen]
-            against = f"{remote} as last seen"
+            against = f"{remote} {LAST_SEEN}"
         else:
             without = [f"^{tree.base}"]
             against = "where this session began; what is older is sent too if the remote lacks it"

@@ -53,7 +53,7 @@ def test_the_second_push_of_its_kind_is_short_and_a_changed_remote_is_not() -> N
         third = f.run("approvals", request).stdout
         below = third[third.index("┄┄┄") :]
         assert "those that differ from what you approved before" in below
-        assert "MACHINE FACTS" in below
+        assert "┄┄┄ FACTS" in below
         target = f.root / "precious"
         target.mkdir()
         (target / "only copy").write_text("x")

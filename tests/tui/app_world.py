@@ -197,7 +197,7 @@ class World(Remembering, Granting, Taken):
             action_hash=digest,
             action=action,
             effects=list(action.get("effects", [])) if action else [],
-            rule="leaves-the-fence" if action else "",
+            rule=str(fields.get("rule", "leaves-the-fence")) if action else "",
             reason="it leaves the fence" if action else "",
             claim=str(fields.get("claim", "")),
             diff=str(fields.get("diff", "")),

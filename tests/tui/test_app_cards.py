@@ -9,7 +9,7 @@ import pytest
 
 from app.screens.queue import QueueScreen
 from harness.events.action import from_wire
-from harness.events.card_facts import CardNotes, CommitNote, Fact, FileCount, Outgoing, in_detail
+from harness.events.card_facts import LAST_SEEN, CardNotes, CommitNote, Fact, FileCount, Outgoing, in_detail
 from harness.policy.shape import facts_of, kind_of
 from tests.tui.app_pilot import SIZES, shown
 from tests.tui.app_world import PUSH, World, stamp
@@ -60,7 +60,7 @@ async def test_a_routine_push_takes_two_keys(tmp_path: Path, size: tuple[int, in
 
 
 async def test_folded_facts_unfold_and_fold_and_an_unusual_one_has_to_be_seen(tmp_path: Path) -> None:
-    unusual = CardNotes(of=ROUTINE.of, facts=ROUTINE.facts, unusual=[Fact.ENVIRONMENT])
+    unusual = CardNotes(of=ROUTINE.of, facts=ROUTINE.facts, unusual=[Fact.PLACE])
 
     def scene(world: World) -> None:
         asking(world, ROUTINE)
@@ -78,8 +78,17 @@ async def test_folded_facts_unfold_and_fold_and_an_unusual_one_has_to_be_seen(tm
         await s.press("i")
         await s.see("▸ ")
         await s.press("end")
-        await s.see("odd wants to push", "those that differ from what you approved before")
-        assert "i facts" not in s.grid[-1]
+        await s.see("odd wants to push", "those that differ from what you approved before", "RUNS IN")
+        assert "EACH ARGUMENT BY ITSELF" not in s.text, "what does not differ is a line until it is asked for"
+        await s.until("armed without the rest", lambda: screen.arming.armed(time.monotonic()))
+        await s.press("i")
+        await s.see("▾ ", "EACH ARGUMENT BY ITSELF")
+        s.world.ask(
+            s.world.add("done-here"), kind="question", options=["answer"], title="Why?", risk="low", ts=stamp(1)
+        )
+        s.world.push_approvals()
+        await s.press("end")
+        await s.see("done-here asks you")
         await s.press("i")
         await s.see("nothing of this card is folded")
 
@@ -93,8 +102,8 @@ FIRST = CardNotes(
         Outgoing(
             "refs/heads/docs/unreleased",
             True,
-            [CommitNote("7dec9de0123456789", "Mention the tests", [FileCount("CHANGELOG.md", 2, 0)])],
-            against="origin as last seen",
+            [CommitNote("9" * 40, "Mention the tests and the rules in the log", [FileCount("CHANGELOG.md", 2, 0)])],
+            against=f"origin {LAST_SEEN}",
         )
     ],
     goal="Add an entry on the README to the changelog, commit it, and push it to origin as docs/unreleased for review.",
@@ -103,8 +112,10 @@ FIRST = CardNotes(
 )
 
 
-@pytest.mark.parametrize("others", [0, 1, 3])
-async def test_the_first_push_of_all_fits_a_small_screen_too(tmp_path: Path, others: int) -> None:
+@pytest.mark.parametrize(("size", "others"), [((60, 20), 0), ((80, 24), 0), ((80, 24), 1), ((80, 24), 3)])
+async def test_the_first_push_of_all_fits_a_small_screen_too(
+    tmp_path: Path, size: tuple[int, int], others: int
+) -> None:
     ref = "refs/heads/docs/unreleased"
     argv = ["git", "push", "origin", f"HEAD:{ref}"]
     environment = {
@@ -120,25 +131,24 @@ async def test_the_first_push_of_all_fits_a_small_screen_too(tmp_path: Path, oth
     push |= {"refspecs": [["9" * 40, ref, "absent"]], "url": url}
 
     def scene(world: World) -> None:
-        world.ask(
-            world.add("changelog"), push, claim="for review", risk="medium", detail=in_detail(FIRST), ts=stamp(90)
-        )
+        said = {"claim": "publish the changelog entry for review", "risk": "medium", "rule": "default"}
+        world.ask(world.add("changelog"), push, **said, detail=in_detail(FIRST), ts=stamp(90))
         for number in range(others):
             world.ask(world.add(f"other-{number}"), PUSH, risk="low", ts=stamp(60 - number))
 
-    async with shown(tmp_path, scene, size=(80, 24)) as s:
+    async with shown(tmp_path, scene, size=size) as s:
         await s.press("2")
         await s.see("changelog wants to push", "nothing of this kind was approved before", "it has no hooks")
-        await s.see("(against origin as last seen)", *(["low", "other-0"] if others else []))
+        await s.see("BRINGS 1 commit to NEW branch docs/unreleased", *(["low", "other-0"] if others else []))
         assert "environment" not in s.text
         screen = s.app.screen
         assert isinstance(screen, QueueScreen)
         await s.until("armed without a scroll", lambda: screen.arming.armed(time.monotonic()))
-        size = screen.card.size
+        room = screen.card.size
         s.world.ask(s.world.add("later"), PUSH, risk="low", ts=stamp(1))
         s.world.push_approvals()
         await s.until("another one came", lambda: len(screen.requests.views) == others + 2)
-        assert screen.card.size == size, "what comes while it is read takes no room from it"
+        assert screen.card.size == room, "what comes while it is read takes no room from it"
         assert screen.arming.armed(time.monotonic())
         await s.press("ctrl+y")
         await s.until("the decision", lambda: s.world.of("decide"))

@@ -55,6 +55,8 @@ async def test_no_cell_of_a_wrapped_line_is_hidden(tmp_path: Path, width: int) -
     async with shown(tmp_path, lambda world: world.ask(world.add("x"), action), size=(width, 60)) as s:
         await s.press("2")
         await s.see("WILL RUN")
+        await s.press("i")
+        await s.see("▾ ", old[-20:])
         card = queue(s).card.region
         text = "".join(line[card.x : card.right].strip().removeprefix("↪ ") for line in s.grid[card.y : card.bottom])
         assert long in text

@@ -92,7 +92,7 @@ def block(view: ApprovalView) -> bytes:
     """The WILL RUN block as bytes."""
     text = card(view).text
     start = text.index("WILL RUN")
-    return text[start : text.index("\nWhy you are asked", start)].encode()
+    return text[start : text.index(f"\n┊ {CLAIM}", start)].encode()
 
 
 def test_the_order_is_the_one_that_is_safe_to_read() -> None:
@@ -105,7 +105,6 @@ def test_the_order_is_the_one_that_is_safe_to_read() -> None:
         "git push origin 'HEAD:refs/heads/feature x' ''",
         "CHANGES",
         "+y",
-        "Why you are asked: rule default: it leaves the fence",
         CLAIM,
         "This only runs the tests.",
         "\n┄┄┄",
@@ -114,11 +113,14 @@ def test_the_order_is_the_one_that_is_safe_to_read() -> None:
         "MAY REACH",
         "network  yes",
         "CHECKED AGAIN",
+        "Why you are asked: rule default: it leaves the fence",
         "action hash",
     ]
     places = [text.index(mark) for mark in marks]
     assert places == sorted(places)
     assert "made elsewhere" not in text, "the title is not part of what is judged"
+    ruled = shown_text(view_of(PUSH, rule="no-pushes-on-friday"))
+    assert ruled.index("Why you are asked: rule no-pushes-on-friday") < ruled.index(CLAIM), "a rule of the person's own"
 
 
 def test_each_argument_and_each_script_line_stands_by_itself() -> None:
@@ -141,7 +143,10 @@ def test_each_argument_and_each_script_line_stands_by_itself() -> None:
     assert any("cannot be undone" in line for line in lines)
     lines = [line.text for line in card_lines(view_of(WRITE))]
     assert "  │        two" in lines
-    assert "• It writes /etc/hosts, outside its worktree." in lines
+    assert "WILL RUN  write_file  “/etc/hosts”" in lines
+    assert not any("It writes" in line for line in lines), "the file is named once"
+    link = {**WRITE, "path": "hosts"}
+    assert "• It writes /etc/hosts, outside its worktree." in shown_text(view_of(link)), "another name for it"
 
 
 @pytest.mark.parametrize(
@@ -397,5 +402,5 @@ async def test_markup_and_escapes_are_text() -> None:
         assert "“[bold red]x[/]”" in text
         assert "“␛]52;c;?␇”" in text
         assert "[link=x]␛[c wants to push to origin" in text
-        assert "┊ [@click=app.quit]ok[/]" in text
+        assert f"┊ {CLAIM}: [@click=app.quit]ok[/]" in text
         assert card.fully_shown

@@ -12,10 +12,21 @@ from hypothesis import strategies as st
 from harness.events.action import action_hash, from_wire
 from harness.events.action_changes import differences
 from harness.events.approved import MOST, Approved, Shape
-from harness.events.card_facts import CardNotes, CommitNote, Fact, FileCount, Going, Outgoing, in_detail
+from harness.events.card_facts import (
+    LAST_SEEN,
+    CardNotes,
+    CommitNote,
+    Fact,
+    FileCount,
+    Going,
+    Outgoing,
+    RunFile,
+    in_detail,
+)
 from harness.events.request import Request
-from harness.events.views import ApprovalView
+from harness.events.views import NOT_SHOWN, ApprovalView
 from harness.policy.shape import compared, facts_of, kind_of, ordinary
+from widgets.card_line import CardLine, wrap
 from widgets.card_text import card
 
 _FENCE = {
@@ -211,30 +222,33 @@ ROUTINE = CardNotes(
     of=kind_of(from_wire(PUSH)),
     facts=facts(),
     before=12,
-    outgoing=[Outgoing("refs/heads/docs/x", True, [ONE], against="what origin was last seen to hold")],
+    outgoing=[Outgoing("refs/heads/docs/x", True, [ONE], against=f"origin {LAST_SEEN}")],
     goal="add the entry, push for review",
     checks=1,
     passed=1,
 )
 
 
+TO = PUSH | {"refspecs": [[ONE.sha, "refs/heads/docs/x", "absent"]], "effects": ["push:origin refs/heads/docs/x"]}
+
+
 def test_a_routine_push_says_in_few_lines_what_happens() -> None:
-    lines, needed = card(view(ROUTINE, claim="publish for review")).lines(unfolded=False)
+    lines, needed = card(view(ROUTINE, TO, claim="publish for review")).lines(unfolded=False)
     text = [line.text for line in lines]
-    assert len(lines) == needed <= 20, "one screen of 80 by 24"
+    assert len(lines) == needed + 1 <= 10, "and the line that says what is folded"
     for part in (
         " MEDIUM RISK · parser wants to push to origin ",
-        "BRINGS 1 commit to NEW branch docs/x (against what origin was last seen to hold)",
+        "BRINGS 1 commit to NEW branch docs/x",
         "  7dec9de012  Mention the tests",
         "      CHANGELOG.md  +2 -0",
         "WILL RUN  exec  git push origin HEAD",
         "Goal     “add the entry, push for review”",
         "Checks   1 of 1 pass",
-        "┊ publish for review",
+        "┊ THE AGENT SAYS (not verified): publish for review",
     ):
         assert part in text
     assert "same shape as 12 approved before" in text[-1]
-    unfolded, still = card(view(ROUTINE)).lines(unfolded=True)
+    unfolded, still = card(view(ROUTINE, TO)).lines(unfolded=True)
     assert any("environment" in line.text for line in unfolded)
     assert still < len(unfolded), "what equals the past need not be read again"
 
@@ -244,17 +258,162 @@ def test_an_unusual_fact_stands_unfolded_and_must_be_seen(unusual: Fact) -> None
     notes = CardNotes(of="k", facts=facts(), unusual=[unusual])
     made = card(view(notes))
     assert made.facts is not None
-    assert not made.facts.folded
     lines, needed = made.lines(unfolded=False)
-    assert made.facts.needed[-1] in lines[:needed]
-    assert lines == made.lines(unfolded=True)[0]
+    assert made.facts.needed
+    assert lines[needed - len(made.facts.needed) : needed] == list(made.facts.needed), "unfolded by itself"
+    assert len(lines) == needed + 1, "and a line in place of all others"
+    whole, still = made.lines(unfolded=True)
+    assert still == needed
+    assert whole[needed + 1 :] == list(made.facts.others)
 
 
 def test_without_notes_everything_must_be_seen() -> None:
     made = card(view(None))
     lines, needed = made.lines(unfolded=False)
-    assert not made.facts or not made.facts.folded
     assert sum(line.role == "dim" and "environment" in line.text for line in lines[:needed]) == 1
+
+
+@pytest.mark.parametrize(
+    ("note", "said"),
+    [
+        ({}, False),
+        ({"commits": [CommitNote("7dec9de0ffffffffff", "Mention the tests")]}, True),
+        ({"new": False}, True),
+        ({"ref": "refs/heads/docs/y"}, True),
+        ({"commits": []}, True),
+        ({"problem": "it stands at eeee there"}, True),
+    ],
+)
+def test_where_a_push_leads_is_said_twice_only_where_the_notes_do_not_say_just_that(
+    note: dict[str, Any], said: bool
+) -> None:
+    known: dict[str, Any] = {"ref": "refs/heads/docs/x", "new": True, "commits": [ONE]}
+    made = card(view(CardNotes(outgoing=[Outgoing(**(known | note))]), TO))
+    above = [line.text for line in made.above]
+    assert ("  7dec9de01234 → refs/heads/docs/x, now absent" in above) is said
+    assert ("• It publishes to origin refs/heads/docs/x. Others see it at once." in above) is said
+    assert f"  {ONE.sha} → refs/heads/docs/x, now absent" in made.text.split("\n"), "the whole name is always a fact"
+
+
+NETWORK: dict[str, Any] = {k: v for k, v in PUSH.items() if k not in ("remote", "url", "refspecs")} | {
+    "kind": "exec",
+    "argv": ["pip", "install", "requests"],
+    "access": "network",
+    "fence": _FENCE | {"network": False, "hosts": ["pypi.org"], "read": []},
+    "env": {"PATH": "/usr/bin", "PAGER": "cat"},
+    "pre": {"head": "0123abcd", "cwd": {"dev": 1, "ino": 2}, "snapshot": "s1", "worktree": {"dev": 1, "ino": 2}},
+    "effects": ["network:pypi.org"],
+}
+_PROGRAM = {"path": "/usr/bin/rm", "sha": "1"}
+UNFENCED: dict[str, Any] = NETWORK | {
+    "access": "unfenced",
+    "fence": _FENCE | {"fenced": False},
+    "env": {"PATH": "/usr/bin", "HOME": "/home/you"},
+    "pre": NETWORK["pre"] | {"program": _PROGRAM},
+    "effects": ["unfenced"],
+}
+OUTSIDE: dict[str, Any] = {k: v for k, v in NETWORK.items() if k != "argv"} | {
+    "kind": "file",
+    "tool": "write_file",
+    "path": "/etc/hosts",
+    "access": "outside",
+    "outside": ["/etc/hosts"],
+    "fence": _FENCE | {"network": False, "read": []},
+    "pre": {"files": {"/etc/hosts": "ab"}, "head": "0123abcd", "worktree": {"dev": 1, "ino": 2}},
+    "effects": ["outside:/etc/hosts"],
+}
+
+
+def usual(action: dict[str, Any], **changed: Any) -> set[str]:
+    return set(ordinary(from_wire(action | changed))) & {Fact.REACH, Fact.WORLD, Fact.ENVIRONMENT}
+
+
+@pytest.mark.parametrize("action", [NETWORK, UNFENCED, OUTSIDE])
+def test_what_a_first_request_says_above_need_not_be_read_below(action: dict[str, Any]) -> None:
+    assert usual(action) == {Fact.REACH, Fact.WORLD, Fact.ENVIRONMENT}
+
+
+@pytest.mark.parametrize(
+    ("action", "changed", "unusual"),
+    [
+        (NETWORK, {"effects": []}, Fact.REACH),
+        (NETWORK, {"fence": NETWORK["fence"] | {"hosts": ["pypi.org", "evil.example"]}}, Fact.REACH),
+        (NETWORK, {"fence": NETWORK["fence"] | {"network": True}}, Fact.REACH),
+        (NETWORK, {"fence": NETWORK["fence"] | {"fenced": False}, "env": {"PATH": "/usr/bin"}}, Fact.REACH),
+        (NETWORK, {"outside": ["/etc/shadow"]}, Fact.REACH),
+        (NETWORK, {"pre": NETWORK["pre"] | {"url": "x"}}, Fact.WORLD),
+        (UNFENCED, {"effects": ["network"]}, Fact.REACH),
+        (UNFENCED, {"env": {"PATH": "/usr/bin", "LD_PRELOAD": "/tmp/x.so"}}, Fact.ENVIRONMENT),
+        (UNFENCED, {"env": {"PATH": "/state/worktrees/abcdefghij/bin:/usr/bin"}}, Fact.ENVIRONMENT),
+        (UNFENCED, {"pre": UNFENCED["pre"] | {"program": {"path": "/state/worktrees/abcdefghij/rm"}}}, Fact.WORLD),
+        (UNFENCED, {"pre": UNFENCED["pre"] | {"program": {"path": "/usr/bin/../../tmp/rm"}}}, Fact.WORLD),
+        (UNFENCED, {"pre": UNFENCED["pre"] | {"program": {"path": 3}}}, Fact.WORLD),
+        (OUTSIDE, {"effects": ["outside:/etc"]}, Fact.REACH),
+        (OUTSIDE, {"pre": OUTSIDE["pre"] | {"files": {"/etc/hosts": "ab", "/etc/shadow": "cd"}}}, Fact.WORLD),
+    ],
+)
+def test_what_a_first_request_does_not_say_above_stands_below(
+    action: dict[str, Any], changed: dict[str, Any], unusual: Fact
+) -> None:
+    assert usual(action, **changed) == {Fact.REACH, Fact.WORLD, Fact.ENVIRONMENT} - {unusual}
+
+
+def test_a_program_of_the_worktree_is_usual_once_its_whole_text_stands_on_the_card() -> None:
+    path = "/state/worktrees/abcdefghij/deploy.sh"
+    action = UNFENCED | {"argv": ["./deploy.sh"], "pre": UNFENCED["pre"] | {"program": {"path": path, "sha": "1"}}}
+    assert Fact.WORLD not in ordinary(from_wire(action))
+    assert Fact.WORLD in ordinary(from_wire(action), [path])
+    notes = CardNotes(
+        runs=[RunFile("deploy.sh", ["#!/bin/sh", "rm -rf \x1b[2J"], 4), RunFile("x", problem="it is no text")]
+    )
+    above = [line.text for line in card(view(notes, action)).above]
+    at = above.index("WHICH RUNS  deploy.sh of its worktree, 6 lines")
+    assert above[at + 1 : at + 6] == [
+        "  1 │#!/bin/sh",
+        "  2 │rm -rf ␛[2J",
+        "  and 4 more lines, not shown",
+        "WHICH RUNS  x of its worktree",
+        "  not shown: it is no text",
+    ]
+
+
+def test_hosts_are_named_in_one_sentence() -> None:
+    hosts = ["pypi.org", "files.pythonhosted.org", "a.org:8443"]
+    action = NETWORK | {"effects": [f"network:{host}" for host in hosts]}
+    text = card(view(CardNotes(), action)).text
+    assert "• It can reach pypi.org, files.pythonhosted.org at ports 80 and 443. What it sends" in text
+    assert "• It can reach a.org:8443. What it sends" in text
+    assert text.count("It can reach") == 2
+
+
+def test_an_overwrite_says_its_file_once_and_no_hash_above_the_rule() -> None:
+    sides = f"--- now: nothing there\n+++ after: 3 bytes, SHA-256 {'ab' * 32}\n"
+    action = OUTSIDE | {"content_sha": "ab" * 32, "input": {"path": "/etc/hosts", "content": "new"}}
+    made = card(view(CardNotes(), action, diff=f"{sides}@@ -0,0 +1,1 @@\n+new"))
+    above = [line.text for line in made.above]
+    assert above[1:] == [
+        "WILL RUN  write_file  “/etc/hosts”",
+        "CHANGES  now nothing there, then 3 bytes",
+        "  @@ -0,0 +1,1 @@",
+        "  +new",
+    ]
+    assert "  +++ after: 3 bytes, SHA-256 " + "ab" * 32 in made.text
+    cut = card(view(CardNotes(), action, diff=f"{sides}@@ -0,0 +1,1 @@\n{NOT_SHOWN}all of it"))
+    assert any("SHA-256" in line.text for line in cut.above), "what is not shown whole is named by its hash"
+
+
+@given(st.lists(st.text("abc", min_size=1, max_size=9), min_size=3, max_size=12), st.integers(24, 60))
+def test_a_path_is_broken_between_its_folders(names: list[str], width: int) -> None:
+    path = "/".join(["", *names])
+    rows = wrap(CardLine(f"  to  {path}"), width)
+    assert "".join(part for _, part in rows) == f"  to  {path}"
+    assert all(part.endswith(("/", " ")) for _, part in rows[:-1])
+
+
+def test_words_that_are_known_take_one_row() -> None:
+    line = CardLine("Goal     “Add an entry on the README”", "dim", one_row=True)
+    ((mark, text),) = wrap(line, 20)
+    assert (mark, text) == ("", "Goal     “Add an en…")
 
 
 def test_what_a_push_takes_away_and_what_nobody_knows_is_said() -> None:
@@ -268,6 +427,10 @@ def test_what_a_push_takes_away_and_what_nobody_knows_is_said() -> None:
     assert "a  file, git, in HEAD" in gone
     assert "b  file, nothing is known to have it besides" in gone
     assert "and 2 other things, not looked at" in gone
+    own = Going("/state/worktrees/abcdefghij/build", "a folder with 2 files", "undo brings it back", ["x", "y\n"])
+    lines = [line.text for line in card(view(CardNotes(going=[own]))).above]
+    at = lines.index("  build  a folder with 2 files, undo brings it back")
+    assert lines[at + 1 : at + 3] == ["      x", "      y␊"]
 
 
 @given(st.text(max_size=30), st.text(max_size=30), st.text(max_size=30))

@@ -64,6 +64,15 @@ def test_only_a_plain_command_is_understood(tmp_path: Path, script: str, names: 
     assert [os.path.basename(one.path) for one in going(action)[0]] == names
 
 
+def test_the_first_files_of_a_folder_are_named(tmp_path: Path) -> None:
+    for name in ("b/deep/z", "b/a", *(f"m/{n}" for n in range(20))):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    found, _ = going(unfenced(tmp_path, "rm", "-r", "b", "m", "b/a"))
+    assert [one.files for one in found] == [["a", "deep/z"], ["0", "1", "10", "11", "12", "13", "14", "15"], []]
+    assert found[1].what == "a folder with 20 files"
+
+
 def test_a_call_inside_the_fence_is_not_looked_at(tmp_path: Path) -> None:
     fence = Profile(worktree=str(tmp_path), fenced=True)
     action = ExecAction(tool="exec", fence=fence, cwd=str(tmp_path), argv=("rm", "x"), access="network")

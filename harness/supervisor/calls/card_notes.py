@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 from harness.events.action import Action, PushAction
 from harness.events.approved import Shape
-from harness.events.card_facts import CardNotes, Going, Outgoing
+from harness.events.card_facts import CardNotes, Going, Outgoing, RunFile
 from harness.events.session_state import SessionState
 from harness.policy.shape import compared, facts_of, kind_of, ordinary
 from harness.supervisor.calls.ground import private_of
@@ -14,6 +15,7 @@ from harness.supervisor.fleet.session import Session
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.going import going
 from harness.workspace.outgoing import outgoing
+from harness.workspace.runs import runs
 from harness.workspace.worktrees import open_worktree
 
 _LOOK_S = 30.0
@@ -25,7 +27,9 @@ async def notes(session: Session, action: Action, past: Iterable[Shape]) -> Card
     of = kind_of(action)
     facts = facts_of(action)
     known = list(past)
-    before, unusual = compared(of, facts, known, ordinary(action))
+    files = await _runs(session, action)
+    read = frozenset(os.path.join(action.fence.worktree, one.path) for one in files if one.whole)
+    before, unusual = compared(of, facts, known, ordinary(action, read))
     entry, title = _step(session.state)
     gone, gone_more = await _going(session, action)
     return CardNotes(
@@ -37,6 +41,7 @@ async def notes(session: Session, action: Action, past: Iterable[Shape]) -> Card
         outgoing=await _outgoing(session, action),
         going=gone,
         going_more=gone_more,
+        runs=files,
         goal=_goal(session.state),
         step=f"{entry}: {title}" if title else entry,
         checks=len(session.state.checks),
@@ -64,6 +69,13 @@ async def _going(session: Session, action: Action) -> tuple[list[Going], int]:
         return await session.do("looking at what it would delete", _LOOK_S, lambda: going(action))
     except WorkspaceError:
         return [], 0  # the command itself stands on the card
+
+
+async def _runs(session: Session, action: Action) -> list[RunFile]:
+    try:
+        return await session.do("reading what it would run", _LOOK_S, lambda: runs(action))
+    except WorkspaceError:
+        return []  # the command itself stands on the card
 
 
 def _goal(s: SessionState) -> str:

@@ -1,0 +1,94 @@
+"""What a call outside the fence runs of its own worktree stands on its card, and nothing else is claimed to run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.events.action import ExecAction, Profile, ShellAction
+from harness.events.card_facts import RunFile
+from harness.workspace.runs import MOST, MOST_LINES, runs
+
+
+def given(root: Path) -> Path:
+    """A worktree with files that an agent may have made."""
+    (root / "tools").mkdir(parents=True)
+    for name in ("deploy.sh", "tools/ship.py", "data", "a", "b", "c", "d"):
+        (root / name).write_text(f"echo {name}\n")
+    return root
+
+
+def common(root: Path, access: str = "unfenced") -> dict[str, Any]:
+    return {"fence": Profile(worktree=str(root)), "cwd": str(root), "access": access}
+
+
+@pytest.mark.parametrize(
+    ("argv", "names"),
+    [
+        (["./deploy.sh", "data"], ["deploy.sh"]),
+        (["bash", "-eu", "deploy.sh"], ["deploy.sh"]),
+        (["/usr/bin/python3.12", "-P", "tools/ship.py", "data"], ["tools/ship.py"]),
+        (["sudo", "env", "A=1", "./deploy.sh"], ["deploy.sh"]),
+        (["bash", "-c", "./deploy.sh"], ["deploy.sh"]),
+        (["sh", "-c", "cd . && ./deploy.sh data"], ["deploy.sh"]),
+        (["cat", "./deploy.sh"], []),
+        (["bash", "/etc/passwd"], []),
+        (["bash", "gone"], []),
+        (["bash", "tools"], []),
+        (["bash", "a\0b"], []),
+        ([""], []),
+    ],
+)
+def test_a_command_runs_its_program_or_what_its_interpreter_is_given(
+    tmp_path: Path, argv: list[str], names: list[str]
+) -> None:
+    root = given(tmp_path / "tree")
+    assert [one.path for one in runs(ExecAction(tool="exec", argv=tuple(argv), **common(root)))] == names
+    assert runs(ExecAction(tool="exec", argv=tuple(argv), **common(root, "network"))) == [], "the fence holds it"
+
+
+@pytest.mark.parametrize(
+    ("script", "names"),
+    [
+        ("set -e\ncp ./data /usr/local/bin/data\n./deploy.sh\n", ["deploy.sh"]),
+        ("if true; then sudo ./deploy.sh && python3 tools/ship.py; fi", ["deploy.sh", "tools/ship.py"]),
+        ("cat data | sh ./deploy.sh", ["deploy.sh"]),
+        (". ./deploy.sh", ["deploy.sh"]),
+        ('"./deploy.sh"', ["deploy.sh"]),
+        ("echo ./deploy.sh; ./deploy.sh; ./deploy.sh", ["deploy.sh"]),
+        ("echo hello", []),
+    ],
+)
+def test_a_script_runs_what_each_of_its_commands_does(tmp_path: Path, script: str, names: list[str]) -> None:
+    root = given(tmp_path / "tree")
+    assert [one.path for one in runs(ShellAction(tool="shell", script=script, **common(root)))] == names
+
+
+def test_a_file_is_shown_as_it_is_and_what_is_left_out_is_said(tmp_path: Path) -> None:
+    root = given(tmp_path / "tree")
+    outside = tmp_path / "secret"
+    outside.write_text("s3cret\n")
+    os.symlink(outside, root / "link.sh")
+    os.symlink(root / "deploy.sh", root / "own.sh")
+    os.mkfifo(root / "pipe.sh")
+    (root / "long.sh").write_text("echo\n" * (MOST_LINES + 5))
+    (root / "wide.sh").write_text("x" * 100_000 + "\nrm -rf /\n")
+    (root / "binary").write_bytes(b"\x7fELF\xff")
+    (root / "zero").write_bytes(b"a\0b")
+
+    def of(name: str) -> list[RunFile]:
+        return runs(ExecAction(tool="exec", argv=(f"./{name}",), **common(root)))
+
+    assert of("deploy.sh") == [RunFile("deploy.sh", ["echo deploy.sh"])]
+    assert of("own.sh") == [RunFile("deploy.sh", ["echo deploy.sh"])], "what is behind a link of its own"
+    assert of("link.sh") == of("pipe.sh") == []
+    (long,) = of("long.sh")
+    assert (len(long.lines), long.more, long.whole) == (MOST_LINES, 5, False)
+    (wide,) = of("wide.sh")
+    assert (wide.lines, wide.more) == ([], 2)
+    assert [one.problem for one in (*of("binary"), *of("zero"))] == ["it is no text", "it is no text"]
+    many = " ; ".join(f"./{name}" for name in "abcd")
+    assert len(runs(ShellAction(tool="shell", script=many, **common(root)))) == MOST

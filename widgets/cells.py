@@ -9,11 +9,13 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from harness.events import trouble
 from harness.events.request import Request
 from harness.events.untrusted import to_display
 from harness.events.views import SessionRow
 
 ELLIPSIS = "…"
+_ASKING = tuple(f"{trouble.request(kind)}: " for kind in (Request.TOOL, Request.QUESTION))
 _WORD = re.compile(" *[^ ]+")
 _ITEM = re.compile(r" *(?:[-*+•]|\d{1,3}[.)]) +| +")
 
@@ -63,6 +65,12 @@ def row_mark(row: SessionRow) -> str:
     if row.state == "done" and not row.verified:
         return UNVERIFIED
     return QUESTION if row.asks == Request.QUESTION else mark(row.state)
+
+
+def doing(row: SessionRow) -> str:
+    """What it does now, as it is, without the words that its mark and its group say already."""
+    said = next((words for words in _ASKING if row.state == "waiting" and row.detail.startswith(words)), "")
+    return row.detail[len(said) :]
 
 
 def role(state: str) -> str:

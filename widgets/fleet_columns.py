@@ -5,7 +5,7 @@ Texts are as they are shown: what is untrusted passed the display function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.events import burned, words
@@ -19,6 +19,8 @@ Cell = tuple[tuple[str, str], ...]
 """(text, colour role) from left to right."""
 _TIERS = (0, 80, 120, 180)
 _SPARK = 6
+_MOST = 30
+"""Cells of the widest column that has its room by what stands in it."""
 _REST = -1
 """A column that gets the room that the others leave."""
 _CLOCK = 6
@@ -45,27 +47,51 @@ COLUMNS = (
     Column("checks", "CHK", (0, 0, 6, 7), right=True),
     Column("lines", "±", (0, 10, 10, 14), right=True),
     Column("spent", "$/CAP", (8, 8, 13, 16), right=True),
-    Column("burn", "$/h", (0, 0, 14, 18), right=True),
+    Column("burn", "$/h", (0, 0, 15, 18), right=True),
     Column("age", "AGE", (5, 5, 5, 6), right=True),
 )
 TIMELINE = Column("timeline", "", (_REST, _REST, _REST, _REST))
 """In place of all behind the name: what each session did when."""
 
 
-def placed(width: int, *, timeline: bool = False) -> list[tuple[Column, int]]:
-    """The columns of a screen of this width, each with its cells; together they are never wider than it."""
+def longest(rows: Iterable[SessionRow]) -> dict[str, int]:
+    """The cells that the longest name and repository take, by their columns."""
+    names = 0
+    repositories = 0
+    for row in rows:
+        names = max(names, _takes(row.name))
+        repositories = max(repositories, _takes(repository(row)))
+    return {"name": names, "repo": repositories}
+
+
+def _takes(text: str) -> int:
+    """Cells of a text as it is shown; for a thousand names, nearly all of which are plain, several times a second."""
+    plain = len(text) <= _MOST and text.isascii() and text.isprintable()
+    return len(text) if plain else cells.length(cells.safe(text, _MOST))
+
+
+def placed(width: int, *, timeline: bool = False, needed: Mapping[str, int] = {}) -> list[tuple[Column, int]]:
+    """The columns of a screen of this width, each with its cells; together they are never wider than it.
+
+    ``needed``: what the texts of a column take at most, which leaves what is over to what a session does now.
+    """
     tier = max(at for at, least in enumerate(_TIERS) if width >= least)
     columns = [*COLUMNS[:2], TIMELINE] if timeline else COLUMNS
-    fixed = sum(max(0, column.widths[tier]) for column in columns)
-    rest = max(0, width - fixed)
+    widths = {column.id: _least(column, column.widths[tier], needed) for column in columns}
+    rest = max(0, width - sum(max(0, cell) for cell in widths.values()))
     made: list[tuple[Column, int]] = []
     left = width
     for column in columns:
-        cell = min(left, rest if column.widths[tier] == _REST else column.widths[tier])
+        cell = min(left, rest if widths[column.id] == _REST else widths[column.id])
         if cell:
             made.append((column, cell))
             left -= cell
     return made
+
+
+def _least(column: Column, cell: int, needed: Mapping[str, int]) -> int:
+    """What a column takes of its cells; its title, an arrow and a blank always have room."""
+    return min(cell, max(needed.get(column.id, cell), len(column.title) + 1) + 1) if cell > 0 else cell
 
 
 def sortable(width: int) -> list[str]:
@@ -73,9 +99,9 @@ def sortable(width: int) -> list[str]:
     return [column.id for column, _ in placed(width)]
 
 
-def column_at(width: int, x: int, *, timeline: bool = False) -> str:
+def column_at(width: int, x: int, *, timeline: bool = False, needed: Mapping[str, int] = {}) -> str:
     """The id of the column at a cell that sessions can be ordered by; empty when there is none."""
-    for column, cell in placed(width, timeline=timeline):
+    for column, cell in placed(width, timeline=timeline, needed=needed):
         if x < cell:
             return "" if column is TIMELINE else column.id
         x -= cell
@@ -139,7 +165,7 @@ def _repo(row: SessionRow, cell: int, now: float) -> Cell:
 
 
 def _doing(row: SessionRow, cell: int, now: float) -> Cell:
-    return ((cells.fit(cells.safe(row.detail, cell - 1), cell), "text"),)
+    return ((cells.fit(cells.safe(cells.doing(row), cell - 1), cell), "text"),)
 
 
 def _plan(row: SessionRow, cell: int, now: float) -> Cell:

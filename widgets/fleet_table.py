@@ -68,6 +68,7 @@ class FleetTable(PaintedLines, ScrollView, can_focus=True):
         self._places: dict[str, int] = {}
         self._selected = ""
         self._marked: set[str] = set()
+        self._needed: dict[str, int] = {}
         self._now = time.time()
         self._courses: dict[str, Sequence[Stretch]] = {}
         self._clocks: dict[int, tuple[str, str]] = {}
@@ -130,8 +131,10 @@ class FleetTable(PaintedLines, ScrollView, can_focus=True):
         if self._selected not in self._places:
             self._selected = neighbour(known, self._selected, self._places) or next(iter(self._places), "")
         size = Size(self.scrollable_content_region.width, len(self._entries) + 1)
-        if self.virtual_size != size:
+        needed = fleet_columns.longest(entry.row for entry in self._entries if entry.row is not None)
+        if self.virtual_size != size or self._needed != needed:
             self.virtual_size = size
+            self._needed = needed
             self.refresh()
         else:
             self._refresh(
@@ -223,7 +226,7 @@ class FleetTable(PaintedLines, ScrollView, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         if event.y == 0:
             width = self.scrollable_content_region.width
-            if column := fleet_columns.column_at(width, event.x, timeline=bool(self._view.span)):
+            if column := fleet_columns.column_at(width, event.x, timeline=bool(self._view.span), needed=self._needed):
                 self.post_message(self.Sorted(column))
             return
         at = event.y - 1 + self.scroll_offset.y
@@ -266,7 +269,8 @@ class FleetTable(PaintedLines, ScrollView, can_focus=True):
 
     @property
     def _columns(self) -> list[tuple[Column, int]]:
-        return fleet_columns.placed(self.scrollable_content_region.width, timeline=bool(self._view.span))
+        width = self.scrollable_content_region.width
+        return fleet_columns.placed(width, timeline=bool(self._view.span), needed=self._needed)
 
     def _session(self, at: int, row: SessionRow, line: Line, base: Style) -> Strip:
         style = palette(self)

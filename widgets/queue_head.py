@@ -19,6 +19,8 @@ from widgets.palette import palette
 
 STAKES = {"critical": 4.0, "high": 2.0, "medium": 1.0, "low": 0.5}
 _UNIT_S = 60.0
+_ROOMY = 100
+"""From so many cells on, how many more there are is said again beside the key that opens them."""
 
 
 def weight(view: ApprovalView, now: float) -> float:
@@ -120,9 +122,8 @@ class QueueHead(PaintedLines):
             return Line(width).left(" ✓ ", self._style("good")).left("Nothing needs you.", quiet).strip(base)
         line = Line(width).left(" ", quiet)
         more = len(self._views) - 1
-        line.right(f"{self._key} opens it{f' and {more} more' if more else ''} ", quiet).right(
-            f" {words.age(head.ts, time.time())} · ", quiet
-        )
+        others = f" and {more} more" if more and width >= _ROOMY else ""
+        line.right(f"{self._key} opens it{others} ", quiet).right(f" {words.age(head.ts, time.time())} · ", quiet)
         risk = self._style("alarm" if head.risk in ("critical", "high") else "attention")
         line.left(cells.safe(head.session_name, max(8, width // 4)) + " ", self._style("call"))
         line.left(trouble.request(head.kind) + ": ", quiet)

@@ -45,13 +45,19 @@ _SECOND = attrgetter(
 _TABLE = 72
 """From so many cells on, the list is a table with one line a session."""
 _NAME = 18
+"""Cells that names have in the table at most, and ``_SHORT`` at least."""
+_SHORT = 9
 _SPARK = 5
 _WHOLE = 44
 """From so many cells on, one line holds counts, state and spend."""
 _BURN = 52
 """From so many cells on, a row shows how fast it spent lately."""
-_COLUMNS = 60
-"""Cells of the table beside what a session does now."""
+_COLUMNS = 42
+"""Cells of the table beside the name and what a session does now."""
+_HEADS = f" {'plan':>5} {'±':>8} {'spent':>7} {'burn':>5} {'for':>5} "
+"""What the columns of the table are, in the order in which they stand."""
+_DOING = 10
+"""What a session does now stands in its one line from so many cells on."""
 _USUAL = {NEEDS_YOU: "waiting", RUNNING: "running", REVIEW: "done", DONE: "done"}
 """The state that the title of a group says already."""
 
@@ -142,6 +148,7 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
         self._faces: list[tuple[object, ...]] = []
         self._selected = ""
         self._dense = False
+        self._for_names = _NAME
 
     @property
     def selected(self) -> str:
@@ -203,6 +210,11 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
     def _relayout(self) -> None:
         height = self.size.height
         groups = len({r.group for r in self._rows})
+        longest = max((cells.length(cells.safe(row.name, _NAME - 1)) for row in self._rows), default=0)
+        names = max(_SHORT, min(_NAME, longest + 1))
+        if names != self._for_names:
+            self._for_names = names
+            self.refresh()
         self._dense = self._as_table or (bool(height) and len(self._rows) * 2 + groups > height)
         self._items = layout(self._rows, self._selected, dense=self._dense)
         self._ages = self._age_column(time.time())
@@ -287,9 +299,10 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
 
     def _title(self, item: Item, width: int, base: Style) -> Strip:
         style = self._style(_TITLE_ROLES.get(item.group, "title"))
-        return (
-            Line(width).left(f" {TITLES[item.group]} ", style).left(str(item.count), self._style("quiet")).strip(base)
-        )
+        line = Line(width)
+        if self._as_table and item is self._items[0]:
+            line.right(_HEADS, self._style("quiet"))
+        return line.left(f" {TITLES[item.group]} ", style).left(str(item.count), self._style("quiet")).strip(base)
 
     def _session(self, row: SessionRow, part: int, age: str, width: int, base: Style) -> Strip:
         chosen = row.sid == self._selected
@@ -311,7 +324,7 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
             self._money(row, line)  # why nothing goes on needs the room more than what it cost
         return (
             line.left("  ", base)
-            .left(cells.safe(row.detail, line.room - 1), self._style("text" if held else "quiet"))
+            .left(cells.safe(cells.doing(row), line.room - 1), self._style("text" if held else "quiet"))
             .strip(base)
         )
 
@@ -334,15 +347,16 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
         spent = words.spend_cell(row.spent_nano, row.unknown_nano)
         line.right(f" {spent:>7}", self._style("attention") if near else quiet)
         line.right(f" {cells.lines(row):>8}", self._style("text")).right(f" {counts:>5}", quiet)
-        line.left(cells.fit(cells.safe(row.name, _NAME - 1), _NAME), self._style("name"))
+        line.left(cells.fit(cells.safe(row.name, self._for_names - 1), self._for_names), self._style("name"))
         if row.sid == self._selected and self._cut(row):
             return line.strip(base)
-        return line.left(cells.safe(row.detail, line.room), self._style("text" if row.next else "quiet")).strip(base)
+        doing = cells.safe(cells.doing(row), line.room)
+        return line.left(doing, self._style("text" if row.next else "quiet")).strip(base)
 
     def _cut(self, row: SessionRow) -> bool:
         """What it does now has no room beside the columns of the table."""
-        room = self.scrollable_content_region.width - _COLUMNS
-        return cells.length(cells.safe(row.detail, room + 1)) > room
+        room = self.scrollable_content_region.width - _COLUMNS - self._for_names
+        return cells.length(cells.safe(cells.doing(row), room + 1)) > room
 
     def _more_of_table(self, row: SessionRow, line: Line, base: Style) -> Strip:
         """What the columns of the selected session leave out: its words when they had no room, else its goal and how
@@ -356,32 +370,35 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
             spent = words.spend_cell(row.spent_nano, row.unknown_nano)
             line.right(f" {spent} of {words.cap_text(row.cap_nano)} ", self._style("quiet"))
             line.right(self._checks(row), self._style("quiet"))
-        said = row.detail if cut else f"goal: {row.goal}"
+        said = cells.doing(row) if cut else f"goal: {row.goal}"
         role = "text" if cut and row.next else "quiet"
         return line.left("  ", base).left(cells.safe(said, line.room - 1), self._style(role)).strip(base)
 
     def _dense_line(self, row: SessionRow, age: str, line: Line, state: Style, base: Style) -> Strip:
         if self._as_table:
             return self._table_line(row, age, line, base)
-        width = self.scrollable_content_region.width
+        whole = self.scrollable_content_region.width >= _WHOLE
+        usual = row.state == _USUAL.get(row.group)
         line.right(f" {age:>4} ", self._style("quiet"))
-        if self._with_burn:
-            line.right(_burn(row), self._style("meter"))
         if self._spend_first(row):
             line.right(f" {words.spend_cell(row.spent_nano, row.unknown_nano):>7}", self._style("quiet"))
-        if width >= _WHOLE or (width >= 28 and not self._spend_first(row)):
-            line.right(f" {row.state:>{_STATE_WIDTH}}", state)
-        if width >= _WHOLE:
+        if whole:
             counts = f"{row.plan_passed}/{row.plan_total}" if row.plan_total else self._checks(row)
-            line.right(f" {counts:<6}", self._style("quiet"))
+            line.right(f" {counts:>5}", self._style("quiet"))
+        if line.room - self._for_names >= _DOING:
+            line.left(cells.fit(cells.safe(row.name, self._for_names - 1), self._for_names), self._style("name"))
+            if row.sid == self._selected:  # what it does stands below it
+                return line.left("" if usual else row.state, state).strip(base)
+            if not usual:
+                line.left(f"{row.state} ", state)
+            return line.left(cells.safe(cells.doing(row), line.room), self._style("quiet")).strip(base)
+        if not usual:
+            line.right(f" {row.state:>{_STATE_WIDTH}}", state)
         return line.left(cells.safe(row.name, line.room - 1), self._style("name")).strip(base)
 
     def _spend_first(self, row: SessionRow) -> bool:
-        """Of one line a session: what it spent stands there, in a narrow list in place of the state that its group's
-        title says already.
-        """
-        width = self.scrollable_content_region.width
-        return width >= _WHOLE or (width >= 28 and row.state == _USUAL.get(row.group))
+        """Of one line a session: what it spent stands there; in a narrow list what it does now takes that room."""
+        return self.scrollable_content_region.width >= _WHOLE
 
     def _checks(self, row: SessionRow) -> str:
         if row.no_criterion:

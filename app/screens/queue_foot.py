@@ -35,7 +35,7 @@ def standing(keys: Keymap, view: ApprovalView | None, looked: Looked, now: float
     if not queue_words.approving(view):
         return Content("")
     what = queue_words.approval(view)[1]
-    more = "; then you type the session's name" if view.risk == "critical" else ""
+    more = "; then type the session's name" if view.risk == "critical" else ""
     if looked.foldable:
         more += f" · {keys.shown('queue.facts')} facts"
     return armed(keys, looked, now, what + more)

@@ -34,15 +34,21 @@ def kind_of(action: Action) -> str:
     return f"{action.kind} {action.access} {action.tool}"
 
 
-def facts_of(action: Action) -> dict[str, str]:
-    """The digest of each group of facts, with the session's own id left out so that sessions can be compared."""
+def facts_of(action: Action, read: Collection[str] = ()) -> dict[str, str]:
+    """The digest of each group of facts, with the session's own id left out so that sessions can be compared.
+
+    ``read``: programs of which the card shows the whole text, which stands above all that is compared.
+    """
     fence = action.fence
     pre = action.world
+    program = pre.get("program")
+    if isinstance(program, dict) and program.get("path") in read:
+        program = "shown"
     values: dict[Fact, Any] = {
         Fact.PLACE: action.cwd,
         Fact.REACH: [action.access, fence.fenced, fence.network, list(fence.hosts)],
         Fact.FOLDERS: [list(fence.read), list(fence.write), [list(bind) for bind in fence.binds]],
-        Fact.WORLD: [sorted(pre), pre.get("program"), pre.get("url")],
+        Fact.WORLD: [sorted(pre), program, pre.get("url")],
         Fact.ENVIRONMENT: dict(action.env),
         Fact.LIMITS: [action.timeout_s, action.output_bytes],
     }

@@ -36,7 +36,8 @@ def test_the_second_push_of_its_kind_is_short_and_a_changed_remote_is_not() -> N
         for part in ("one wants to push to origin", "BRINGS 1 commit to NEW branch one", "Add one", "one.txt  +1 -0"):
             assert part in first
         assert first.index("Add one") < first.index("┄┄┄") < first.index("nothing of this kind was approved before")
-        assert "environment" in first
+        assert "environment" not in first, "it is the person's own"
+        assert "environment" in f.run("approvals", request, "--facts").stdout
         f.approve(request)
         f.wait_state(sid, "done")
         _, request = pushing(f, repo, "two")
@@ -62,5 +63,26 @@ def test_the_second_push_of_its_kind_is_short_and_a_changed_remote_is_not() -> N
         card = f.run("approvals", str(f.approval(sid)["approval_id"])).stdout
         assert f"{target}  a folder with 1 file, nothing is known to have it besides" in card
         assert "README.md  a file, undo brings it back" in card
-        assert below.index("other.git") < below.index("environment"), "what differs stands first"
+        assert "other.git" in below
+        assert "environment" not in below, "what differs stands there, and nothing else"
+        assert f.violations() == []
+
+
+def test_a_call_without_the_fence_shows_the_file_that_it_runs_and_what_became_of_it() -> None:
+    with fleet() as f:
+        repo = make_repository(f.root / "repo", {"deploy.sh": "#!/bin/sh\necho fine\n"})
+        (repo / "deploy.sh").chmod(0o755)
+        git(repo, "commit", "-q", "-am", "executable")
+        sid = f.launch(play([("exec", {"argv": ["./deploy.sh"], "access": "unfenced"})], "Done."), repo=repo)
+        request = str(f.approval(sid)["approval_id"])
+        lines = f.run("approvals", request).stdout.splitlines()
+        at = lines.index("WHICH RUNS  deploy.sh of its worktree, 2 lines")
+        assert lines[at + 1 : at + 3] == ["  1 │#!/bin/sh", "  2 │echo fine"]
+        assert "program" not in "".join(lines), "the whole of it stands there"
+        (Path(f.row(sid)["worktree"]) / "deploy.sh").write_text("#!/bin/sh\necho other\n")
+        f.approve(request)
+        f.wait_event(sid, "approval.stale")
+        again = f.run("approvals", str(f.approval(sid)["approval_id"])).stdout
+        assert "deploy.sh has other content" in again
+        assert "  2 │echo other" in again
         assert f.violations() == []

@@ -119,7 +119,7 @@ def test_the_order_is_the_one_that_is_safe_to_read() -> None:
     places = [text.index(mark) for mark in marks]
     assert places == sorted(places)
     assert "made elsewhere" not in text, "the title is not part of what is judged"
-    ruled = shown_text(view_of(PUSH, rule="no-pushes-on-friday"))
+    ruled = card(view_of(PUSH, rule="no-pushes-on-friday")).text
     assert ruled.index("Why you are asked: rule no-pushes-on-friday") < ruled.index(CLAIM), "a rule of the person's own"
 
 
@@ -146,7 +146,7 @@ def test_each_argument_and_each_script_line_stands_by_itself() -> None:
     assert "WILL RUN  write_file  “/etc/hosts”" in lines
     assert not any("It writes" in line for line in lines), "the file is named once"
     link = {**WRITE, "path": "hosts"}
-    assert "• It writes /etc/hosts, outside its worktree." in shown_text(view_of(link)), "another name for it"
+    assert "• It writes /etc/hosts, outside its worktree." in card(view_of(link)).text, "another name for it"
 
 
 @pytest.mark.parametrize(

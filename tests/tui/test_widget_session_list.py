@@ -10,7 +10,7 @@ import pytest
 
 from harness.events.views import SessionRow
 from tests.tui.app_pilot import shown
-from tests.tui.app_world import World
+from tests.tui.app_world import PUSH, World
 from widgets.session_list import SessionList
 
 OTHER: dict[str, object] = {
@@ -79,3 +79,52 @@ async def test_a_row_that_looks_different_is_painted_again(
                 shown_list.set_rows([base, *rows[1:]])
                 await s.pilot.pause()
         assert {"name", "state", "asks", "verified"} <= shows
+
+
+@pytest.mark.parametrize(("size", "head"), [((80, 24), False), ((120, 40), False), ((200, 50), True)])
+async def test_a_row_says_what_is_asked_and_a_table_names_its_columns(
+    tmp_path: Path, size: tuple[int, int], head: bool
+) -> None:
+    def scene(world: World) -> None:
+        world.ask(world.add("docs"), PUSH, title="git push origin docs/x")
+        world.add("core")
+
+    async with shown(tmp_path, scene, size=size) as s:
+        await s.see("docs", "git push origin")
+        titles = [line for line in s.grid if "NEEDS YOU" in line]
+        assert len(titles) == 1
+        assert (titles[0].split()[3:8] == ["plan", "±", "spent", "burn", "for"]) is head
+        listed = [line[: s.app.screen.query_one(SessionList).region.right] for line in s.grid]
+        assert not any("wants to" in line for line in listed[:-4]), "its mark and its group say so"
+        if head:
+            docs = next(line for line in listed if " docs " in line)
+            assert "git push origin docs/x" in docs, "what has room is not cut for the sake of short names"
+
+
+async def test_a_longer_name_makes_room_in_every_row(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        world.add("a")
+        world.add("b")
+
+    async with shown(tmp_path, scene, size=(200, 50)) as s:
+        shown_list = s.app.screen.query_one(SessionList)
+        rows = list(shown_list.rows)
+        shown_list.set_rows([msgspec.structs.replace(rows[0], name="a-name-that-is-long"), *rows[1:]])
+        await s.pilot.pause()
+        after = s.grid
+        shown_list.refresh()
+        await s.pilot.pause()
+        assert after == s.grid
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)])
+async def test_one_line_a_session_says_what_it_does_too(tmp_path: Path, size: tuple[int, int]) -> None:
+    def scene(world: World) -> None:
+        for n in range(24):
+            world.ask(world.add(f"job-{n:02d}"), PUSH, title=f"push to origin-{n}")
+
+    async with shown(tmp_path, scene, size=size) as s:
+        await s.see("NEEDS YOU 24", "job-03")
+        shown_list = s.app.screen.query_one(SessionList)
+        line = next(line for line in s.grid if "job-03" in line)[: shown_list.region.right]
+        assert "push to or" in line, "its one line says it"

@@ -363,6 +363,9 @@ def test_a_program_of_the_worktree_is_usual_once_its_whole_text_stands_on_the_ca
     action = UNFENCED | {"argv": ["./deploy.sh"], "pre": UNFENCED["pre"] | {"program": {"path": path, "sha": "1"}}}
     assert Fact.WORLD not in ordinary(from_wire(action))
     assert Fact.WORLD in ordinary(from_wire(action), [path])
+    other = action | {"pre": action["pre"] | {"program": {"path": path, "sha": "2"}}}
+    assert facts_of(from_wire(action)) != facts_of(from_wire(other)), "another program is not what was approved"
+    assert facts_of(from_wire(action), [path]) == facts_of(from_wire(other), [path]), "its text is what decides"
     notes = CardNotes(
         runs=[RunFile("deploy.sh", ["#!/bin/sh", "rm -rf \x1b[2J"], 4), RunFile("x", problem="it is no text")]
     )

@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from app import bulk
 from harness.events.burned import KEPT, STEP_S, Burned, lately, per_hour
 from harness.events.views import GROUPS, SessionRow
-from widgets import fleet_columns
+from widgets import cells, fleet_columns
 from widgets.cells import MARKS
 from widgets.fleet_filter import KEYS, Filter, FilterError, Term, parse
 from widgets.fleet_order import GROUPINGS, SORTINGS, View, entries, neighbour
@@ -199,8 +199,11 @@ def test_who_vanishes_leaves_its_place_to_a_neighbour(before: Sequence[str], gon
 
 @given(ROWS, st.integers(1, 260))
 def test_cells_are_as_wide_as_their_columns_and_together_as_the_screen(rows: list[SessionRow], width: int) -> None:
-    columns = fleet_columns.placed(width)
+    columns = fleet_columns.placed(width, needed=fleet_columns.longest(rows))
     assert sum(cell for _, cell in columns) <= width
+    if width >= 60:
+        there = [column.id for column, _ in fleet_columns.placed(width)]
+        assert [column.id for column, _ in columns] == there, "which columns there are depends on the screen alone"
     for column, cell in columns:
         assert cell_len(fleet_columns.head(column, View(column.id), cell)) == cell
         for r in rows:
@@ -208,6 +211,16 @@ def test_cells_are_as_wide_as_their_columns_and_together_as_the_screen(rows: lis
             texts = fleet_columns.text_of(r, column, cell - 2 if column.id == "state" else cell, NOW)
             assert sum(cell_len(text) for text, _ in texts) == (cell - 2 if column.id == "state" else cell)
             assert all(ch.isprintable() for text, _ in texts for ch in text)
+
+
+@given(st.text(min_size=1, max_size=40), st.sampled_from([80, 100, 120, 160, 200]))
+def test_what_short_names_leave_goes_to_what_a_session_does(name: str, width: int) -> None:
+    needed = fleet_columns.longest([row("a", name=name), row("b", name="x")])
+    assert needed["name"] == cell_len(cells.safe(name, 30))
+    wide = {column.id: cell for column, cell in fleet_columns.placed(width)}
+    made = {column.id: cell for column, cell in fleet_columns.placed(width, needed=needed)}
+    assert made["name"] >= min(wide["name"], needed["name"] + 1), "and no name is cut for it"
+    assert made["doing"] - wide["doing"] == sum(wide[key] - made[key] for key in ("name", "repo") if key in wide)
 
 
 def test_a_click_finds_the_column_below_it() -> None:

@@ -25,10 +25,10 @@ _TEXT = 300
 async def notes(session: Session, action: Action, past: Iterable[Shape]) -> CardNotes:
     """The notes of a request for this action. ``past`` is what was approved in the whole fleet. Raises OpError."""
     of = kind_of(action)
-    facts = facts_of(action)
     known = list(past)
     files = await _runs(session, action)
     read = frozenset(os.path.join(action.fence.worktree, one.path) for one in files if one.whole)
+    facts = facts_of(action, read)
     before, unusual = compared(of, facts, known, ordinary(action, read))
     entry, title = _step(session.state)
     gone, gone_more = await _going(session, action)

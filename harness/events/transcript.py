@@ -17,6 +17,7 @@ from harness.events import types as t
 from harness.events.call_words import Bit
 from harness.events.describe import describe
 from harness.events.describing.approvals import chosen
+from harness.events.iteration_events import PASSED
 from harness.events.tool import ANSWERED, READ
 from harness.events.transcript_row import FINE, Kind, Row, Stage, checked
 
@@ -276,7 +277,7 @@ class Page:
     def _asks(self, record: t.Record, body: t.ApprovalRequested) -> None:
         if call := self._calls.get(body.call_id):
             title = call_words.line(body.title)
-            told = title in self.rows[call.row].what
+            told = title.removeprefix(f"{call.tool} ") in self.rows[call.row].what
             self._settle(call, record, Stage.ASKED, "asks you" if told else f"asks you: {title}")
         elif record.seq < self.stop:
             at = self._event(record)
@@ -353,7 +354,9 @@ class Page:
             tool, name, _, result = reads.members[0]
             what = call_words.read(tool, name)
         elif len(reads.members) == 2 and found <= FINE:
-            what = ", ".join(call_words.read(tool, name) for tool, name, _, _ in reads.members)
+            (tool, first, _, _), (other, second, _, _) = reads.members
+            what = call_words.read(tool, first) + ", "
+            what += second if other == tool else call_words.read(other, second)
             result = ""
         else:
             what = call_words.counted(Counter(tool for tool, _, _, _ in reads.members))
@@ -375,6 +378,10 @@ def worth_a_row(body: t.Body) -> bool:
         return not body.passed  # that a check passed is said in its own row
     if isinstance(body, t.LeaseEnded):
         return bool(body.exit_code)
+    if isinstance(body, t.IterationEnded):
+        return body.outcome != PASSED  # that its entry passes is a row of the plan
+    if isinstance(body, t.ProgressKept):
+        return bool(body.did) or not body.by_harness  # what the harness notes of a task is what was said of it
     if isinstance(body, t.WorkCommitted):
         return not body.commits  # what was committed is said by the call that did it
     return not isinstance(body, t.KeeperStarted) or body.recovered

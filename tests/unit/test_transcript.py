@@ -374,3 +374,34 @@ def test_the_verdict_on_a_check_of_an_earlier_page_is_said_in_its_row() -> None:
     log = records([*notes, *checked("c0.0", "pytest", counts=False, why="no test ran")])
     first, _ = paged(log)
     assert (first.rows[-1].stage, first.rows[-1].result) == (Stage.FAILED, "no test ran")
+
+
+def test_two_reads_of_one_tool_name_it_once() -> None:
+    both = [call("c0.0", "read_file", path="a.py"), call("c0.1", "read_file", path="b.py")]
+    (done,) = rows(*both, ended("c0.0", "a"), ended("c0.1", "b"))
+    assert done.what == "read a.py, b.py"
+    (mixed,) = rows(both[0], call("c0.1", "search", pattern="x"), ended("c0.0", "a"), ended("c0.1", "b"))
+    assert mixed.what.startswith("read a.py, ")
+    assert "x" in mixed.what
+    assert mixed.what.count("read") == 1
+
+
+def test_a_request_does_not_repeat_the_file_of_its_row() -> None:
+    asked = t.ApprovalRequested(
+        approval_id="a1", kind="tool", title="write_file /etc/hosts", options=["allow"], call_id="c0.0"
+    )
+    (row,) = rows(call("c0.0", "write_file", path="/etc/hosts", content="x\n"), asked)
+    assert (row.what, row.result) == ("write /etc/hosts", "asks you")
+
+
+def test_a_task_that_passed_is_one_row_and_one_that_did_not_says_why() -> None:
+    flipped = t.PlanFlipped(entry="US-7", passes=True, why="1 of 1 checks passed", calls=["c9.0"])
+    passed = t.IterationEnded(n=7, entry="US-7", outcome="passed", reason="1 of 1 checks passed")
+    noted = t.ProgressKept(path="progress.txt", n=7, sha="ab", by_harness=True)
+    assert [row.label for row in rows(flipped, passed, noted)] == ["plan"]
+    failed = t.IterationEnded(n=7, entry="US-7", outcome="failed", reason="2 checks fail")
+    own = t.ProgressKept(path="progress.txt", n=7, sha="ab")
+    assert [(row.label, "2 checks fail" in row.what) for row in rows(failed, own)] == [
+        ("task", True),
+        ("progress", False),
+    ]

@@ -167,6 +167,8 @@ def _said_below(view: ApprovalView) -> bool:
     """The title says nothing that does not follow in other words: a cap by its amounts, a question as it was asked."""
     if view.kind == Request.CAP:
         return Cap.of(view.detail.get("cap")) is not None and all(isinstance(view.detail.get(n), int) for n in _OF_CAP)
+    if view.kind == Request.IN_DOUBT:
+        return action_of(view) is not None
     words = str(view.detail.get("asks", "")).strip()
     return view.kind == Request.QUESTION and "\n" not in words and view.title in words
 

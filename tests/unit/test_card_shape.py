@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -455,3 +456,8 @@ def test_differences_name_what_changed_and_nothing_else() -> None:
     after = {"call": "c2.0", "argv": ["git", "push", "-f"], "env": {"A": "2"}, "cwd": "/x", "pre": {"head": "b"}}
     assert differences(before, after) == ["argv: git push → git push -f", "env.A: 1 → 2"]
     assert differences(before, before | {"remote": "x" * 500}) == [f"remote: (none) → {'x' * 119}…"]
+
+
+def test_a_doubt_names_its_call_once() -> None:
+    doubt = msgspec.structs.replace(view(None), kind="in_doubt", title="did this happen? git push origin HEAD")
+    assert card(doubt).text.count("git push origin HEAD") == 1

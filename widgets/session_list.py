@@ -57,7 +57,7 @@ _COLUMNS = 42
 _HEADS = f" {'plan':>5} {'±':>8} {'spent':>7} {'burn':>5} {'for':>5} "
 """What the columns of the table are, in the order in which they stand."""
 _DOING = 10
-"""What a session does now stands in its one line from so many cells on."""
+"""Cells that what a session does now has in its one line at least, where it stands there."""
 _USUAL = {NEEDS_YOU: "waiting", RUNNING: "running", REVIEW: "done", DONE: "done"}
 """The state that the title of a group says already."""
 
@@ -380,13 +380,16 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
         whole = self.scrollable_content_region.width >= _WHOLE
         usual = row.state == _USUAL.get(row.group)
         line.right(f" {age:>4} ", self._style("quiet"))
+        if self._with_burn:
+            line.right(_burn(row), self._style("meter"))
         if self._spend_first(row):
             line.right(f" {words.spend_cell(row.spent_nano, row.unknown_nano):>7}", self._style("quiet"))
         if whole:
             counts = f"{row.plan_passed}/{row.plan_total}" if row.plan_total else self._checks(row)
             line.right(f" {counts:>5}", self._style("quiet"))
-        if line.room - self._for_names >= _DOING:
-            line.left(cells.fit(cells.safe(row.name, self._for_names - 1), self._for_names), self._style("name"))
+        names = min(self._for_names, line.room - _DOING)
+        if names >= _SHORT:
+            line.left(cells.fit(cells.safe(row.name, names - 1), names), self._style("name"))
             if row.sid == self._selected:  # what it does stands below it
                 return line.left("" if usual else row.state, state).strip(base)
             if not usual:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import heapq
-import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
@@ -22,6 +20,7 @@ from harness.events.trouble import Trouble
 from harness.protocol.paths import Folders
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import fold_cache, homes, set_aside
+from harness.supervisor.fleet.awaited import WAIT_S, Awaited
 from harness.supervisor.fleet.call_records import Track
 from harness.supervisor.fleet.rooms import Counted, Indexed, KeptStates, Printed, Published, Running, Shown, Work
 from harness.supervisor.fleet.thinking import Thinking
@@ -30,7 +29,6 @@ from harness.supervisor.processes.keeper_link import KeeperLink
 from harness.supervisor.threads import StandsStill, Threads, at_home
 from harness.workspace.errors import Unexamined
 
-_SEEN_WAIT = 15.0
 READ_S = 5.0
 """Seconds after which whoever waits for a log to be read goes on without it."""
 _BLOCKING: tuple[Owner, ...] = ("step", "call")
@@ -77,9 +75,7 @@ class Session:
         self.extent = Counted()
         self.printed = Printed()
         self.thinking = Thinking()
-        self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
-        self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
-        self._order = itertools.count()
+        self._awaited = Awaited()
         self._changed = changed
         self._ending = 0
         self._storing: set[asyncio.Task[None]] = set()
@@ -220,13 +216,7 @@ class Session:
         if wanted != "stopped" == self.state.desired:
             self._hands.interrupt()
         self.keep(snapshots.EVERY)
-        while self._waiters and self._waiters[0][0] <= self.state.seq:
-            future = heapq.heappop(self._waiters)[2]
-            if not future.done():
-                future.set_result(None)
-        for condition, future in self._conditions:
-            if not future.done() and condition():
-                future.set_result(None)
+        self._awaited.came(self.state.seq)
         self.touch()
 
     def _advance(self, record: t.Record, line: bytes) -> None:
@@ -350,39 +340,29 @@ class Session:
     def lost(self) -> None:
         """The keeper's connection ended: everybody who waits for a record learns it."""
         self.link = None
-        for future in (*(w[2] for w in self._waiters), *(c[1] for c in self._conditions)):
-            if not future.done():
-                future.set_exception(LinkLost(f"keeper {self.sid} closed the connection"))
-        self._waiters.clear()
+        self._awaited.lost(f"keeper {self.sid} closed the connection")
         self.touch()
 
     async def reached(self, seq: int) -> None:
         """Wait until the fold stands at ``seq`` or later. Raises LinkLost."""
         if self.state.seq >= seq:
             return
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._waiters, (seq, next(self._order), future))
         try:
-            await asyncio.wait_for(future, _SEEN_WAIT)
+            await self._awaited.record(seq)
         except TimeoutError as exc:
             raise LinkLost(f"keeper {self.sid} did not show record {seq} in time") from exc
 
-    async def until(self, condition: Callable[[], bool], wait: float = _SEEN_WAIT) -> None:
+    async def until(self, condition: Callable[[], bool], wait: float = WAIT_S) -> None:
         """Wait until ``condition`` holds after some record.
 
         Raises LinkLost when the link ends or ``wait`` seconds pass.
         """
         if condition():
             return
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        entry = (condition, future)
-        self._conditions.append(entry)
         try:
-            await asyncio.wait_for(future, wait)
+            await self._awaited.condition(condition, wait)
         except TimeoutError as exc:
             raise LinkLost(f"keeper {self.sid} did not record what was awaited in time") from exc
-        finally:
-            self._conditions.remove(entry)
 
     def keeper(self) -> KeeperLink:
         """The link, or OpError ``lost``."""

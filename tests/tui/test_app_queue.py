@@ -390,6 +390,29 @@ async def test_a_cap_is_raised_finished_or_stopped(tmp_path: Path) -> None:
         assert (sent["decision"], sent["value"]) == ("raise", 3 * NANO)
 
 
+async def test_a_cap_on_time_is_raised_in_the_words_of_the_command_line(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        detail = {"cap": "session.wall", "used": 3600, "limit": 3600, "need": 0}
+        world.ask(world.add("slow"), kind="cap", title="its time", options=["raise", "stop"], detail=detail)
+
+    async with shown(tmp_path, scene) as s:
+        await s.press("2", "plus")
+        await s.see("Raise the cap of slow", "3,600 s", "7200")
+        await s.press(*["backspace"] * 4, "2", "h", "ctrl+y")
+        await s.until("the decision", lambda: s.world.of("decide"))
+        assert s.world.of("decide")[0]["value"] == 7200
+
+
+async def test_a_cap_that_nobody_here_knows_is_not_raised(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        world.ask(world.add("new"), kind="cap", title="more", options=["raise", "stop"], detail={"cap": "session.joy"})
+
+    async with shown(tmp_path, scene) as s:
+        await s.press("2", "plus")
+        await s.see("this version does not know that cap")
+        assert not s.world.of("decide")
+
+
 async def test_finishing_up_waits_for_the_card_like_everything_else(tmp_path: Path) -> None:
     async with shown(tmp_path, capped) as s:
         await s.press("2", "f")

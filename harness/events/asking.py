@@ -51,8 +51,9 @@ _HANDS_OVER = _any(
     r"(my|the) (recommendation|suggestion|preference|default)\b.*|(i|we)('d| would)?"
     r" (recommend|suggest|lean|prefer|propose)\b.*",
     r"(i|we)('d| would) (go with|go for|take|choose|pick|use|keep|vote for|opt for)\b.*",
+    r"if you (have no|don't have an?|have none|don't mind|don't care)\b.*",
     r"(otherwise|if not|if so|if yes),? (i|we)('ll|'d| will| would| can)\b.*",
-    r"(i|we)('ve| have)? left (it|this|that|them|both|everything)\b.*"
+    r"(i|we)('ve| have)? left (it|this|that|them|both|everything|the [\w ]{1,30}?)\b.*"
     r"\b(for now|untouched|unchanged|as (it )?(is|was))\b.*",
     r"ich (würde|empfehle|schlage|tendiere|warte|habe noch nichts)\b.*",
     r"(yo )?(elegiría|recomiendo|sugiero|prefiero|preferiría|espero)\b.*",
@@ -77,6 +78,9 @@ _BEGS = _any(
     r"(^|[,;:] )(now |so |then |please )?(choose|pick|decide) (one|between|which|either)\b",
     r"\byou('ll| will)? (have|need) to (choose|pick|decide) (one|between|which|either|whether)\b",
     r"\bi('ll| will)? need you to\b",
+    r"^(it's |it is |that's )?(your call|up to you)\W*$",
+    r"\b(let me know|tell me) (once|when|as soon as) (you|it|that|this)\b.*\b(i'll|i will|i can)\b",
+    r"^(once|as soon as|if|when) you (confirm|approve|agree|decide|answer|reply|choose)\b.*\bi('ll| will| can)\b",
     r"\bi (still )?need (the|an?|your|access|more)\b.*\b(to|before i can|so i can) (continue|proceed|go on|finish)\W*$",
     r"\b(need|waiting (for|on)|awaiting|wait (for|on)|standing by for) your (final )?"
     r"(decision|choice|answers?|reply|response|input|confirmation|call|approval|permission|ok|okay|go[- ]ahead)\b",

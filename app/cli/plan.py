@@ -56,6 +56,8 @@ def _lines(entry: EntryView, upcoming: bool) -> list[str]:
         told.append("seen at " + ", ".join(f"#{seq}" for seq in entry.evidence[-3:]))
     if entry.waits_for:
         told.append(f"after {safe(', '.join(entry.waits_for), _TITLE)}")
+    if entry.claimed:
+        told.append("its agent says that it is done")
     if entry.undecided:
         told.append(f"{entry.undecided} of its criteria no check decides")
     mark = _MARKS.get(entry.state, _OPEN)

@@ -105,6 +105,11 @@ class Work:
             one.begun = True
             one.blocked = ""
 
+    def ended(self, entry: str) -> None:
+        """The task is over: nobody works on it."""
+        if (one := self.standing.get(entry)) is not None:
+            one.begun = False
+
     def undone(self) -> None:
         """What was judged was another state of the files."""
         for one in self.standing.values():

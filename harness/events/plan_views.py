@@ -8,7 +8,8 @@ import msgspec
 class EntryView(msgspec.Struct, frozen=True, kw_only=True):
     """One entry; ``state`` is one of `plan_state.STATES`, ``evidence`` are records of the newest verdicts on it.
 
-    ``waits_for``: entries that have to pass first; ``undecided``: so many of its criteria no check decides.
+    ``waits_for``: entries that have to pass first; ``undecided``: so many of its criteria no check decides;
+    ``claimed``: its task ended with the agent's word that it is done, and nothing more.
     """
 
     id: str
@@ -21,6 +22,7 @@ class EntryView(msgspec.Struct, frozen=True, kw_only=True):
     evidence: list[int] = []
     blocked: str = ""
     undecided: int = 0
+    claimed: bool = False
     notes: list[str] = []
 
 

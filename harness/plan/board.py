@@ -18,7 +18,8 @@ def board(s: SessionState) -> PlanBoard | None:
     plan = s.plan
     if plan is None:
         return None
-    entries = [_entry(plan, entry) for entry in plan.entries.values()]
+    settled = gates.settled(s)
+    entries = [_entry(plan, entry, entry.id in settled) for entry in plan.entries.values()]
     at = s.iterations.entry
     if plan.passes.get(at, True):  # none, or one that has passed while its task is being closed
         at = next((one.id for one in entries if one.state == IN_PROGRESS), "")
@@ -36,7 +37,7 @@ def board(s: SessionState) -> PlanBoard | None:
     )
 
 
-def _entry(plan: Plan, entry: t.PlanEntry) -> EntryView:
+def _entry(plan: Plan, entry: t.PlanEntry, claimed: bool) -> EntryView:
     one = plan.work.standing[entry.id]
     return EntryView(
         id=entry.id,
@@ -49,6 +50,7 @@ def _entry(plan: Plan, entry: t.PlanEntry) -> EntryView:
         evidence=list(one.evidence),
         blocked=one.blocked,
         undecided=entry.undecided,
+        claimed=claimed and not plan.passes[entry.id],
         notes=list(one.notes),
     )
 

@@ -21,6 +21,7 @@ from harness.events import evaluation_events, iteration_events, tools
 from harness.events import types as t
 from harness.events.iterations import Chore
 from harness.plan import due, hooks, iterations
+from harness.plan.board import board
 from harness.plan.digest import MOST_BYTES, Around, digest
 from harness.plan.formats import read
 from harness.plan.iterations import Begin, Note, Prepare, Recheck
@@ -343,6 +344,24 @@ def test_all_passed_ends_the_run_verified_and_what_no_check_decides_does_not() -
     end = w.turn(DONE)
     assert isinstance(end, steps.End)
     assert (end.outcome, end.verified, begun(w)) == ("done", False, ["A", "B"])
+
+
+def test_what_no_check_decides_is_not_in_progress_once_its_task_is_over() -> None:
+    w = Planned(entry("A", undecided=1), entry("B", undecided=2), truth=good)
+    w.turn(DONE)
+    assert begun(w) == ["A", "B"]
+    plan = board(w.view.state)
+    assert plan is not None
+    assert [(one.id, one.state, one.claimed) for one in plan.entries] == [
+        ("A", "pending", True),
+        ("B", "in_progress", False),
+    ]
+    assert plan.at == "B"
+    w.turn(DONE)
+    plan = board(w.view.state)
+    assert plan is not None
+    assert {(one.state, one.claimed) for one in plan.entries} == {("pending", True)}
+    assert (plan.at, plan.next) == ("", "")
 
 
 def test_refused_asked_and_capped_end_in_a_question_for_the_person() -> None:

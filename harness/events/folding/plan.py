@@ -124,6 +124,8 @@ def _iteration_started(s: SessionState, r: t.Record, b: t.IterationStarted) -> N
 def _iteration_ended(s: SessionState, r: t.Record, b: t.IterationEnded) -> None:
     s.iterations = s.iterations.ended(b)
     s.judging.turned()
+    if s.plan is not None:
+        s.plan.work.ended(b.entry)
 
 
 @_on(t.ProgressKept)

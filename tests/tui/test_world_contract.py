@@ -31,6 +31,7 @@ from tests.tui.taking_world import kept
 pytestmark = pytest.mark.fence
 
 ASK = [("exec", {"argv": ["true"], "access": "unfenced", "why": "because"})]
+QUESTION = [("ask_person", {"question": "Shall it go on?"})]
 LESSONS = [
     ("memory", {"action": "write", "scope": "user", "key": key, "text": f"{key}, always"}) for key in ("tabs", "spaces")
 ]
@@ -126,7 +127,7 @@ def _real(f: Fleet) -> Side:
     for role in (*asking, *ended):
         goal = play(WORK, ASK, "All done.") if role in asking else play(COMMITS.get(role, LESSONS), "All done.")
         side.names[role] = line.ask("launch", **side.filled(LAUNCH | {"goal": goal, "name": role}))["sid"]
-    for role, goal, checks in (("failing", play("Done."), ["test -e nothing"]), ("jobbing", play(JOB, ASK), [])):
+    for role, goal, checks in (("failing", play("Done."), ["test -e nothing"]), ("jobbing", play(JOB, QUESTION), [])):
         asked_for = LAUNCH | {"goal": goal, "name": role, "checks": checks}
         side.names[role] = line.ask("launch", **side.filled(asked_for))["sid"]
     for role in asking:

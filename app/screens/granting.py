@@ -46,7 +46,8 @@ class GrantDialog(Dialog):
         super().__init__(
             "A rule from a request of",
             view.session_name,
-            "What is exactly like this runs without asking, and each use is on record.",
+            "What is exactly like this runs without asking, and each use is on record. For this: type session,"
+            " repository or fleet.",
             submit="make the rule",
         )
 

@@ -41,7 +41,15 @@ async def test_it_says_what_it_covers_and_makes_that(tmp_path: Path, size: tuple
     async with shown(tmp_path, hostile, size=size) as s:
         await opened(s)
         assert all(len(line) <= size[0] for line in s.grid)
-        for words in ("For this", "Ends after", "Or after", "May differ", "ctrl+y make the rule", "␛[31mred⟨U+202E⟩"):
+        for words in (
+            "For this",
+            "fleet.",
+            "Ends after",
+            "Or after",
+            "May differ",
+            "ctrl+y make the rule",
+            "␛[31mred⟨U+202E⟩",
+        ):
             assert words in s.text, f"{words} in\n{s.text}"
         assert s.app.no_control.hits == 0
         await s.press(*["delete"] * 8, "r", "tab", *["delete"] * 4, "2", "d", "tab", *["delete"] * 3, "5")

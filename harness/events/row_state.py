@@ -27,9 +27,10 @@ def first_request(s: SessionState) -> OpenApproval | None:
 
 
 def without_criterion(s: SessionState) -> bool:
-    """True when no check, no plan, no plan to be written and no judge says what done means."""
+    """True when no check, also of its plan, no plan to be written and no judge says what done means."""
     i = s.intent
-    return i is not None and not s.checks and s.plan is None and not i.draft and i.judge is None
+    written = i is not None and bool(i.draft) and s.plan is None
+    return i is not None and not s.checks and not written and i.judge is None
 
 
 def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:

@@ -361,6 +361,19 @@ def test_a_plan_that_no_check_decides_wholly_is_not_verified(f: Fleet) -> None:
     assert plan_of_repo(f, sid, "feature_list.json") == json.dumps(vague)
 
 
+def test_a_plan_of_which_nothing_is_decided_is_said_at_launch_and_stays_marked(f: Fleet) -> None:
+    repo = make_repository(f.root / "undecided", {"prd.json": json.dumps({"userStories": [UNDECIDED]})})
+    launch = ("launch", "--repo", str(repo), "--plan", "prd.json", "--goal", play("Done."))
+    assert "no criterion of prd.json is decided by a command" in f.run(*launch, "--name", "by-word").stdout
+    assert "no criterion" not in f.run(*launch, "--name", "by-judge", "--judge").stdout
+    row = f.wait_state("by-word", "done")
+    assert (row.get("verified", False), row["no_criterion"]) == (False, True)
+    assert "◇" in f.run("show", "by-word").stdout
+
+
+UNDECIDED = {"id": "A", "title": "A", "acceptanceCriteria": ["It works"], "passes": False}
+
+
 def plan_of_repo(f: Fleet, sid: str, name: str) -> str:
     return (Path(f.row(sid)["worktree"]) / name).read_text()
 

@@ -7,6 +7,8 @@ import contextlib
 from harness.events import types as t
 from harness.events.cap import Cap
 from harness.events.request import Request
+from harness.events.row_state import without_criterion
+from harness.events.session_state import SessionState
 from harness.events.words import usd
 from harness.supervisor.endpoints.credentials import given_credential
 from harness.supervisor.errors import OpError
@@ -40,7 +42,8 @@ class SessionOps:
     async def launch(self, c: Connection, m: Reply) -> Reply:
         session = await self._p.launcher.launch(m)
         self._p.conductor.start(session)
-        return {"sid": session.sid, "name": session.name, "warnings": self._p.gates.warnings(session)}
+        warnings = [*self._p.gates.warnings(session), *_unmarked(session.state)]
+        return {"sid": session.sid, "name": session.name, "warnings": warnings}
 
     async def say(self, c: Connection, m: Reply) -> Reply:
         session = await self._find(m)
@@ -123,3 +126,14 @@ class SessionOps:
             "checkpoints": removed.checkpoints,
             "archived": removed.archived,
         }
+
+
+def _unmarked(s: SessionState) -> list[str]:
+    """What a person reads of a session whose plan nothing decides."""
+    if s.intent is None or not s.intent.plan or not without_criterion(s):
+        return []
+    path = s.intent.plan
+    return [
+        f"no criterion of {path} is decided by a command: it ends on the agent's word, and stays marked;"
+        f" watchfloor spec check {path} says how to word them, and a judge (--judge) decides without"
+    ]

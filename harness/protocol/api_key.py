@@ -6,6 +6,7 @@ import functools
 import os
 from pathlib import Path
 
+from harness.protocol import own_file
 from harness.protocol.config import Config, ConfigError
 from harness.protocol.credential import Credential, key_problem, url_problem
 
@@ -26,7 +27,7 @@ def _version(info: os.stat_result) -> tuple[int, ...]:
 @functools.lru_cache(maxsize=1)
 def _text(path: Path, version: tuple[int, ...]) -> str:
     """What this version of the key file holds: every request asks. Raises OSError, UnicodeDecodeError."""
-    return path.read_text("utf-8").strip()
+    return own_file.text(path).strip()
 
 
 def credential(config: Config, env: dict[str, str] | None = None) -> Credential | None:

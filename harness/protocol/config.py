@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from harness.protocol import profiles
+from harness.protocol import own_file, profiles
 from harness.protocol.config_sections import (
     SECTIONS,
     AlarmsConfig,
@@ -115,7 +115,7 @@ def _profiles(file: Path, source: str, table: dict[str, Any]) -> Profiles:
 def load(folders: Folders) -> Config:
     """The user's settings, or the defaults when there is no file. Raises ConfigError."""
     try:
-        source = folders.config_file.read_text("utf-8")
+        source = own_file.text(folders.config_file)
     except FileNotFoundError:
         return Config(folders.config_file)
     except (OSError, UnicodeDecodeError) as exc:

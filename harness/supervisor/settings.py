@@ -17,6 +17,7 @@ from watchdog.observers import Observer
 from harness.events import durable
 from harness.policy.rules import Policy, PolicyError, default_policy, parse_policy
 from harness.protocol import config as configuration
+from harness.protocol import own_file
 from harness.protocol.config import Config, ConfigError
 from harness.protocol.paths import Folders
 from harness.supervisor.threads import at_home
@@ -88,7 +89,7 @@ class Settings:
     @staticmethod
     def _parse_policy(path: Path, source: str) -> Policy:
         try:
-            return parse_policy(path.read_text("utf-8"), source)
+            return parse_policy(own_file.text(path), source)
         except FileNotFoundError:
             return default_policy()
         except (OSError, UnicodeDecodeError) as exc:
@@ -103,7 +104,7 @@ class Settings:
             copy = self._good / path.name
             if first and copy.exists():
                 with contextlib.suppress(ConfigError, OSError, UnicodeDecodeError):
-                    self.config = configuration.parse(path, copy.read_text("utf-8"))
+                    self.config = configuration.parse(path, own_file.text(copy))
             return
         self.problems.pop("config", None)
         self._keep(path)
@@ -124,7 +125,7 @@ class Settings:
     @staticmethod
     def _copy(path: Path, target: Path) -> None:
         try:
-            text = path.read_bytes()
+            text = own_file.read(path)
         except FileNotFoundError:
             target.unlink(missing_ok=True)
             return

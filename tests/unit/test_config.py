@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import asdict, fields
 from decimal import Decimal
@@ -94,6 +95,27 @@ def test_key_belongs_to_its_endpoint(tmp_path: Path) -> None:
         "a key that was replaced counts at once"
     )
     assert api_key.credential(c.parse(FILE, ""), {}) is None
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "endless"])
+def test_what_is_no_file_in_the_place_of_one_is_said_and_not_waited_for(tmp_path: Path, kind: str) -> None:
+    folders = Folders(tmp_path / "state", tmp_path / "run", tmp_path)
+    key = tmp_path / "key"
+    for path in (folders.config_file, key):
+        _put(path, kind)
+    with pytest.raises(c.ConfigError, match=r"config\.toml.* cannot be read"):
+        c.load(folders)
+    with pytest.raises(c.ConfigError, match=r"api_key_file: .*key cannot be read"):
+        api_key.credential(c.parse(tmp_path / "c.toml", f'[model]\napi_key_file = "{key}"\n'), {})
+
+
+def _put(path: Path, kind: str) -> None:
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero")
 
 
 def test_folders_move_together(tmp_path: Path) -> None:

@@ -66,6 +66,11 @@ SESSION: dict[str, Words] = {
         "it is tried again every few seconds, and everything goes on once there is room",
         "free some space",
     ),
+    "scarce": Words(
+        "no open file, process or memory was to be had",
+        "it is tried again every few seconds, and everything goes on once something ended",
+        "stop something, or raise the limit that is named (ulimit -n, ulimit -u) for the supervisor",
+    ),
     "disk": Words("the disk refuses", _AGAIN, "look at the disk and at the permissions of the state folder"),
     "unwritable": Words(
         "its log cannot be written any more: the disk failed",

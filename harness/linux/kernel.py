@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import resource
 
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
@@ -16,6 +17,7 @@ PR_SET_NO_NEW_PRIVS = 38
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 SYS_OPENAT2 = 437
+OPEN_FILES = 1 << 16
 RESOLVE_NO_MAGICLINKS = 0x02
 RESOLVE_NO_SYMLINKS = 0x04
 RESOLVE_BENEATH = 0x08
@@ -51,6 +53,16 @@ def prctl(option: int, *values: object) -> None:
     ):
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
+
+
+def raise_open_files() -> None:
+    """Let this process open as many files as its hard limit allows, and at most ``OPEN_FILES``: shells start programs
+    with 1,024, which some hundreds of connections use up.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def hide_memory() -> None:

@@ -8,6 +8,8 @@ from harness.events.log import NoSpace
 from harness.events.trouble import NONE, Trouble
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_SCARCE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN})
+_SHORTLY = 5.0
 
 
 class OpError(Exception):
@@ -59,3 +61,21 @@ def out_of_space(exc: BaseException | None) -> bool:
             return True
         exc = exc.__cause__ or exc.__context__
     return False
+
+
+def scarce(exc: BaseException | None) -> bool:
+    """True when the machine, or a limit of ours, had no open file, process or memory to give."""
+    while exc is not None:
+        if isinstance(exc, OSError) and exc.errno in _SCARCE:
+            return True
+        exc = exc.__cause__ or exc.__context__
+    return False
+
+
+def for_now(exc: BaseException, what: str) -> Later | None:
+    """How long to wait when ``what`` failed for a want that ends by itself; None when it was anything else."""
+    if out_of_space(exc):
+        return Later(_SHORTLY, Trouble("no_space", f"{what}: {exc}"))
+    if scarce(exc):
+        return Later(_SHORTLY, Trouble("scarce", f"{what}: {exc}"))
+    return None

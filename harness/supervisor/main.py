@@ -74,6 +74,7 @@ def main(argv: list[str] | None = None) -> int:
     if fd >= 0:
         os.set_inheritable(fd, False)
     kernel.hide_memory()
+    kernel.raise_open_files()
     folders = resolve()
     try:
         lock = _with_room(lambda: prepare(folders))

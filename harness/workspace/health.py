@@ -17,14 +17,14 @@ def ailing(private: Path) -> str:
     """What of the harness's own is broken under the session of this private folder, in git's own words where git
     speaks; empty when all of it works.
 
-    Blocking. It looks at what only we and the user write, so an agent that spoils its own repository is never taken for
-    a broken git.
+    Blocking; raises OSError for what the system refuses. It looks at what only we and the user write, so an agent that
+    spoils its own repository is never taken for a broken git.
     """
     try:
         tree = open_worktree(private)
         private_dir.prepare(tree)
         if Git.of(tree.common).commit(tree.base) is None:
             return f"commit {tree.base[:12]}, from which it started, is no longer in {tree.repo}"
-    except (WorkspaceError, OSError) as exc:
+    except WorkspaceError as exc:
         return str(exc)
     return ""

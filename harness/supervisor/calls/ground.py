@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.events.trouble import Trouble
+from harness.supervisor.errors import for_now
 from harness.supervisor.fleet.session import Session
 from harness.workspace import health
 from harness.workspace.errors import WorkspaceError
@@ -20,10 +21,15 @@ def private_of(session: Session) -> Path:
 
 
 async def ailing(session: Session) -> str:
-    """What of the harness's own is broken under this session, in words; empty when nothing is."""
+    """What of the harness's own is broken under this session, in words; empty when nothing is.
+
+    Raises Later while the machine has nothing to look with.
+    """
     try:
         return await session.do("seeing whether its ground stands", _LOOK_S, lambda: health.ailing(private_of(session)))
     except WorkspaceError as exc:
+        if later := for_now(exc, "its ground cannot be seen"):
+            raise later from exc
         return str(exc)
 
 

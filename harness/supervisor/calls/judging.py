@@ -20,7 +20,6 @@ from harness.events.card_facts import in_detail
 from harness.events.gate_kinds import GateKind
 from harness.events.left_out import left_out
 from harness.events.request import Request
-from harness.events.trouble import Trouble
 from harness.hands import precheck
 from harness.plan.gates import asking, closed
 from harness.policy import gated, repository
@@ -37,7 +36,7 @@ from harness.supervisor.calls.call_caps import ask_cap, over_cap
 from harness.supervisor.calls.granting import Covered, Granting
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for, private_of
 from harness.supervisor.calls.on_record import input_of, put_blob, stored_action
-from harness.supervisor.errors import Later, OpError, out_of_space
+from harness.supervisor.errors import Later, OpError, for_now
 from harness.supervisor.fleet.call_records import OpenCall, signature
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.settings import Settings
@@ -104,8 +103,8 @@ class Judging:
         try:
             built = await self.build(session, known.proposed, given, unprotected)
         except WorkspaceError as exc:
-            if out_of_space(exc):
-                raise Later(_RETRY_SPACE, Trouble("no_space", f"its next call cannot be examined: {exc}")) from exc
+            if later := for_now(exc, "its next call cannot be examined"):
+                raise later from exc
             await self._or_hold(session, exc)
             await session.append(
                 t.HarnessNote(

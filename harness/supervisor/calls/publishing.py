@@ -6,16 +6,14 @@ import contextlib
 from pathlib import Path
 
 from harness.events import types as t
-from harness.events.trouble import Trouble
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for, private_of
-from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
+from harness.supervisor.errors import Later, LinkLost, OpError, for_now
 from harness.supervisor.fleet.session import Session
 from harness.workspace import look
 from harness.workspace.errors import GitFailed, WorkspaceError
 from harness.workspace.private import publish
 from harness.workspace.worktrees import open_worktree
 
-_RETRY_SPACE = 5.0
 _NAMED = 20
 """Commits that one record names."""
 _PUBLISH_S = 120.0
@@ -36,9 +34,9 @@ async def step(session: Session) -> None:
         seen = session.state.head
         moved = await session.do("publishing its commits", _PUBLISH_S, lambda: _brought(private_of(session), seen))
     except (WorkspaceError, OSError) as exc:
-        if out_of_space(exc):
+        if later := for_now(exc, "its commits cannot be published"):
             owed(session)
-            raise Later(_RETRY_SPACE, Trouble("no_space", f"its commits cannot be published: {exc}")) from exc
+            raise later from exc
         if why := await ailing(session):
             owed(session)
             raise Later(HELD_S, held_for(why)) from exc

@@ -20,7 +20,6 @@ from harness.events.framing import LogError
 from harness.events.ratchet import TOUCHED, Running, some
 from harness.events.request import Request
 from harness.events.session_state import SessionState
-from harness.events.trouble import Trouble
 from harness.plan import counts
 from harness.plan.counts import Counts, Verdict
 from harness.plan.protected import Rules
@@ -28,7 +27,7 @@ from harness.supervisor import ids
 from harness.supervisor.calls import comparison, plans
 from harness.supervisor.calls.comparison import Side
 from harness.supervisor.calls.ground import HELD_S, held_for, private_of
-from harness.supervisor.errors import Later, out_of_space
+from harness.supervisor.errors import Later, for_now
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.threads import at_home
 from harness.workspace import originals
@@ -43,7 +42,6 @@ CACHES = "caches"
 _LOOK_S = 120.0
 """Seconds that comparing, and putting back, may take."""
 _MOST_NAMED = 1000
-_SPACE_S = 5.0
 T = TypeVar("T")
 
 
@@ -65,8 +63,8 @@ async def on_ground(work: Awaitable[T]) -> T:
     try:
         return await work
     except WorkspaceError as exc:
-        if out_of_space(exc):
-            raise Later(_SPACE_S, Trouble("no_space", f"its checks cannot be prepared: {exc}")) from exc
+        if later := for_now(exc, "its checks cannot be prepared"):
+            raise later from exc
         raise Later(HELD_S, held_for(str(exc))) from exc
 
 

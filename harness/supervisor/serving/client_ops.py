@@ -45,6 +45,7 @@ class Ops:
         self.feed = FleetFeed(parts)
         self.server: Server | None = None
         self._state = identity.who(parts.folders.state)
+        self._version = version("watchfloor")
 
     def table(self) -> dict[str, Handler]:
         """Operations by their name on the wire."""
@@ -80,7 +81,7 @@ class Ops:
         return {
             "proto": frames.PROTOCOL,
             "epoch": self._p.epoch,
-            "version": version("watchfloor"),
+            "version": self._version,
             "pid": os.getpid(),
             "state": self._state,
         }

@@ -20,7 +20,7 @@ from harness.linux.proc import Identity, alive
 from harness.supervisor.calls import publishing
 from harness.supervisor.calls.call_flow import CallFlow
 from harness.supervisor.calls.recall import Recall
-from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
+from harness.supervisor.errors import Later, LinkLost, OpError, for_now
 from harness.supervisor.fleet.session import Session, log_trouble
 from harness.supervisor.money.cap_waits import CapWaits
 from harness.supervisor.money.purse import Purse, Settled
@@ -231,8 +231,9 @@ class Conductor:
         """What work on a session ended in: waited out, tried again with pauses, held for a person, or put on record as
         a defect of ours.
         """
-        if isinstance(exc, LogError | OSError) and out_of_space(exc):
-            self._wait(session, _SPACE_S, Trouble("no_space", str(exc)))
+        ours = isinstance(exc, Later | LinkLost | OpError)
+        if not ours and (later := for_now(exc, "a step of it")):
+            self._wait(session, later.seconds, later.trouble)
         elif isinstance(exc, LogError):
             self._hold(session, log_trouble(exc))
         elif isinstance(exc, Later):

@@ -37,7 +37,7 @@ from harness.supervisor import ids
 from harness.supervisor.calls import plans, progress, project_rules, repository_policy
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.endpoints.credentials import Credentials, given_credential, unusable
-from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
+from harness.supervisor.errors import Later, LinkLost, OpError, for_now
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.sessions import casting, forking
@@ -60,7 +60,6 @@ _CHECK_S = 30.0
 """Seconds that looking at a repository may take."""
 _CREATE_S = 600.0
 """Seconds that making a worktree of a repository may take."""
-_SPACE_S = 2.0
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -405,8 +404,8 @@ class Launcher:
                 "making its worktree", _CREATE_S, lambda: worktrees.create(*where, start, intent.start), lasting=True
             )
         except (WorkspaceError, OSError) as exc:
-            if out_of_space(exc):
-                raise Later(_SPACE_S, Trouble("no_space", f"its worktree cannot be made: {exc}")) from exc
+            if later := for_now(exc, "its worktree cannot be made"):
+                raise later from exc
             if isinstance(exc, GitMissing):
                 raise Later(_AGAIN_S, Trouble("ground", f"its worktree cannot be made: {exc}")) from exc
             await session.append(t.SessionEnded(outcome="failed", reason=f"the worktree could not be made: {exc}"))

@@ -16,7 +16,7 @@ from harness.events.merging import Merging as Known
 from harness.supervisor import ids
 from harness.supervisor.calls import on_result, ratchet
 from harness.supervisor.calls.ground import private_of
-from harness.supervisor.errors import LinkLost, OpError, out_of_space
+from harness.supervisor.errors import LinkLost, OpError, for_now
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.sessions import handing_back
@@ -226,7 +226,7 @@ class Merging:
 
     async def settle(self, session: Session) -> None:
         """End a merge that nobody carries out any more, by what its branch says. Call it with the session's lock and
-        its keeper. Raises OpError, LinkLost, WorkspaceError (for a full disk alone).
+        its keeper. Raises OpError, LinkLost, WorkspaceError (for what ends by itself alone).
         """
         started = session.state.merging.open
         if started is None:
@@ -238,7 +238,7 @@ class Merging:
                 "seeing what came of its merge", _MAKE_S, lambda: _settled(session, started), lasting=True
             )
         except WorkspaceError as exc:
-            if out_of_space(exc):
+            if for_now(exc, "its merge") is not None:
                 raise
             ended = _over(started, m.BROKEN_OFF, f"what came of it cannot be seen: {exc}")
         await session.append(ended)

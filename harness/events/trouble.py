@@ -191,6 +191,7 @@ SESSION: dict[str, Words] = {
 
 _CODES = {
     "no_space": "no_space",
+    "scarce": "scarce",
     "disk": "io unusable no_folder",
     "unwritable": "poisoned",
     "damaged": "damaged",

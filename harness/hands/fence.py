@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from harness.events.action import Profile
 from harness.hands import children
 from harness.hands.limits import DEFAULT
+from harness.linux.scarce import scarce
 
 SYSTEM_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin")
 HOME = "/tmp/home"
@@ -91,7 +92,8 @@ def candidates() -> list[tuple[str, str]]:
 def find() -> Bwrap:
     """The first bubblewrap that really builds its namespaces here; raises FenceUnavailable naming what each one said.
 
-    A success is remembered for the life of the process; a failure is tried again at the next call.
+    A success is remembered for the life of the process; a failure is tried again at the next call. Raises OSError while
+    there is nothing to try it with.
     """
     if cached := _working.get(SYSTEM_FOLDERS):
         return cached
@@ -116,6 +118,8 @@ def find() -> Bwrap:
             code, output = children.capture(probe, {}, 10.0)
             _, version = children.capture([path, "--version"], {}, 10.0) if code == 0 else (0, b"")
         except OSError as exc:
+            if scarce(exc):
+                raise
             said.append(f"{path}: {exc.strerror}")
             continue
         if code == 0:

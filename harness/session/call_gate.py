@@ -21,6 +21,7 @@ from harness.events.calls import Call
 from harness.events.log import NoSpace, Poisoned
 from harness.events.tool import READ
 from harness.hands import limits, spawn
+from harness.linux.scarce import scarce
 from harness.protocol.paths import SessionFolder
 from harness.session import beside, call_start, jobs, spool
 from harness.session.appender import Journal
@@ -47,6 +48,8 @@ class JobLimits:
 
 _SIDE_BY_SIDE = 4
 """Calls that read at the same time: more of them would only take turns on a small machine."""
+_AGAIN_S = 1.0
+_LATER = "ask again in a moment"
 _UNBUILT = (spawn.SpawnError, spawn.FenceUnavailable, OSError)
 """Why there can be no process for an action."""
 
@@ -232,12 +235,12 @@ class Gate:
         self.vault.ask(request, lambda reply: self._kept(preparing, reply))
         if action.access == "fence" and action.tool != tools.JOB:  # what leaves the fence is built after the last look
             with contextlib.suppress(*_UNBUILT):  # it is built again at its start, which says so
-                preparing.ready = self._process(call, action)
+                preparing.ready = self._process(action, call.attempt + 1)
         return None
 
-    def _process(self, call: Call, action: Action) -> spawn.Spawn:
+    def _process(self, action: Action, attempt: int) -> spawn.Spawn:
         """Its process, ready to start; the descriptor of its plan is the caller's. Raises what is in ``_UNBUILT``."""
-        base = spool.base(self._folder, call.call_id, call.attempt + 1)
+        base = spool.base(self._folder, action.call, attempt)
         return spawn.command(action, self._folder, base, self.limits)
 
     def _kept(self, preparing: Preparing, reply: dict[str, Any]) -> None:
@@ -297,18 +300,18 @@ class Gate:
         except KeyError as exc:
             raise self._refused(call_id, BadAction(f"there is no tool {action.tool!r}")) from exc
         try:
-            ready = (prepared.take() if prepared is not None else None) or self._process(call, action)
+            ready = (prepared.take() if prepared is not None else None) or self._process(action, attempt)
         except _UNBUILT as exc:
+            if scarce(exc):
+                raise OpError("scarce", f"its process cannot be made: {exc}", _LATER) from exc
             raise self._refused(call_id, exc) from exc
         try:
             output = spool.open_output(self._folder, call_id, attempt)
         except OSError as exc:
             os.close(ready.action_fd)
-            raise OpError(
-                "no_space",
-                f"the spool of {self._folder.root} cannot be written: {exc.strerror}",
-                "free some space, then ask again",
-            ) from exc
+            code, hint = ("scarce", _LATER) if scarce(exc) else ("no_space", "free some space, then ask again")
+            text = f"the spool of {self._folder.root} cannot be written: {exc.strerror}"
+            raise OpError(code, text, hint) from exc
         try:
             self._faults.hit("keeper.before_started")
             self._write("tool.started", call_start.started(call, effect, dict(action.world), kept))
@@ -318,27 +321,63 @@ class Gate:
             raise
         self._faults.hit("keeper.after_started")
         try:
-            if action.job:
-                os.close(output)
-                name = f"j{self._journal.memory.job_count + len(self.jobs.beginning) + 1}"
-                self.jobs.begin(name, action, ready, self.job_limits.grace_s, self._ended)
-                return {"started": True}
-            self._now[call_id] = Running(
-                self._loop,
-                self._folder,
-                self._faults,
-                call_id,
-                attempt,
-                ready,
-                output,
-                self._ended,
-                self._disk,
-                lambda: self._spare(call_id),
-                self.ready,
-            )
+            self._run(action, attempt, ready, output)
         except OSError as exc:
-            raise self._refused(call_id, exc) from exc
+            if not scarce(exc) or action.access != "fence":
+                raise self._refused(call_id, exc) from exc
+            self._run_later(Preparing(call_id, lambda _: None, wire, action), attempt, exc)
         return {"started": True}
+
+    def _run(self, action: Action, attempt: int, ready: spawn.Spawn, output: int) -> None:
+        """Give a call that is on record as started its process. Raises OSError: then nothing of it ran."""
+        call_id = action.call
+        if action.job:
+            os.close(output)
+            name = f"j{self._journal.memory.job_count + len(self.jobs.beginning) + 1}"
+            self.jobs.begin(name, action, ready, self.job_limits.grace_s, self._ended)
+            return
+        self._now[call_id] = Running(
+            self._loop,
+            self._folder,
+            self._faults,
+            call_id,
+            attempt,
+            ready,
+            output,
+            self._ended,
+            self._disk,
+            lambda: self._spare(call_id),
+            self.ready,
+        )
+
+    def _run_later(self, waiting: Preparing, attempt: int, why: Exception) -> None:
+        """Try again in a moment: the machine has no file, process or memory for it just now."""
+        print(f"keeper: call {waiting.call_id} waits to begin: {why}", file=sys.stderr, flush=True)
+        self._preparing = waiting
+        self._loop.call_later(_AGAIN_S, lambda: self._run_now(waiting, attempt))
+
+    def _run_now(self, waiting: Preparing, attempt: int) -> None:
+        self._preparing = None
+        ended = "cancelled" if waiting.cancelled or waiting.dropped else ""
+        why = "cancelled before anything of it ran"
+        if not ended:
+            try:
+                ready = self._process(waiting.action, attempt)
+                try:
+                    output = spool.open_output(self._folder, waiting.call_id, attempt)
+                except OSError:
+                    os.close(ready.action_fd)
+                    raise
+                self._run(waiting.action, attempt, ready, output)
+                return
+            except _UNBUILT as exc:
+                if scarce(exc):
+                    self._run_later(waiting, attempt, exc)
+                    return
+                ended = "refused"
+                why = f"nothing was run: {exc}"
+        self._try_write("tool.ended", {"call_id": waiting.call_id, "status": ended, "preview": why})
+        self._over()
 
     def _see_to_jobs(self, call: Call, action: Action) -> dict[str, Any]:
         """Carry out a call of the tool that looks at jobs: nothing of it runs in the fence."""

@@ -24,6 +24,7 @@ from harness.hands.files import SHOWN_BYTES
 from harness.hands.limits import Over
 from harness.hands.ready import Ready
 from harness.linux import proc
+from harness.linux.scarce import scarce
 from harness.protocol.paths import SessionFolder
 from harness.session import call_watch, process_trees, spool
 from harness.session.fault import Faults
@@ -150,12 +151,16 @@ class Running:
         All that can fail comes before the start or cannot fail after it: what is refused here never runs.
         """
         written: list[int] = []
+        ours = [self._spec.action_fd]
         try:
             self._pipe(written, self._take_output)
             self._pipe(written, self._take_result)
             output, results = written
+            ours.clear()
             return hands.start(self._spec, output, results, self._ready)
         except OSError:
+            for fd in ours:
+                os.close(fd)
             for fd in list(self._open):
                 self._drop(fd)
             os.close(self._file)
@@ -298,7 +303,13 @@ class Running:
         """Go on once the process, everything below it and both pipes are at their end."""
         if self._status is None or self._done:
             return
-        alone, largest = process_trees.reap(self._spare())
+        try:
+            alone, largest = process_trees.reap(self._spare())
+        except OSError as exc:
+            if not scarce(exc):
+                raise
+            self._after(_LOOK_S, self._settle)  # whom it left behind is seen once there is a file to read it from
+            return
         self._largest = max(self._largest, largest)
         if not alone:
             if time.monotonic() < self._exited_at + _STRAYS_S:
@@ -345,7 +356,7 @@ class Running:
             self._loop.call_later(_RETRY_S, self._finish)
             return
         except OSError as exc:
-            if exc.errno not in _FULL:
+            if exc.errno not in _FULL and not scarce(exc):
                 raise
             self._data = None
             self._loop.call_later(_RETRY_S, self._finish)

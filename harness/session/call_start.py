@@ -18,6 +18,7 @@ from harness.session.errors import Answer, OpError
 
 COMPARED = "snapshot"
 """The precondition that the vault compares, not `precheck`."""
+_HINTS = {"no_space": "free some space, then ask again", "scarce": "ask again in a moment"}
 
 
 @dataclass(slots=True)
@@ -70,12 +71,9 @@ def hindered(action: Action, kept: dict[str, Any] | None) -> dict[str, Any] | No
     expected = action.world
     if kept is not None and not kept.get("ok") and to_be_kept(action):
         error = kept["error"]
-        if error["code"] == "no_space":
-            raise OpError(
-                "no_space",
-                f"the state before the call cannot be kept: {error['message']}",
-                "free some space, then ask again",
-            )
+        if error["code"] in _HINTS:
+            message = f"the state before the call cannot be kept: {error['message']}"
+            raise OpError(error["code"], message, _HINTS[error["code"]])
         if expected.get(COMPARED) is not None or NO_UNDO not in action.effects:
             return {"unprotected": str(error["message"])}
     seen: dict[str, Any] = found.get("seen") or {}

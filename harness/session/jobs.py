@@ -126,10 +126,16 @@ class Jobs:
 
         Raises OSError when there can be no process; then nothing runs.
         """
-        self._folder.jobs.mkdir(mode=0o700, exist_ok=True)
-        order = job_host.Order(name, spec.call, spec, self._folder, base(self._folder, name), grace_s)
-        pid, channel = job_host.begin(order)
-        os.close(spec.action_fd)
+        try:
+            self._folder.jobs.mkdir(mode=0o700, exist_ok=True)
+            order = job_host.Order(name, spec.call, spec, self._folder, base(self._folder, name), grace_s)
+            room = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)  # what is opened of it once it runs cannot fail
+            try:
+                pid, channel = job_host.begin(order)
+            finally:
+                os.close(room)
+        finally:
+            os.close(spec.action_fd)
         job = Job(name, action, order, pid, channel)
         self.now[name] = job
         self._calls[name] = end_call

@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 from harness.events.action import Action
 from harness.linux import proc
+from harness.linux.scarce import scarce
 from harness.protocol.exchange import Exchange, Reply
 from harness.protocol.paths import SessionFolder
 from harness.session.event_loop import Loop
@@ -108,7 +109,8 @@ class VaultLink:
             _, frame = self._exchange.request(str(request["op"]), {"limits": limits, **arguments})
             self._sock.sendall(frame)
         except OSError as exc:
-            error = {"code": "io", "message": f"the vault cannot be started: {exc.strerror}"}
+            code = "scarce" if scarce(exc) else "io"
+            error = {"code": code, "message": f"the vault cannot be started: {exc.strerror}"}
             self._loop.call_later(0, lambda: self._answered({"ok": False, "error": error}))
 
     def roots(self, action: Action | None = None) -> list[list[object]]:

@@ -6,10 +6,12 @@ import errno
 
 from harness.events.log import NoSpace
 from harness.events.trouble import NONE, Trouble
+from harness.linux.scarce import scarce
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-_SCARCE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN})
 _SHORTLY = 5.0
+FOR_NOW = frozenset({"no_space", "scarce"})
+"""Codes of what is asked again after a while, however often."""
 
 
 class OpError(Exception):
@@ -58,15 +60,6 @@ def out_of_space(exc: BaseException | None) -> bool:
             or (isinstance(exc, OpError) and exc.code == "no_space")
         )
         if full or any(said in str(exc) for said in _SAID_FULL):
-            return True
-        exc = exc.__cause__ or exc.__context__
-    return False
-
-
-def scarce(exc: BaseException | None) -> bool:
-    """True when the machine, or a limit of ours, had no open file, process or memory to give."""
-    while exc is not None:
-        if isinstance(exc, OSError) and exc.errno in _SCARCE:
             return True
         exc = exc.__cause__ or exc.__context__
     return False

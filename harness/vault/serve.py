@@ -37,6 +37,7 @@ from typing import Any, NoReturn
 from harness.events.action import from_wire
 from harness.hands import precheck
 from harness.linux import kernel
+from harness.linux.scarce import scarce
 from harness.protocol import frames
 from harness.vault import entries, limits
 from harness.vault.export import EXPORT, Frame
@@ -101,7 +102,8 @@ class _Server:
             self._vault = None
             error = {"code": "damaged", "message": f"the stored states are damaged: {exc}"}
         except OSError as exc:
-            code = "no_space" if exc.errno in _FULL else "io"
+            code = "scarce" if scarce(exc) else "io"
+            code = "no_space" if exc.errno in _FULL else code
             error = {"code": code, "message": f"{exc.strerror or exc}" + (f" ({exc.filename})" if exc.filename else "")}
         return {"id": number, "ok": False, "error": error}
 

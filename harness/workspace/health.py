@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harness.linux.scarce import scarce
 from harness.workspace import private as private_dir
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.git import Git
@@ -17,8 +18,8 @@ def ailing(private: Path) -> str:
     """What of the harness's own is broken under the session of this private folder, in git's own words where git
     speaks; empty when all of it works.
 
-    Blocking; raises OSError for what the system refuses. It looks at what only we and the user write, so an agent that
-    spoils its own repository is never taken for a broken git.
+    Blocking; raises OSError, WorkspaceError while the system has nothing to look with. It looks at what only we and the
+    user write, so an agent that spoils its own repository is never taken for a broken git.
     """
     try:
         tree = open_worktree(private)
@@ -26,5 +27,7 @@ def ailing(private: Path) -> str:
         if Git.of(tree.common).commit(tree.base) is None:
             return f"commit {tree.base[:12]}, from which it started, is no longer in {tree.repo}"
     except WorkspaceError as exc:
+        if scarce(exc):
+            raise
         return str(exc)
     return ""

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from harness.events import types as t
 from harness.protocol.client import Client
 from harness.protocol.transport import UnixSocket
-from tests.fleetlib import COMMAND, HOLD, Fleet, fleet, play, wait_for
+from tests.fleetlib import COMMAND, Fleet, fleet, play, wait_for
 
 pytestmark = pytest.mark.fence
-WORK = play([HOLD], [("write_file", {"path": "made.txt", "content": "made\n"})], "Done.")
+BEGUN = ("exec", {"argv": ["sh", "-c", "touch begun; while [ -e notes.txt ]; do sleep 0.02; done"]})
+WORK = play([BEGUN], [("write_file", {"path": "made.txt", "content": "made\n"})], "Done.")
+NONE = 3
+"""Only those that every process begins with."""
+ENOUGH = 4096
 CHECK = "test -e made.txt"
 
 
 def limit(pid: int, files: int) -> None:
-    """The soft limit of a process on open files."""
+    """The soft limit of a process on open files; those that are open stay so."""
     _, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (files, hard))
 
@@ -31,22 +35,51 @@ def test_a_low_limit_of_the_shell_is_raised_as_far_as_it_may_be() -> None:
         assert resource.prlimit(f.supervisor_pid(), resource.RLIMIT_NOFILE) == (4096, 4096)
 
 
-@pytest.mark.parametrize("spare", [0, 2, 5])
-def test_without_a_file_to_open_a_session_waits_in_words_and_goes_on_by_itself(spare: int) -> None:
+def test_without_a_file_to_open_a_session_waits_in_words_and_goes_on_by_itself() -> None:
     with fleet() as f:
         sid = f.launch(WORK, checks=(CHECK,))
-        f.wait_event(sid, "tool.started")
+        holding = _at_work(f, sid) / "notes.txt"
         pid = f.supervisor_pid()
         with Client(UnixSocket(f.folders.supervisor_socket)) as client:
-            limit(pid, len(os.listdir(f"/proc/{pid}/fd")) + spare)
-            f.release(sid)
+            limit(pid, NONE)
+            holding.unlink()
             wait_for("words for what it lacks", lambda: "no open file" in _detail(client, sid))
             assert client.call("approvals")["approvals"] == []
-            limit(pid, 4096)
+            limit(pid, ENOUGH)
         f.wait_state(sid, "done")
         _launched_meanwhile(f)
         assert not [r for r in f.records(sid) if isinstance(r.body, t.ApprovalRequested)]
         assert f.violations() == []
+
+
+def test_a_keeper_without_a_file_to_open_holds_its_call_and_loses_nothing() -> None:
+    with fleet() as f:
+        sid = f.launch(WORK, checks=(CHECK,))
+        holding = _at_work(f, sid) / "notes.txt"
+        pid = f.keeper_pid(sid)
+        at_work = _children(pid)
+        limit(pid, NONE)
+        holding.unlink()
+        wait_for("the keeper to hear of the call's end", lambda: at_work - _children(pid))
+        assert f.requests() == []
+        limit(pid, ENOUGH)
+        f.wait_state(sid, "done")
+        assert f.keeper_pid(sid) == pid
+        ends = [r.body for r in f.records(sid) if isinstance(r.body, t.ToolEnded)]
+        assert [end.status for end in ends] == ["ok"] * 3, "the two calls and the check, each once"
+        assert f.violations() == []
+
+
+def _at_work(f: Fleet, sid: str) -> Path:
+    """The worktree of a session whose first call runs."""
+    f.wait_event(sid, "tool.started")
+    worktree = Path(f.row(sid)["worktree"])
+    wait_for("the call to be at work", (worktree / "begun").exists)
+    return worktree
+
+
+def _children(pid: int) -> set[str]:
+    return set(Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
 
 
 def _detail(client: Client, sid: str) -> str:

@@ -25,7 +25,7 @@ from harness.protocol.paths import SessionFolder
 from harness.supervisor.calls import questions
 from harness.supervisor.calls.on_record import input_of, put_blob
 from harness.supervisor.calls.recall import Recall
-from harness.supervisor.errors import Later, OpError
+from harness.supervisor.errors import FOR_NOW, Later, OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.memories.book import MemoryBook, now_utc
 from harness.workspace.errors import WorkspaceError
@@ -70,7 +70,7 @@ class Answers:
         except NotRemembered as exc:
             told = _Told(str(exc), failed=exc.code != "known")
         except OpError as exc:
-            if exc.code == "no_space":
+            if exc.code in FOR_NOW:
                 raise Later(_RETRY_SPACE, trouble.of_code(exc.code, exc.message)) from exc
             told = _Told(f"Memory cannot be used now: {exc.message}", failed=True)
         except (WorkspaceError, OSError, LogError) as exc:

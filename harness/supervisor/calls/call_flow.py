@@ -33,7 +33,7 @@ from harness.supervisor.calls.granting import Granting
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for
 from harness.supervisor.calls.judging import Judging
 from harness.supervisor.calls.on_record import action_of
-from harness.supervisor.errors import Later, LinkLost, OpError
+from harness.supervisor.errors import FOR_NOW, Later, LinkLost, OpError
 from harness.supervisor.fleet.call_records import OpenCall
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.settings import Settings
@@ -205,7 +205,7 @@ class CallFlow:
             session.touch()
 
     async def _not_executed(self, session: Session, call_id: str, exc: OpError) -> None:
-        if exc.code == "no_space":
+        if exc.code in FOR_NOW:
             session.hinder("call", trouble.of_code(exc.code, exc.message))
             await asyncio.sleep(_RETRY_SPACE)
             session.unhinder("call")

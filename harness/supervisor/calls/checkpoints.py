@@ -17,8 +17,8 @@ from harness.events.checkpoints import Due
 from harness.events.effect import NO_UNDO
 from harness.protocol.config_sections import CheckpointConfig
 from harness.supervisor.calls import plans
-from harness.supervisor.calls.ground import HELD_S, held_for, private_of
-from harness.supervisor.errors import Later, LinkLost, OpError, out_of_space
+from harness.supervisor.calls.ground import held, private_of
+from harness.supervisor.errors import LinkLost, OpError, out_of_space
 from harness.supervisor.fleet.session import Session
 from harness.vault.export import EXPORT
 from harness.workspace import checkpoint_refs
@@ -36,7 +36,7 @@ _AGAIN_S = 60.0
 _STOP = "stop"
 _ENDS_S = 1.5
 """Seconds that a call has to end when everybody is told to."""
-_BUSY = frozenset({"busy", "shutting_down", "lost", "no_space"})
+_BUSY = frozenset({"busy", "shutting_down", "lost", "no_space", "scarce"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ async def step(session: Session, config: CheckpointConfig) -> None:
     try:
         await finish_restoring(session)
     except WorkspaceError as exc:
-        raise Later(HELD_S, held_for(str(exc))) from exc
+        raise held(exc) from exc
     found = checkpoints.due(session.state.checkpoints, _now(), config.minutes)
     if found is not None and not session.doing_calls:
         await _attempt(session, found, config)

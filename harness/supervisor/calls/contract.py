@@ -10,7 +10,7 @@ from harness.events.framing import LogError
 from harness.plan import contract
 from harness.roles import pinned
 from harness.roles.role import PLANNER
-from harness.supervisor.calls.ground import HELD_S, held_for, private_of
+from harness.supervisor.calls.ground import HELD_S, held, held_for, private_of
 from harness.supervisor.calls.on_record import put_blob
 from harness.supervisor.errors import Later
 from harness.supervisor.fleet.session import Session
@@ -35,7 +35,7 @@ async def step(session: Session) -> None:
     try:
         files = await session.do("listing its files", _LIST_S, lambda: paths(open_worktree(private_of(session))))
     except WorkspaceError as exc:
-        raise Later(HELD_S, held_for(str(exc))) from exc
+        raise held(exc) from exc
     criteria = [f"`{command}` exits with 0" for command in s.checks] or [_NO_CRITERION]
     brief = await put_blob(
         session, contract.materials(s.intent.goal, criteria, files).encode("utf-8", "replace"), "text/plain"

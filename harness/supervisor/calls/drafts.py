@@ -16,9 +16,9 @@ from harness.plan import draft, progress_log
 from harness.plan.formats import MAX_BYTES, Plan, read
 from harness.supervisor import ids
 from harness.supervisor.calls import plans
-from harness.supervisor.calls.ground import HELD_S, held_for, private_of
+from harness.supervisor.calls.ground import held, private_of
 from harness.supervisor.calls.on_record import put_blob
-from harness.supervisor.errors import Later, OpError
+from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.threads import at_home
 from harness.workspace import originals
@@ -40,7 +40,7 @@ async def step(session: Session) -> None:
     try:
         data = await session.do("reading its plan", _LOOK_S, lambda: _read(session, intent.draft))
     except (WorkspaceError, OSError) as exc:
-        raise Later(HELD_S, held_for(str(exc))) from exc
+        raise held(exc) from exc
     found = draft.found(data, intent.gates)
     seen = t.PlanDrafted(
         path=intent.draft,

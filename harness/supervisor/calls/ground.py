@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.events.trouble import Trouble
-from harness.supervisor.errors import for_now
+from harness.linux.scarce import scarce
+from harness.supervisor.errors import Later, for_now
 from harness.supervisor.fleet.session import Session
 from harness.workspace import health
 from harness.workspace.errors import WorkspaceError
@@ -28,9 +29,14 @@ async def ailing(session: Session) -> str:
     try:
         return await session.do("seeing whether its ground stands", _LOOK_S, lambda: health.ailing(private_of(session)))
     except WorkspaceError as exc:
-        if later := for_now(exc, "its ground cannot be seen"):
-            raise later from exc
+        if scarce(exc):
+            raise held(exc) from exc
         return str(exc)
+
+
+def held(exc: Exception) -> Later:
+    """How long a session waits whose ground could not be looked at."""
+    return for_now(exc, "its ground cannot be seen") or Later(HELD_S, held_for(str(exc)))
 
 
 def held_for(why: str) -> Trouble:

@@ -18,8 +18,7 @@ from harness.plan.digest import Around, digest
 from harness.plan.formats import BadPlan
 from harness.plan.iterations import Begin, Note, Prepare, Recheck, due
 from harness.supervisor.calls import plans, progress
-from harness.supervisor.calls.ground import HELD_S, held_for, private_of
-from harness.supervisor.errors import Later
+from harness.supervisor.calls.ground import held, private_of
 from harness.supervisor.fleet.session import Session
 from harness.workspace import look
 from harness.workspace.errors import WorkspaceError
@@ -72,14 +71,14 @@ async def _followed(session: Session, found: Note) -> None:
     try:
         await progress.note(session, found.ended)
     except WorkspaceError as exc:
-        raise Later(HELD_S, held_for(str(exc))) from exc
+        raise held(exc) from exc
 
 
 async def _begin(session: Session, begin: Begin) -> None:
     try:
         around = await session.do("looking at its newest commits", _LOOK_S, lambda: _around(session, begin.entry))
     except WorkspaceError as exc:
-        raise Later(HELD_S, held_for(str(exc))) from exc
+        raise held(exc) from exc
     s = session.state
     page = digest(s, begin, around)
     fixed = s.context.layers.get("instructions and tools", 0)

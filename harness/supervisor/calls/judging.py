@@ -36,7 +36,7 @@ from harness.supervisor.calls.call_caps import ask_cap, over_cap
 from harness.supervisor.calls.granting import Covered, Granting
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for, private_of
 from harness.supervisor.calls.on_record import input_of, put_blob, stored_action
-from harness.supervisor.errors import Later, OpError, for_now
+from harness.supervisor.errors import FOR_NOW, Later, OpError, for_now
 from harness.supervisor.fleet.call_records import OpenCall, signature
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.settings import Settings
@@ -225,7 +225,7 @@ class Judging:
         except OpError as exc:
             if exc.code == "busy":
                 raise Later(_SHORTLY) from exc
-            if exc.code == "no_space":
+            if exc.code in FOR_NOW:
                 raise Later(_RETRY_SPACE, trouble.of_code(exc.code, exc.message)) from exc
             if exc.code in _WAITS:
                 raise

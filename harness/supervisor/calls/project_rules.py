@@ -10,8 +10,7 @@ from pathlib import Path
 
 from harness.events import project_rules
 from harness.events import types as t
-from harness.supervisor.calls.ground import HELD_S, held_for, private_of
-from harness.supervisor.errors import Later
+from harness.supervisor.calls.ground import held, private_of
 from harness.supervisor.fleet.session import Session
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.ground import Ground
@@ -47,7 +46,7 @@ async def step(session: Session) -> None:
     try:
         found = await session.do("reading its project's rules", _LOOK_S, lambda: _read(session, due))
     except WorkspaceError as exc:
-        raise Later(HELD_S, held_for(str(exc))) from exc
+        raise held(exc) from exc
     await session.append(*found)
 
 

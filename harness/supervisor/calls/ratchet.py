@@ -26,8 +26,7 @@ from harness.plan.protected import Rules
 from harness.supervisor import ids
 from harness.supervisor.calls import comparison, plans
 from harness.supervisor.calls.comparison import Side
-from harness.supervisor.calls.ground import HELD_S, held_for, private_of
-from harness.supervisor.errors import Later, for_now
+from harness.supervisor.calls.ground import held, private_of
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.threads import at_home
 from harness.workspace import originals
@@ -63,9 +62,7 @@ async def on_ground(work: Awaitable[T]) -> T:
     try:
         return await work
     except WorkspaceError as exc:
-        if later := for_now(exc, "its checks cannot be prepared"):
-            raise later from exc
-        raise Later(HELD_S, held_for(str(exc))) from exc
+        raise held(exc) from exc
 
 
 async def _step(session: Session) -> None:

@@ -33,7 +33,7 @@ from harness.supervisor.sessions.pulling import Pulling
 _CANCEL_WAIT = 20.0
 _NOW_AND_THEN_S = 120.0
 _SPACE_S = 2.0
-_WAITING = frozenset({"no_space", "ledger", "mute"})
+_WAITING = frozenset({"no_space", "scarce", "ledger", "mute"})
 """Refusals that only have to be waited out: a full disk, a ledger that cannot be written, a keeper that is stopped."""
 
 

@@ -12,8 +12,12 @@ import traceback
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
+from harness.linux.scarce import scarce
 from harness.supervisor.fleet.rooms import Restarts
 
+_PAUSE_S = 2.0
+_LACKS = 60
+"""So often work waits for an open file, a process or memory; a supervisor that still has none is started anew."""
 SHOWN_S = 600.0
 """Seconds that the floor shows a death after it was mended."""
 
@@ -55,11 +59,16 @@ class Upkeep:
 
     async def _kept(self, what: str, work: Callable[[], Awaitable[None]], *, ends: bool = False) -> None:
         falls = Restarts()
+        lacking = Restarts(limit=_LACKS, window=_LACKS * 2 * _PAUSE_S)
         while True:
-            why = await self._fallen(work)
-            if ends and not why:
+            fell = await self._fallen(work)
+            if ends and fell is None:
                 return
-            why = why or "it ended"
+            why = f"{type(fell).__name__}: {fell}" if fell is not None else "it ended"
+            if scarce(fell) and not lacking.add(time.monotonic()):
+                print(f"supervisor: {what} waits ({why})", file=sys.stderr, flush=True)
+                await asyncio.sleep(_PAUSE_S)
+                continue
             if falls.add(time.monotonic()):
                 print(
                     f"supervisor: {what} failed {falls.limit} times within a minute ({why}); the supervisor leaves and"
@@ -73,13 +82,14 @@ class Upkeep:
             await asyncio.sleep(falls.backoff())
 
     @staticmethod
-    async def _fallen(work: Callable[[], Awaitable[None]]) -> str:
+    async def _fallen(work: Callable[[], Awaitable[None]]) -> Exception | None:
         try:
             await work()
         except Exception as exc:
-            traceback.print_exc(file=sys.stderr)
-            return f"{type(exc).__name__}: {exc}"
-        return ""
+            if not scarce(exc):
+                traceback.print_exc(file=sys.stderr)
+            return exc
+        return None
 
     async def _said(self, what: str, work: Callable[[], Awaitable[None]]) -> None:
         try:

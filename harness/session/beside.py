@@ -19,11 +19,11 @@ def shown(action: Action) -> bool:
 
 
 def of_jobs(action: Action, jobs: Iterable[str]) -> str:
-    """Why a call must not begin while these jobs run; empty when it may: a job can change what a person was shown,
-    also after the last look at it.
+    """Why a call that leaves the fence must not begin while these jobs run; empty when it may: a job can change what a
+    person was shown, also after the last look at it.
     """
     names = ", ".join(jobs)
-    if not names or not shown(action):
+    if not names or action.access == "fence" or not shown(action):
         return ""
     return (
         f"not while a job runs ({names}): it can change the files that a person would be shown with this call; {_WAIT}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import sys
 
@@ -18,4 +19,9 @@ def lacking() -> str:
     if not there():
         return "this is not a terminal"
     term = os.environ.get("TERM", "")
-    return f"this terminal cannot place text (TERM={term})" if term in _CANNOT_DRAW else ""
+    if term in _CANNOT_DRAW:
+        return f"this terminal cannot place text (TERM={term})"
+    written = str(getattr(sys.__stderr__, "encoding", ""))  # what the screen is written to
+    if codecs.lookup(written or "ascii").name != "utf-8":
+        return f"what is written here is {written or 'of no known encoding'} and not UTF-8 (LC_ALL, PYTHONIOENCODING)"
+    return ""

@@ -69,11 +69,14 @@ def test_follow_ends_when_nobody_reads_any_more() -> None:
         assert done.stdout.splitlines()[1] == "0 0"
 
 
-def test_a_terminal_that_can_draw_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("set_to", [{"TERM": "dumb"}, {"PYTHONIOENCODING": "ascii"}])
+def test_a_terminal_that_can_draw_nothing(set_to: dict[str, str]) -> None:
+    """One that shows other characters than were meant would also cut what a card says."""
     with fleet() as f:
         for verb in ((), ("demo",)):
-            screen = pexpect.spawn(COMMAND, list(verb), env=f.env | {"TERM": "dumb"}, dimensions=(24, 80), timeout=60)
-            screen.expect("TERM=dumb")
+            env = f.env | {"TERM": "xterm"} | set_to
+            screen = pexpect.spawn(COMMAND, list(verb), env=env, dimensions=(24, 80), timeout=60)
+            screen.expect("TERM=dumb" if "TERM" in set_to else "ascii and not UTF-8")
             screen.expect("watchfloor ls" if not verb else "--headless")
             screen.expect(pexpect.EOF)
             screen.close()

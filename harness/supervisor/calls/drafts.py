@@ -56,7 +56,7 @@ async def step(session: Session) -> None:
         try:
             accepted = await _accepted(session, found.plan)
         except (WorkspaceError, OSError) as exc:
-            raise Later(HELD_S, held_for(str(exc))) from exc
+            raise held(exc) from exc
         await session.append(*accepted, seen)
     else:
         await session.append(await _asked(session, found), seen)

@@ -137,13 +137,13 @@ class Accounts:
             link.close()
             raise NoSupervisor(f"the supervisor does not answer for this session: {exc}") from exc
 
-    def admit(self, endpoint: str, wanted: Wanted | None = None) -> Admission:
-        """Wait at the gate, and behind it reserve what is wanted. Raises Refused (``poison``, ``paused``, ``cap`` …;
-        then nothing is reserved), NoSupervisor.
+    def admit(self, endpoint: str, model: str, wanted: Wanted | None = None) -> Admission:
+        """Wait at the gate of the endpoint and of this model, and behind it reserve what is wanted. Raises Refused
+        (``poison``, ``paused``, ``cap`` …; then nothing is reserved), NoSupervisor.
         """
         self._make_up()
         also = {} if wanted is None else {"reserve": wanted}
-        reply = self._call("admit", endpoint=endpoint, **also)
+        reply = self._call("admit", endpoint=endpoint, model=model, **also)
         held = str(reply.get("held", ""))
         paid = None if wanted is None or held else _reservation(reply)
         return Admission(reply.get("probe") is True, held, str(reply.get("since", "")), paid)

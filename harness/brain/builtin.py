@@ -9,6 +9,7 @@ import ssl
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import anthropic
 import httpx2
@@ -168,16 +169,18 @@ class BuiltIn(Agent):
                 case Ask() | Sum():
                     return self._ask(step)
                 case AskJudge():
-                    return self._post(
-                        lambda head, admitted: self._for_the_judge(step, head) if admitted else None, step
-                    )
+                    started = self._desk.session.judging.started
+                    assert started is not None
+                    case = partial(self._for_the_judge, step, started)
+                    return self._post(lambda head, admitted: case(head) if admitted else None, step, started.model)
                 case Conclude():
                     self._desk.append([step.ended])
                     return Again()
                 case AskAuthor():
-                    return self._post(
-                        lambda head, admitted: self._for_an_author(step, head) if admitted else None, step
-                    )
+                    opened = self._desk.session.contract.opened
+                    assert opened is not None
+                    brief = partial(self._for_an_author, step, opened)
+                    return self._post(lambda head, admitted: brief(head) if admitted else None, step, opened.model)
                 case Keep():
                     text = self._desk.put_blob(step.text.encode("utf-8", "replace"), "text/markdown")
                     self._desk.append([t.ContractDrafted(n=step.n, text=text, answers=list(step.answers))])
@@ -215,7 +218,7 @@ class BuiltIn(Agent):
     # -- one attempt -------------------------------------------------------------------------------
 
     def _ask(self, step: Ask | Sum) -> Step:
-        return self._post(lambda head, admitted: self._for_the_agent(step, head, admitted), step)
+        return self._post(lambda head, admitted: self._for_the_agent(step, head, admitted), step, self._spec.model)
 
     def _for_the_agent(self, step: Ask | Sum, head: int, admitted: bool) -> Draft | None:
         summary = isinstance(step, Sum)
@@ -245,18 +248,14 @@ class BuiltIn(Agent):
             working=self._sizes.room,
         )
 
-    def _for_the_judge(self, step: AskJudge, head: int) -> Draft:
-        started = self._desk.session.judging.started
-        assert started is not None
+    def _for_the_judge(self, step: AskJudge, started: t.EvaluationStarted, head: int) -> Draft:
         case = self._shown(started.case, "the case for the judge")
         prompt_of_judge = pinned.of(self._desk.session.intent, JUDGE).prompt
         replies = self._view.court.replies
         request = court.request(prompt_of_judge, started.model, started.criteria, case, replies, self._spec.max_tokens)
         return self._aside(request, step.request_id or f"j{head}.{self._spec.gen}", step.attempt, JUDGES)
 
-    def _for_an_author(self, step: AskAuthor, head: int) -> Draft:
-        opened = self._desk.session.contract.opened
-        assert opened is not None
+    def _for_an_author(self, step: AskAuthor, opened: t.ContractOpened, head: int) -> Draft:
         brief = self._shown(opened.brief, "the brief for the contract")
         role = pinned.of(self._desk.session.intent, PLANNER if step.purpose == PLANS else JUDGE)
         talk = self._view.agreement.talk
@@ -275,8 +274,8 @@ class BuiltIn(Agent):
         most = court.most_tokens(request) if counted is None else counted + counted // 20 + court.SCHEMA_TOKENS
         return Draft(request, most, request_id, attempt, purpose=purpose)
 
-    def _post(self, make: Make, step: Ask | Sum | AskJudge | AskAuthor) -> Step:
-        """Pay for one attempt of what ``make`` drafts at the head of the log, and send it.
+    def _post(self, make: Make, step: Ask | Sum | AskJudge | AskAuthor, model: str) -> Step:
+        """Pay for one attempt of what ``make`` drafts for ``model`` at the head of the log, and send it.
 
         Usually one exchange with the supervisor lets it through and pays; what the endpoint is to count first is paid
         for in a second one.
@@ -286,7 +285,7 @@ class BuiltIn(Agent):
         head = desk.head
         try:
             draft = make(head, False)
-            admitted = desk.accounts.admit(self._spec.endpoint, None if draft is None else _wanted(draft))
+            admitted = desk.accounts.admit(self._spec.endpoint, model, None if draft is None else _wanted(draft))
             if admitted.held:  # the gate wakes the session when its turn comes
                 return Park("limited", admitted.held, since=admitted.since)
             if desk.follow(0.0):  # something was said while it waited

@@ -332,6 +332,25 @@ def test_an_unpaid_account_and_an_unknown_model_say_what_they_are() -> None:
         wait_for("nothing to be left", lambda: not f.json("approvals") and not endpoints(f))
 
 
+def test_a_model_that_only_a_judge_asks_for_holds_up_nobody_else() -> None:
+    with fleet() as f:
+        judged = f.launch(STEPS, name="judged", more=("--judge-model", "claude-nonesuch-9"))
+        waiting(f, PERSON, 1)
+        (item,) = wait_for("the item", lambda: f.json("approvals"))
+        assert (item["sid"], item["kind"], item["detail"]["why"]) == (judged, "endpoint", "model_unknown")
+        assert "does not know the model claude-nonesuch-9" in item["title"]
+        f.wait_state(f.launch(STEPS, name="other"), "done")
+        kill(f.supervisor_pid())
+        f.run("supervisor", "start")
+        f.wait_state(f.launch(STEPS, name="later"), "done")
+        (after,) = f.json("approvals")
+        assert after["approval_id"] == item["approval_id"], "the request outlives the supervisor"
+        f.approve(item["approval_id"])
+        wait_for("the second refusal", lambda: len(questions(f, [judged])) == 2)
+        f.wait_state(f.launch(STEPS, name="last"), "done")
+        assert f.violations() == []
+
+
 def test_a_new_supervisor_asks_with_one_probe_too() -> None:
     with fleet() as f:
         f.run("ls")

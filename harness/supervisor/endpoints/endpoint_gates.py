@@ -57,6 +57,7 @@ class Gates:
         self._nudge = nudge
         self._gates: dict[Key, g.Gate] = {}
         self._at: dict[str, Key] = {}
+        self._models: dict[str, str] = {}
         self._bells: dict[str, asyncio.Event] = {}
         self._alarms: dict[Key, asyncio.TimerHandle] = {}
         self._shown: dict[Key, tuple[object, ...]] = {}
@@ -97,13 +98,17 @@ class Gates:
                 made.doubt("network" if other.state == g.PERSON else other.why, other.message, now, now)
         return made
 
+    def _own(self, session: Session, key: Key) -> Key:
+        """The gate of the model that it asks: its agent's, unless a judge or a planner of it asks another one."""
+        agents = session.state.intent.model if session.state.intent is not None else ""
+        return key._replace(model=self._models.get(session.sid, agents))
+
     def _standing(self, session: Session) -> tuple[Key, ...]:
         """The gates that the session stands at."""
         key = self._at.get(session.sid)
         if key is None or session.state.intent is None:
             return ()
-        own = key._replace(model=session.state.intent.model)
-        return tuple(k for k in (key, own) if k in self._gates)
+        return tuple(k for k in (key, self._own(session, key)) if k in self._gates)
 
     # -- asking ------------------------------------------------------------------------------------
 
@@ -114,9 +119,7 @@ class Gates:
             self.left(session)
         self._at[sid] = key
         whole = self._gate(key)
-        own = self._gates.get(
-            key._replace(model=session.state.intent.model if session.state.intent is not None else "")
-        )
+        own = self._gates.get(self._own(session, key))
         answer = own.may(sid, now) if own is not None else g.Go()
         if isinstance(answer, g.Go):
             answer = whole.may(sid, now)
@@ -127,14 +130,17 @@ class Gates:
         self._after(session)
         return answer
 
-    async def admit(self, session: Session, name: str, still: Callable[[], object]) -> Admitted:
-        """Hold a brain for up to `HOLD_S` until its session may ask. ``still`` raises when the brain is not its brain
-        any more.
+    async def admit(self, session: Session, name: str, model: str, still: Callable[[], object]) -> Admitted:
+        """Hold a brain for up to `HOLD_S` until its session may ask ``model``. ``still`` raises when the brain is not
+        its brain any more.
 
         Raises OpError ``paused``, ``poison`` (only its own request fails).
         """
         assert session.state.intent is not None
         key = Key(session.state.intent.base_url, name)
+        if self._own(session, key).model != model:
+            self.left(session)
+            self._models[session.sid] = model
         end = boottime() + HOLD_S
         bell = asyncio.Event()
         self._bells[session.sid] = bell
@@ -218,7 +224,7 @@ class Gates:
         if intent is None:
             return None
         key = self._at.setdefault(session.sid, self._key(session))
-        own = key._replace(model=intent.model)
+        own = self._own(session, key)
         now = boottime()
         roll = random.random()
         if outcome.kind == "model_unknown" or own in self._gates:
@@ -242,6 +248,7 @@ class Gates:
     def left(self, session: Session) -> None:
         """The session does not want to ask."""
         standing = self._standing(session)
+        self._models.pop(session.sid, None)
         if not standing:
             return
         for key in standing:
@@ -371,6 +378,8 @@ class Gates:
             gate.doubt(why, message, now - ago, now)
             if item is not None:  # it goes on carrying the request, so that a person finds the one they know
                 self._at[session.sid] = key._replace(model="")
+                if key.model:
+                    self._models[session.sid] = key.model
                 gate.line.setdefault(session.sid, -math.inf)
 
     def begin(self) -> None:

@@ -58,7 +58,9 @@ class BrainOps:
     async def admit(self, c: Connection, m: Reply) -> Reply:
         """Wait until the endpoint may be asked, then reserve what the request wants ``reserve``d with it."""
         session = self._of_brain(c)
-        admitted = await self._p.gates.admit(session, text_of(m, "endpoint"), lambda: self._of_brain(c))
+        admitted = await self._p.gates.admit(
+            session, text_of(m, "endpoint"), text_of(m, "model"), lambda: self._of_brain(c)
+        )
         wanted = m.get("reserve")
         if wanted is None or admitted.held:
             return asdict(admitted)

@@ -98,7 +98,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace | SimpleNamespace:
         return SimpleNamespace(version=False, verb=None)
     from app.cli import parser
 
-    return parser.build().parse_args(argv)
+    return parser.build().whole(argv)
 
 
 def _code_of(exc: Exception) -> int | None:

@@ -84,9 +84,18 @@ def caps_of(cfg: Config, given: Mapping[str, int | None]) -> dict[str, int]:
     caps = {**configured, **given}
     made = {name: value for name, value in caps.items() if value is not None}
     for name, value in made.items():
-        if value < 0:
-            raise Unusable(name, f"the cap {name} must not be negative")
+        try:
+            not_negative(value)
+        except ValueError as exc:
+            raise Unusable(name, str(exc)) from exc
     return made
+
+
+def not_negative(cap: int) -> int:
+    """The cap. Raises ValueError."""
+    if cap < 0:
+        raise ValueError(f"{cap} is no cap; it is 0 or more")
+    return cap
 
 
 def desire(folders: Folders, sid: str, state: str, reason: str | None = None) -> dict[str, Any]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from app.cli import exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say, warn
+from harness.events.words import local
 from harness.protocol.amounts import seconds
 
 
@@ -17,10 +19,16 @@ def snooze(ctx: Context, args: argparse.Namespace) -> int:
         warn(f"--for: {exc}")
         return exits.USAGE
     with ctx.connect() as client:
-        reply = client.call("snooze", sid=args.id, seconds=stretch)
+        rows = [client.call("session", sid=one)["row"] for one in dict.fromkeys(args.ids)]
+        for row in rows:
+            _told(args, client.call("snooze", sid=row["sid"], seconds=stretch))
+    return exits.OK
+
+
+def _told(args: argparse.Namespace, reply: dict[str, Any]) -> None:
     if args.json:
         emit({name: reply[name] for name in ("name", "alarms", "until")})
-        return exits.OK
+        return
     what = ", ".join(safe(one) for one in reply["alarms"])
-    say(f"{safe(reply['name'])}: no reminder of {what} before {safe(reply['until'])}, unless something else comes up")
-    return exits.OK
+    until = safe(local(reply["until"], "%m-%d %H:%M"))
+    say(f"{safe(reply['name'])}: no reminder of {what} before {until}, unless something else comes up")

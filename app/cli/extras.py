@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from typing import Any
 
 from app.cli import exits
 from app.cli.context import Context
@@ -19,14 +20,35 @@ def completion(ctx: Context, args: argparse.Namespace) -> int:
     from app.cli import parser
 
     grammar = parser.build()
-    of_sessions = shtab.cmd("watchfloor ls --names 2>/dev/null")
-    of_requests = shtab.cmd("watchfloor approvals --names 2>/dev/null")
+    of_sessions = _asked("sessions", "watchfloor ls --names")
+    of_archived = _asked("archived", "watchfloor ls --archived --names")
+    of_requests = _asked("requests", "watchfloor approvals --names")
     for name, verb in _verbs(grammar):
-        for action in verb._get_positional_actions():
-            if action.metavar == "ID":
-                action.complete = of_requests if name in _REQUESTS else of_sessions  # type: ignore[attr-defined]
+        ids = of_requests if name in _REQUESTS else of_sessions
+        offered = {
+            "ID": of_archived if name == "purge" else ids,
+            "APPROVAL": of_requests,
+            "DIR": shtab.DIRECTORY,
+            "FILE": shtab.FILE,
+            "F": shtab.FILE,
+        }
+        for action in verb._actions:
+            if isinstance(action.metavar, str) and action.metavar in offered:
+                action.complete = offered[action.metavar]  # type: ignore[attr-defined]
     say(shtab.complete(grammar, shell=args.shell))
     return exits.OK
+
+
+def _asked(what: str, command: str) -> dict[str, Any]:
+    """Words that a command prints, one a line. In zsh by a function: a command in a specification would be run for
+    every verb when the script is loaded, and never again.
+    """
+    import shtab
+
+    made: dict[str, Any] = dict(shtab.cmd(f"{command} 2>/dev/null"))
+    function = f"_watchfloor_{what}"
+    body = f"""{function}() {{\n  compadd -- ${{(f)"$({command} 2>/dev/null)"}}\n}}"""
+    return made | {"zsh": function, "preamble": made["preamble"] | {"zsh": body}}
 
 
 def _verbs(grammar: argparse.ArgumentParser) -> Iterable[tuple[str, argparse.ArgumentParser]]:

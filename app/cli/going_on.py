@@ -8,7 +8,7 @@ from app import requests
 from app.cli import exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say
-from app.cli.sessions import Usage
+from app.cli.sessions import Usage, commands
 from harness.events.cap import OF_SESSION
 
 _PATIENCE_S = 90.0
@@ -20,7 +20,9 @@ def go_on(ctx: Context, args: argparse.Namespace) -> int:
     given = ((cap.field, getattr(args, cap.option[2:].replace("-", "_"))) for cap in OF_SESSION)
     typed = {name: value for name, value in given if value is not None}
     try:
-        wish = requests.wish_of(args.text, args.rounds or "", typed, args.check, replace_checks=args.replace_checks)
+        wish = requests.wish_of(
+            args.text, args.rounds or "", typed, commands(args.check), replace_checks=args.replace_checks
+        )
     except requests.Unusable as exc:
         raise Usage(f"{_OPTIONS.get(exc.field, exc.field)}: {exc}") from exc
     request = requests.go_on(ctx.folders, args.id, wish)

@@ -98,7 +98,7 @@ def _lost(log: Path) -> tuple[str, ...]:
 def _not_found(name: str) -> int:
     from app.cli.output import warn
 
-    warn(f"no session {name}; see: watchfloor ls")
+    warn(f"watchfloor: no session {name!r}\nlist them with: watchfloor ls")
     return exits.NOT_FOUND
 
 

@@ -38,12 +38,16 @@ def judge(ctx: Context, args: argparse.Namespace) -> int:
     names = {one.name for one in known.known()}
     if unknown := sorted(set(args.only) - names):
         raise Usage(f"no such result: {', '.join(unknown)}; known: {', '.join(sorted(names))}")
+    try:
+        most = amounts.usd_to_nano(args.most_usd)
+    except ValueError as exc:
+        raise Usage(f"--most-usd: {exc}") from exc
     order = {
         "base_url": credential.base_url,
         "key": credential.key,
         "model": args.model or found[0].model or cfg.model.default,
         "prompt": found[0].prompt,
-        "most_nano": amounts.usd_to_nano(args.most_usd),
+        "most_nano": most,
         "max_tokens": cfg.model.max_tokens,
         "only": args.only,
     }

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from app.cli.since import stamp
-from harness.events.types import Record
-
-_KIND = re.compile(r"[a-z]+(\.[a-z_]+)?")
+from harness.events.types import TYPES, Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +23,23 @@ class Wanted:
     def shows(self, record: Record) -> bool:
         if record.ts < self.since:
             return False
-        return not self.kinds or any(record.type == k or record.type.startswith(f"{k}.") for k in self.kinds)
+        return not self.kinds or any(_fits(record.type, kind) for kind in self.kinds)
 
 
 def wanted(since: str | None, kinds: Iterable[str], now: datetime) -> Wanted:
-    """From what was typed: ``since`` is a duration back from ``now`` (90m, 2h) or a time by ISO 8601, UTC without a
-    zone. Raises ValueError with what is wrong.
+    """From what was typed: ``since`` is a duration back from ``now`` (90m, 2h) or a time by ISO 8601, on this machine's
+    clock without a zone. Raises ValueError with what is wrong.
     """
-    types = tuple(dict.fromkeys(kinds))
-    for kind in types:
-        if not _KIND.fullmatch(kind):
-            raise ValueError(f"--kind: {kind!r} is no kind of record such as tool, tool.ended or approval")
-    return Wanted(stamp(since, now) if since is not None else "", types)
+    wished = tuple(dict.fromkeys(kinds))
+    for kind in wished:
+        if not any(_fits(name, kind) for name in TYPES):
+            known = ", ".join(sorted({name.partition(".")[0] for name in TYPES}))
+            raise ValueError(f"--kind: {kind!r} is no kind of record; known: {known}; and one of each, as tool.ended")
+    return Wanted(stamp(since, now) if since is not None else "", wished)
+
+
+def _fits(name: str, kind: str) -> bool:
+    return name == kind or name.startswith(f"{kind}.")
 
 
 class Last:

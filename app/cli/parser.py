@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import NoReturn
 
 from app.cli import (
@@ -38,6 +39,14 @@ class Grammar(Parser):
     def __init__(self) -> None:
         super().__init__(prog="watchfloor", description=DESCRIPTION, epilog=EPILOG)
         self.told: dict[str, str] = {}
+        self.of: dict[str, argparse.ArgumentParser] = {}
+
+    def whole(self, argv: Sequence[str]) -> argparse.Namespace:
+        """The arguments; what no verb knows is said with the usage of its verb."""
+        made, rest = self.parse_known_args(argv)
+        if rest:
+            self.of.get(made.verb or "", self).error(f"unrecognized arguments: {' '.join(rest)}")
+        return made
 
     def format_help(self) -> str:
         about = self._get_formatter()
@@ -49,7 +58,7 @@ class Grammar(Parser):
         return "\n".join([usage, about.format_help(), overview.text(self.told), end.format_help()])
 
 
-def build() -> argparse.ArgumentParser:
+def build() -> Grammar:
     """The whole grammar."""
     parser = Grammar()
     parser.add_argument("--version", action="store_true", help="print the version and leave")
@@ -57,7 +66,9 @@ def build() -> argparse.ArgumentParser:
 
     def verb(name: str, text: str, *, json: bool = False) -> argparse.ArgumentParser:
         parser.told[name] = text
-        p = verbs.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        about = text[0].upper() + text[1:]
+        p = verbs.add_parser(name, help=text, description=about if about.endswith("?") else f"{about}.")
+        parser.of[name] = p
         if json:
             p.add_argument("--json", action="store_true", help="print JSON")
         return p
@@ -205,10 +216,10 @@ def _wishing(verb: Verb) -> None:
         p.add_argument("--reason", metavar="TEXT", default="", help="kept in the log")
     snooze = verb(
         "snooze",
-        "put the alarms of a session off for a while, or one that failed or stands still; it comes back",
+        "put the alarms of sessions off for a while, or those that failed or stand still; they come back",
         json=True,
     )
-    named(snooze)
+    snooze.add_argument("ids", metavar="ID", nargs="+", help="session ids, beginnings of them, or names")
     snooze.add_argument("--for", dest="stretch", metavar="TIME", default="1h", help="such as 30m or 8h (default: 1h)")
 
 
@@ -254,8 +265,8 @@ def _keeping(verb: Verb) -> None:
 
 def _removing(verb: Verb) -> None:
     """What ends a session's traces."""
-    rm = verb("rm", "archive an ended session: its worktree goes, log and costs stay; never unsaved work", json=True)
-    named(rm)
+    rm = verb("rm", "archive ended sessions: their worktrees go, logs and costs stay; never unsaved work", json=True)
+    rm.add_argument("ids", metavar="ID", nargs="+", help="session ids, beginnings of them, or names")
     rm.add_argument(
         "--force",
         action="store_true",
@@ -273,14 +284,12 @@ def _removing(verb: Verb) -> None:
 def _checking(verb: Verb) -> None:
     """Opening one session, checking logs, and files made of them."""
     named(verb("attach", "open the floor on one session"))
-    named(
-        verb(
-            "verify",
-            "check the event logs and their payloads, or a file made by export: framing, checksums, chain",
-            json=True,
-        ),
-        optional=True,
+    verify = verb(
+        "verify",
+        "check the event logs and their payloads, or a file made by export: framing, checksums, chain",
+        json=True,
     )
+    verify.add_argument("id", metavar="ID", nargs="?", help="a session's id or name, or a file (default: all logs)")
     export = verb("export", "write a session into one file that can be checked and read anywhere", json=True)
     named(export)
     export.add_argument("file", metavar="FILE", nargs="?", default="", help="to make (default: NAME-ID.watchfloor.tar)")
@@ -301,14 +310,14 @@ def _preparing(verb: Verb) -> None:
     named(verb("plan", "show a session's plan: the state of each entry, its evidence, what comes next", json=True))
     named(verb("contract", "print what planner and evaluator agreed on before the work", json=True))
     spec = verb("spec", "read a specification before an agent does: what of it can no machine decide?", json=True)
-    spec.add_argument("what", choices=("check",))
+    spec.add_argument("what", metavar="check", choices=("check",), help="its only act")
     spec.add_argument("file", metavar="FILE", help="feature_list.json, prd.json, or a text whose lists are criteria")
     policy_grammar.add(verb("policy", "check a policy, explain a verdict, try a file over the past"))
     memory_grammar.add(
         verb("memory", "what agents and you remember beyond one conversation: look, change, accept, undo")
     )
     judge = verb("judge", "hold a model's judgement against results that are known to be bad or good", json=True)
-    judge.add_argument("what", choices=("calibrate",))
+    judge.add_argument("what", metavar="calibrate", choices=("calibrate",), help="its only act")
     judge.add_argument(
         "--model", metavar="M", default="", help="model that judges (default: the role's, else configured)"
     )
@@ -325,14 +334,14 @@ def _serving(verb: Verb) -> None:
     """This machine and this fleet."""
     verb("doctor", "check this machine and this fleet", json=True)
     supervisor = verb("supervisor", "start, stop or look at the supervisor", json=True)
-    supervisor.add_argument("what", choices=("start", "stop", "status"))
+    supervisor.add_argument("what", metavar="start|stop|status", choices=("start", "stop", "status"))
     supervisor.add_argument(
         "--sessions", choices=("leave", "stop"), default="leave", help="with stop: what becomes of the sessions"
     )
     verb("adopt", "take over a state folder that was copied, moved or put back from a backup", json=True)
     service = verb("service", "let the fleet go on by itself after a reboot", json=True)
-    service.add_argument("what", choices=("install", "remove", "status"))
+    service.add_argument("what", metavar="install|remove|status", choices=("install", "remove", "status"))
     completion = verb("completion", "print a completion script for your shell")
-    completion.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh"))
+    completion.add_argument("shell", metavar="bash|zsh|fish|tcsh", choices=("bash", "zsh", "fish", "tcsh"))
     keys = verb("keys", "print the key table")
     keys.add_argument("--markdown", action="store_true", help="as a Markdown table")

@@ -47,7 +47,8 @@ def _one(config: Path, name: str, *, as_json: bool) -> int:
     except RoleError as exc:
         raise Usage(str(exc)) from exc
     if found is None:
-        raise Usage(f"there is no role {name!r}; known: {', '.join(shelf.names(config))}")
+        warn(f"watchfloor: there is no role {name!r}\nknown: {', '.join(shelf.names(config))}; see: watchfloor roles")
+        return exits.NOT_FOUND
     role, where = found
     if as_json:
         emit(_facts(role, where) | {"prompt": role.prompt, "text": role.text})

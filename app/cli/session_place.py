@@ -9,8 +9,6 @@ Verb = Callable[..., argparse.ArgumentParser]
 """Adds a verb to the grammar: its name, what it does in words."""
 
 
-def named(p: argparse.ArgumentParser, optional: bool = False) -> None:
-    """The verb is about the session that is named, or with ``optional`` about all when none is."""
-    p.add_argument(
-        "id", metavar="ID", nargs="?" if optional else None, help="session id, the beginning of one, or its name"
-    )
+def named(p: argparse.ArgumentParser) -> None:
+    """The verb is about the session that is named."""
+    p.add_argument("id", metavar="ID", help="session id, the beginning of one, or its name")

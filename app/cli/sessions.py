@@ -11,12 +11,13 @@ from typing import Any
 from app import requests
 from app.cli import context, exits
 from app.cli.context import Context
-from app.cli.output import age, emit, emit_all, safe, say, table
+from app.cli.output import age, emit, emit_all, safe, say, table, warn
 from harness.events import trouble
 from harness.events.cap import OF_SESSION, Cap
 from harness.events.views import GROUPS, SessionRow
 from harness.events.words import cap_text, counted, spend, spend_cell, usd
 from harness.protocol import config as configuration
+from harness.protocol.client import SupervisorError
 
 _NONE = "◇"
 """The mark of a session without a criterion."""
@@ -40,12 +41,13 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
         try:
             goal = Path(args.goal_file).read_text("utf-8")
         except (OSError, UnicodeDecodeError) as exc:
-            raise Usage(f"--goal-file {args.goal_file}: cannot be read: {exc}") from exc
+            why = getattr(exc, "strerror", None) or "it is no text in UTF-8"
+            raise Usage(f"--goal-file: {args.goal_file} cannot be read: {why}") from exc
     else:
         goal = args.goal
     if not goal.strip():
         raise Usage("the goal is empty; say what the agent should achieve")
-    checks = args.check or _asked(args)
+    checks = commands(args.check) or _asked(args)
     request = requested(args, cfg, goal, checks)
     with ctx.connect() as client:
         reply = client.call("launch", **request)
@@ -120,36 +122,43 @@ def _asked(args: argparse.Namespace) -> list[str]:
 def caps_typed(args: argparse.Namespace, cfg: configuration.Config) -> dict[str, int]:
     """The caps of a launch as they were typed, else as configured. Raises Usage."""
     typed = {cap: getattr(args, cap.option[2:].replace("-", "_")) for cap in OF_SESSION}
-    try:
-        given = {cap.field: _cap_value(cap, value) for cap, value in typed.items() if value is not None}
-        return requests.caps_of(cfg, given)
-    except ValueError as exc:
-        raise Usage(str(exc)) from exc
+    given = {cap.field: _cap_value(cap, value) for cap, value in typed.items() if value is not None}
+    return requests.caps_of(cfg, given)
 
 
 def _cap_value(cap: Cap, typed: str | int) -> int | None:
-    """A cap as it was typed; none of that kind for ``none``. Raises ValueError."""
-    if isinstance(typed, int):
-        return typed
-    return None if cap.in_usd and typed == "none" else requests.amount(cap, typed)
+    """A cap as it was typed; none of that kind for ``none``. Raises Usage."""
+    try:
+        if isinstance(typed, int):
+            return requests.not_negative(typed)
+        return None if cap.in_usd and typed == "none" else requests.amount(cap, typed)
+    except ValueError as exc:
+        raise Usage(f"{cap.option}: {exc}") from exc
+
+
+def commands(checks: list[str]) -> list[str]:
+    """The checks as they were typed. Raises Usage."""
+    if not all(command.strip() for command in checks):
+        raise Usage("--check is empty; give a command that must exit with 0")
+    return checks
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """Names that no shell reads as anything else."""
 
 
-def _names(ctx: Context) -> int:
+def _names(ctx: Context, *, archived: bool) -> int:
     with ctx.reach() as client:
-        for row in context.rows(client.call("sessions")):
-            say(row.sid)
-            if _PLAIN.fullmatch(row.name):
-                say(row.name)
+        for row in client.call("archived" if archived else "sessions")["rows"]:
+            say(safe(row["sid"]))
+            if _PLAIN.fullmatch(row["name"]):
+                say(row["name"])
     return exits.OK
 
 
 def ls(ctx: Context, args: argparse.Namespace) -> int:
     if args.names:
-        return _names(ctx)
+        return _names(ctx, archived=args.archived)
     if args.archived:
         from app.cli import archive
 
@@ -307,22 +316,38 @@ def desire(ctx: Context, args: argparse.Namespace) -> int:
 
 
 def remove(ctx: Context, args: argparse.Namespace) -> int:
+    """Archive each session for itself: one that is refused, in words, keeps no other from going. A wrong name changes
+    nothing.
+    """
+    code = exits.OK
     with ctx.connect() as client:
         client.wait_up_to(REMOVE_S)
-        reply = client.call("remove", sid=args.id, force_keep=args.keep_as_ref, force=args.force)
+        rows = [client.call("session", sid=one)["row"] for one in dict.fromkeys(args.ids)]
+        for row in rows:
+            try:
+                reply = client.call("remove", sid=row["sid"], force_keep=args.keep_as_ref, force=args.force)
+            except SupervisorError as exc:
+                warn(f"watchfloor: {safe(row['name'])}: {exc}")
+                code = exits.REFUSED
+            else:
+                _removed_one(args, row, reply, named=len(rows) > 1)
+    return code
+
+
+def _removed_one(args: argparse.Namespace, row: dict[str, Any], reply: dict[str, Any], *, named: bool) -> None:
     kept, lost = ([str(text) for text in reply.get(name, [])] for name in ("kept", "lost"))
     if args.json:
         gone = {"checkpoints": reply.get("checkpoints", 0), "archived": reply.get("archived", False)}
-        emit({"kept": kept, "lost": lost, **gone})
-        return exits.OK
-    say("removed" + (f"; kept {', '.join(safe(k) for k in kept)}" if kept else ""))
+        emit({"sid": row["sid"], "kept": kept, "lost": lost, **gone})
+        return
+    whose = f"{safe(row['name'])}: " if named else ""
+    say(f"{whose}removed" + (f"; kept {', '.join(safe(k) for k in kept)}" if kept else ""))
     if reply.get("archived"):
         say("  its log and costs stay: watchfloor ls --archived")
     for text in lost:
         say(f"  not saved: {safe(text)}")
     if gone := reply.get("checkpoints", 0):
         say(f"  gone with it: {counted(gone, 'checkpoint')}")
-    return exits.OK
 
 
 def _done(args: argparse.Namespace, text: str) -> int:

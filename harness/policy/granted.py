@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from harness.events.action import Action, action_hash
 from harness.policy.grant_records import Entry, Made, Revoked, Scope, Used
-from harness.policy.grants import NoGrant, covers, critical
+from harness.policy.grants import NoGrant, NoRule, covers, critical
 from harness.policy.judge import Verdict
 
 MOST = 200
@@ -129,7 +129,7 @@ def revoke(known: Grants, revoked: Revoked, now: str) -> list[Entry]:
     """Take a rule back, also one that is used up: what it allowed may not have started. Raises NoGrant."""
     standing = known.by_id.get(revoked.grant)
     if standing is None:
-        raise NoGrant(f"there is no rule {revoked.grant[:40]!r}; see: watchfloor grants")
+        raise NoRule(f"there is no rule {revoked.grant[:40]!r}; see: watchfloor grants")
     if (ended := standing.ends(now)) in ("revoked", "expired"):
         raise NoGrant(f"rule {revoked.grant} is {ended} already")
     return [revoked]

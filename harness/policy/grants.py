@@ -45,6 +45,10 @@ class NoGrant(Exception):
     """No rule can be made of this; the message says why and what can be done."""
 
 
+class NoRule(NoGrant):
+    """There is no rule of this name."""
+
+
 class Wider(msgspec.Struct, frozen=True, omit_defaults=True):
     """What may differ from the request: nothing, the words of a command behind the ``first`` ones, or which file
     ``under`` a folder is looked at.

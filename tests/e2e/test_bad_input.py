@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -47,11 +48,62 @@ def test_usage_errors_name_the_argument() -> None:
     with fleet() as f:
         assert "goal" in refused(f, 2, "launch", "--goal", "  ")
         assert "--goal-file" in refused(f, 2, "launch", "--goal-file", "/nowhere/x")
-        assert "amount in USD" in refused(f, 2, "launch", "--goal", "x", "--cap-usd", "lots")
-        assert "duration" in refused(f, 2, "launch", "--goal", "x", "--cap-wall", "soon")
         assert "nosuch" in refused(f, 4, "show", "nosuch")
         assert "nosuch" in refused(f, 4, "approve", "nosuch")
+        assert "there is no rule 'nosuch'" in refused(f, 4, "revoke", "nosuch")
+        assert "there is no role 'nosuch'\nknown: coder" in refused(f, 4, "roles", "nosuch")
+        assert "watchfloor: no session 'nosuch'" in refused(f, 4, "verify", "nosuch")
         assert "terminal" in refused(f, 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "named", "why"),
+    [
+        (("launch", "--goal", "x", "--cap-usd", "lots"), "--cap-usd", "amount in USD"),
+        (("launch", "--goal", "x", "--cap-usd=-1"), "--cap-usd", "amount in USD"),
+        (("launch", "--goal", "x", "--cap-wall", "soon"), "--cap-wall", "duration"),
+        (("launch", "--goal", "x", "--cap-tokens=-5"), "--cap-tokens", "0 or more"),
+        (("launch", "--goal", "x", "--cap-calls=-5"), "--cap-calls", "0 or more"),
+        (("launch", "--goal", "x", "--check", " "), "--check", "empty"),
+        (("continue", "x", "--check", ""), "--check", "empty"),
+        (("judge", "calibrate", "--most-usd", "lots"), "--most-usd", "amount in USD"),
+        (("logs", "x", "--kind", "wants"), "--kind", "known: alarm, approach, approval,"),
+        (("logs", "x", "--kind", "tool.nosuch"), "--kind", "tool.nosuch"),
+        (("snooze", "x", "--for", "1"), "--for", "duration"),
+        (("cost", "extra"), "usage: watchfloor cost", "extra"),
+        (("supervisor",), "start|stop|status", "required"),
+        (("completion",), "bash|zsh|fish|tcsh", "required"),
+    ],
+)
+def test_what_was_typed_wrong_is_named_before_anybody_is_asked(
+    tmp_path: Path, words: tuple[str, ...], named: str, why: str
+) -> None:
+    folders = {f"WATCHFLOOR_{name}": str(tmp_path / name.lower()) for name in ("STATE", "RUNTIME", "CONFIG")}
+    (tmp_path / "config").mkdir(mode=0o700)
+    env = os.environ | folders | {"ANTHROPIC_API_KEY": KEY}
+    done = subprocess.run([COMMAND, *words], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert named in done.stderr
+    assert why in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "state").exists(), "no fleet was started for it"
+
+
+def test_several_are_archived_each_for_itself_and_a_wrong_name_changes_nothing() -> None:
+    with fleet() as f:
+        clean = [f.launch(play("Nothing to do."), name=name) for name in ("one", "two")]
+        dirty = f.launch(play([("write_file", {"path": "new.txt", "content": "x"})], "Done."), name="unsaved")
+        for sid in (*clean, dirty):
+            f.wait_state(sid, "done")
+        refused(f, 4, "rm", "one", "nosuch")
+        said = refused(f, 5, "rm", "one", "unsaved", "two")
+        assert "unsaved: the worktree holds 1 uncommitted file (new.txt)" in said
+        assert "one: removed" in said
+        assert "two: removed" in said
+        assert [row["name"] for row in f.json("ls")] == ["unsaved"]
+        assert {row["name"] for row in f.json("ls", "--archived")} == {"one", "two"}
+        names = f.run("ls", "--archived", "--names").stdout.split()
+        assert set(names) == {*clean, "one", "two"}
 
 
 def test_no_key_and_wrong_key_need_you_at_once() -> None:

@@ -47,3 +47,12 @@ def test_each_shell_has_a_script_that_asks_for_sessions(shell: str) -> None:
     script = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "watchfloor ls --names" in script
     assert "watchfloor approvals --names" in script
+    assert "watchfloor ls --archived --names" in script, "purge takes what is archived, and nothing else"
+
+
+def test_zsh_asks_when_a_name_is_wanted_and_not_when_the_script_is_loaded() -> None:
+    command = [sys.executable, "-P", "-m", "app.main", "completion", "zsh"]
+    script = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    asking = [line for line in script.splitlines() if "$(watchfloor" in line]
+    assert len(asking) == 3
+    assert all(line.startswith("  compadd ") for line in asking), "inside a function, and in no table of words"

@@ -116,7 +116,7 @@ def whole(way: str) -> str:
     verb = words[0]
     if verb not in VERBS or "|" in verb:
         return ""
-    needed = [a for a in VERBS[verb]._actions if not a.option_strings and a.nargs is None]
+    needed = [a for a in VERBS[verb]._actions if not a.option_strings and a.nargs in (None, "+")]
     takes_value = {o for a in VERBS[verb]._actions if a.nargs is None for o in a.option_strings}
     given = [w for i, w in enumerate(words[1:], 1) if not w.startswith("-") and words[i - 1] not in takes_value]
     return f"{verb} needs {needed[len(given)].dest}" if len(given) < len(needed) else ""
@@ -165,6 +165,6 @@ def test_ways_are_found_and_wrong_ones_are_seen() -> None:
     assert problem("supervisor stop --sessions kill")
     assert problem("pause|resume|halt ID") == "there is no verb 'halt'"
     assert problem(f"undo {HOLE} --to CALL") == ""
-    assert whole("rm --keep-as-ref") == "rm needs id"
+    assert whole("rm --keep-as-ref") == "rm needs ids"
     assert whole(f"say {HOLE}") == "say needs text"
     assert whole(f"launch --repo {HOLE} --goal TEXT") == ""

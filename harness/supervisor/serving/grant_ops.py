@@ -17,7 +17,7 @@ from harness.events.words import span
 from harness.policy import granted, grants
 from harness.policy.grant_records import Made, Revoked, Scope, Source
 from harness.policy.granted import Case, Standing
-from harness.policy.grants import NoGrant, Wider
+from harness.policy.grants import NoGrant, NoRule, Wider
 from harness.policy.judge import Verdict
 from harness.supervisor import ids
 from harness.supervisor.calls.granting import now_utc, verdict_of
@@ -146,7 +146,7 @@ class GrantOps:
         try:
             await self._p.granting.book.change(lambda known: granted.revoke(known, revoked, now_utc()))
         except NoGrant as exc:
-            raise OpError("bad_grant", str(exc)) from exc
+            raise OpError("not_found" if isinstance(exc, NoRule) else "bad_grant", str(exc)) from exc
         for session in self._p.fleet:
             session.wake()
         return {}

@@ -13,7 +13,6 @@ from app.told import Told, Troubles
 from harness.events import receipts as r
 from harness.events import trouble
 from harness.events.receipts import Receipt
-from harness.events.views import ERRORS, NEEDS_YOU
 from harness.events.words import local
 
 _WIDTH = 54
@@ -52,7 +51,7 @@ def briefing(every: Sequence[Told], start: str, now: datetime, troubles: Trouble
     since, _, figures = told.headline(every, start, now).partition("): ")
     made = [Entry(HEAD, f"{since})"), *(Entry(HEAD, line) for line in _lines(figures.split(" · ")))]
     made += [Entry(REST, f"fleet: {one.headline}{': ' + one.cause if one.cause else ''}; {one.do}") for one in troubles]
-    for one in sorted((one for one in every if not one.quiet), key=_worth):
+    for one in told.ranked(every):
         made += _session(one)
     if quiet := [one.row.name for one in every if one.quiet]:
         made.append(Entry(REST, f"nothing new: {', '.join(quiet)}"))
@@ -70,12 +69,6 @@ def _lines(parts: Sequence[str]) -> Iterator[str]:
     yield line
 
 
-def _worth(one: Told) -> tuple[bool, bool, int, str]:
-    """What needs somebody first, then what went wrong, then where most happened."""
-    group = one.row.group
-    return (group != NEEDS_YOU, group != ERRORS, -len(one.brief.lines), one.row.sid)
-
-
 def _session(one: Told) -> Iterator[Entry]:
     row = one.row
     mark = " ✓" if row.verified else ""
@@ -86,7 +79,7 @@ def _session(one: Told) -> Iterator[Entry]:
         ("cannot be read: ", one.problem),
         ("next of its plan: ", one.upcoming),
         ("next: ", row.next),
-        ("you: ", row.do if row.group in (NEEDS_YOU, ERRORS) else ""),
+        ("you: ", one.do),
     )
     yield from (Entry(REST, lead + text, row.sid) for lead, text in said if text)
     if one.brief.forgotten:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from harness.events.briefing import KINDS, Brief, Figures, Line
-from harness.events.views import SessionRow, TroubleView
+from harness.events.views import ERRORS, NEEDS_YOU, SessionRow, TroubleView
 from harness.events.words import counted, parse_ts, stretch, usd, zoned
 
 Troubles = tuple[TroubleView, ...]
@@ -27,14 +27,36 @@ class Told:
     problem: str = ""
 
     @property
+    def needs(self) -> int:
+        """How many items of the queue are its own: open requests, or that it failed, stands still or rings, unless that
+        was put off.
+        """
+        return len(self.brief.needs) + (self.row.group == ERRORS and not self.row.put_off)
+
+    @property
     def quiet(self) -> bool:
         """Nothing happened in it, and it needs nobody."""
-        return not (self.brief.lines or self.brief.needs or self.brief.figures.replies or self.problem)
+        return not (self.brief.lines or self.needs or self.brief.figures.replies or self.problem)
+
+    @property
+    def do(self) -> str:
+        """What its person can do, where it needs one; empty for any other."""
+        return self.row.do if self.row.group in (NEEDS_YOU, ERRORS) else ""
 
 
 def unmoved(row: SessionRow, start: str) -> bool:
     """True when nothing was recorded of it since ``start``, so that its log need not be asked."""
     return row.last_ts < start and not row.approvals and row.seq >= 0
+
+
+def ranked(told: Sequence[Told]) -> list[Told]:
+    """Those of which something is told: what needs somebody first, then what went wrong, then where most happened."""
+    return sorted((one for one in told if not one.quiet), key=_worth)
+
+
+def _worth(one: Told) -> tuple[bool, bool, int, str]:
+    group = one.row.group
+    return (group != NEEDS_YOU, group != ERRORS, -len(one.brief.lines), one.row.sid)
 
 
 def total(told: Sequence[Told]) -> Figures:
@@ -47,7 +69,7 @@ def headline(told: Sequence[Told], start: str, now: datetime) -> str:
     then = parse_ts(start)
     ago = stretch(now.timestamp() - then) if then is not None else start
     moved = sum(one.brief.figures.records for one in told)
-    needs = sum(len(one.brief.needs) for one in told)
+    needs = sum(one.needs for one in told)
     parts = [f"{moved} of {counted(len(told), 'session')} moved", *figures(total(told))]
     if needs:
         parts.append(f"{needs} needs you" if needs == 1 else f"{needs} need you")

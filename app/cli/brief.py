@@ -15,9 +15,9 @@ from app.cli.output import emit, safe, say
 from app.cli.sessions import Usage
 from app.cli.shelf import Shelf
 from app.pull_text import code
-from app.told import EMPTY, Told, Troubles, figures, headline, in_order, total, unmoved
+from app.told import EMPTY, Told, Troubles, figures, headline, in_order, ranked, total, unmoved
 from harness.events.briefing import Brief, Line
-from harness.events.views import NEEDS_YOU, SessionRow, TroubleView
+from harness.events.views import SessionRow, TroubleView
 from harness.events.words import local
 from harness.protocol.client import Client, SupervisorError
 
@@ -92,7 +92,7 @@ def _fleet(told: Iterable[Told]) -> dict[str, object]:
     return msgspec.structs.asdict(total(every)) | {
         "sessions": len(every),
         "moved": sum(one.brief.figures.records for one in every),
-        "needs_you": sum(len(one.brief.needs) for one in every),
+        "needs_you": sum(one.needs for one in every),
     }
 
 
@@ -121,7 +121,7 @@ def text(told: list[Told], start: str, now: datetime, troubles: Troubles = ()) -
     """For a terminal; every text of others has passed the display function."""
     yield headline(told, start, now)
     yield from (f"  fleet: {_wrong(one, plain)}" for one in troubles)
-    for one in (one for one in told if not one.quiet):
+    for one in ranked(told):
         yield ""
         yield _title(one, plain)
         for line in in_order(one):
@@ -141,7 +141,7 @@ def markdown(told: list[Told], start: str, now: datetime, troubles: Troubles = (
     if troubles:
         yield ""
     yield from (f"- **fleet** {_wrong(one, code)}" for one in troubles)
-    for one in (one for one in told if not one.quiet):
+    for one in ranked(told):
         yield ""
         yield f"## {_title(one, code)}"
         yield ""
@@ -179,8 +179,8 @@ def _rest(one: Told, quoted: Callable[[str], str]) -> Iterator[str]:
         yield f"next of its plan: {quoted(one.upcoming[:_ENTRY])}"
     if one.row.next:
         yield f"next: {quoted(one.row.next)}"
-    if one.row.do and one.row.group == NEEDS_YOU:
-        yield f"you: {quoted(one.row.do)}" + (f" ({safe(one.row.command)})" if one.row.command else "")
+    if one.do:
+        yield f"you: {quoted(one.do)}" + (f" ({safe(one.row.command)})" if one.row.command else "")
 
 
 def _quiet(told: Iterable[Told]) -> str:

@@ -43,15 +43,17 @@ def running(s: SessionState) -> bool:
     return s.created is not None and not told and not s.approvals
 
 
-def found(s: SessionState, now: float, limits: Limits, held: Iterable[str] = ()) -> dict[str, t.AlarmRaised]:
+def found(
+    s: SessionState, now: float, limits: Limits, held: Iterable[str] = (), at_work: str = ""
+) -> dict[str, t.AlarmRaised]:
     """What is wrong at this time (seconds since the epoch), by kind; one that is ``held`` already stays until it is
-    clearly over.
+    clearly over. ``at_work`` is the call that runs, in words.
     """
     if not running(s):
         return {}
     calm = {kind: _CALM if kind in held else 1.0 for kind in KINDS}
     made = (
-        _silent(s, now, limits.silent_s),
+        _silent(s, now, limits.silent_s, at_work),
         _no_progress(s, now, limits.no_progress_nano, calm[NO_PROGRESS]),
         _cost(s, now, limits.minute_nano, calm[COST]),
         _stuck(s, limits.same_failure),
@@ -59,21 +61,21 @@ def found(s: SessionState, now: float, limits: Limits, held: Iterable[str] = ())
     return {one.alarm: one for one in made if one is not None}
 
 
-def changes(s: SessionState, now: float, limits: Limits) -> list[t.Body]:
+def changes(s: SessionState, now: float, limits: Limits, at_work: str = "") -> list[t.Body]:
     """The records that are owed: what is wrong and not raised yet, and what was raised and is over."""
-    here = found(s, now, limits, s.alarms.raised)
+    here = found(s, now, limits, s.alarms.raised, at_work)
     fresh: list[t.Body] = [one for kind, one in here.items() if kind not in s.alarms.raised]
     why = "it is over" if running(s) else "it does not run"
     return fresh + [t.AlarmCleared(alarm=kind, why=why) for kind in s.alarms.raised if kind not in here]
 
 
-def _silent(s: SessionState, now: float, limit: int) -> t.AlarmRaised | None:
+def _silent(s: SessionState, now: float, limit: int, at_work: str) -> t.AlarmRaised | None:
     since = parse_ts(s.pace.heard_ts)
     quiet = int(now - since) if since is not None else 0
     if not limit or quiet < limit:
         return None
-    what = max(s.doing.values(), key=lambda one: one.ts).what if s.doing else "nothing that the log knows of"
-    words = f"nothing came of it for {span(quiet)}; at: {line(what, 120)}"
+    known = max(s.doing.values(), key=lambda one: one.ts).what if s.doing else "nothing that the log knows of"
+    words = f"nothing came of it for {span(quiet)}; at: {line(at_work or known, 120)}"
     return t.AlarmRaised(alarm=SILENT, words=words, value=quiet, limit=limit, evidence=_known(s.pace.heard_seq))
 
 

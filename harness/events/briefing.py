@@ -112,9 +112,9 @@ class Course:
     planned: set[str] = field(default_factory=set)
     """Commands that decide entries of a plan, whose own records tell when they pass."""
     kept: bool = False
+    """A keeper was there and had no reason to leave: the next one follows one that fell."""
     over: bool = False
     """It has ended: a keeper comes for a single act of a person's, and leaves."""
-    """A keeper was there and had no reason to leave: the next one follows one that fell."""
     answered: int = -2
     """The record of the newest decision, or of what it led to in the same breath; -2 when there was none."""
 
@@ -288,6 +288,7 @@ _HANDLERS: Mapping[type[t.Body], Callable[[Course, t.Record, Any], None]] = {
     t.SessionContinued: _taken_up,
     t.RatchetAnswered: _by_hand,
     t.GateOpened: _by_hand,
+    t.AlarmSnoozed: _by_hand,
     t.CapsRaised: _by_hand,
     t.FinishUp: _by_hand,
     t.KeeperStarted: _keeper,
@@ -304,6 +305,8 @@ def _judged(b: t.EvaluationEnded) -> str:
 
 
 _TOLD: Mapping[type[t.Body], Callable[[Any], str]] = {
+    t.AlarmRaised: _always(ANOMALY),
+    t.AlarmCleared: _always(COURSE),
     t.RatchetViolation: _always(ANOMALY),
     t.PlanRestored: _always(ANOMALY),
     t.BreakerOpened: _always(ANOMALY),

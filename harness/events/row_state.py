@@ -16,6 +16,8 @@ class Liveness(msgspec.Struct, frozen=True):
     doing: str = ""
     evidence: str = ""
     """What its agent is at in the reply that is on its way, and why that is to be believed."""
+    call: str = ""
+    """The newest call that runs, in words."""
     printed: str = ""
     """The newest line that a job of it printed."""
 
@@ -63,6 +65,8 @@ def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:
         return "starting", "making its worktree", at
     if s.doing:
         newest = max(s.doing.values(), key=lambda d: d.ts)
+        if live.call:
+            return "running", live.call, at
         if live.doing and newest is s.doing.get("model"):
             return "running", f"{newest.what}: {live.doing}", f"{at}; {live.evidence}"
         return "running", newest.what, at

@@ -6,6 +6,7 @@ import msgspec
 
 from harness.events import trouble
 from harness.events.alarm_events import AlarmRaised
+from harness.events.alarms import SILENT
 from harness.events.row_state import Liveness, first_request, state_of, without_criterion, words_of
 from harness.events.session_state import Context, SessionState
 from harness.events.views import DONE, ERRORS, NEEDS_YOU, REVIEW, RUNNING, SessionRow, say
@@ -112,7 +113,7 @@ def _alarmed(made: SessionRow, ringing: list[AlarmRaised]) -> SessionRow:
     told = msgspec.structs.replace(
         made,
         group=ERRORS,
-        detail=f"{first.words} · now {made.detail}",
+        detail=first.words if first.alarm == SILENT else f"{first.words} · now {made.detail}",
         evidence=f"records {rests_on}" if rests_on else made.evidence,
         alarms=[one.words for one in ringing],
     )

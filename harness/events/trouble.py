@@ -458,5 +458,5 @@ def part(name: str) -> str:
 def request(kind: str) -> str:
     """What a request is about, in front of its title."""
     if kind in NO_REQUEST:
-        return "hangs" if kind == HELD else "wants a look"
+        return "needs you" if kind == HELD else "wants a look"
     return REQUESTS.get(kind, kind.replace("_", " "))

@@ -19,7 +19,8 @@ def test_a_silent_session_rings_once_is_put_off_and_goes_on() -> None:
         wait_for("the alarm of its call, not one of a slow start", lambda: _rang_at_call(f, sid))
         row = wait_for("its row", lambda: next((r for r in f.json("ls") if r["group"] == "errors"), None))
         assert row["state"] in ("starting", "running")
-        assert "nothing came of it" in row["detail"]
+        assert row["detail"].startswith("nothing came of it")
+        assert row["detail"].endswith("; at: sh -c 'while [ -e notes.txt ]; do sleep 0.02; done'"), row["detail"]
         assert "nothing came of it" in f.run("approvals").stdout
         assert "nothing came of it" in f.run("logs", sid).stdout
         wrong = f.run("snooze", sid, "--for", "soon", check=False)
@@ -42,6 +43,39 @@ def test_a_silent_session_rings_once_is_put_off_and_goes_on() -> None:
         assert f.violations() == []
 
 
+def test_money_and_a_stuck_check_ring_with_the_records_they_rest_on_and_stand_in_the_briefing() -> None:
+    settings = '\n[alarms]\nno_progress_usd = "0.003"\nminute_usd = "0.0005"\nsame_failure = 3\n'
+    with fleet(config=settings) as f:
+        f.run("supervisor", "start")
+        long = "word " * 2000
+        paid = f.launch(play([("list_files", {})], long, long, long, [HOLD], "Done."), name="paid", checks=("false",))
+        stuck = f.launch(play("One.", "Two.", "Three.", [HOLD], "Done."), name="stuck", checks=("test -e nothere",))
+        _rings(f, paid, "no progress", "cost")
+        _rings(f, stuck, "stuck check")
+        for sid in (paid, stuck):
+            for kind, rang in f.state(sid).alarms.raised.items():
+                assert rang.value >= rang.limit, kind
+                assert rang.evidence, kind
+                assert max(rang.evidence) <= f.state(sid).seq
+        failed = {r.seq for r in f.records(stuck) if r.type == "check.verdict"}
+        assert set(f.state(stuck).alarms.raised["stuck check"].evidence) <= failed
+        said = f.run("approvals").stdout
+        assert "stuck wants a look: a check failed 3 times in a row in the same way: test -e nothere" in said
+        assert "paid wants a look: $0.00" in said
+        told = f.run("brief", "--since", "1h").stdout
+        assert "2 need you" in told.splitlines()[0]
+        assert "alarm: a check failed 3 times in a row in the same way: test -e nothere" in told
+        assert told.count("you: see what it does; tell it something, pause it, or put the alarm off") == 2
+        f.run("snooze", "paid", "stuck", "--for", "2h")
+        assert {row["group"] for row in f.json("ls")} == {"running"}
+        assert "you: see what it does" not in f.run("brief", "--since", "1h").stdout
+        assert f.violations() == []
+
+
+def _rings(f: Fleet, sid: str, *kinds: str) -> None:
+    wait_for(f"{kinds} of {sid}", lambda: {*kinds} <= f.state(sid).alarms.raised.keys())
+
+
 def test_a_failed_session_is_put_off_on_record_and_comes_back() -> None:
     with fleet() as f:
         f.run("supervisor", "start")
@@ -53,7 +87,7 @@ def test_a_failed_session_is_put_off_on_record_and_comes_back() -> None:
         assert f.json("ls")[0]["group"] == "errors", "it stays there"
         f.run("snooze", sid, "--for", "1s")
         wait_for("it is back", lambda: "put off" not in f.run("approvals").stdout)
-        assert f.run("approvals").stdout.count("hangs") == 1
+        assert f.run("approvals").stdout.count("needs you: 1 of 1 checks") == 1
         f.run("snooze", sid, "--for", "1h")
         kill(f.supervisor_pid())
         f.run("supervisor", "start")

@@ -513,7 +513,7 @@ async def test_a_failed_session_is_an_item_that_says_what_to_do_and_takes_no_dec
     async with shown(tmp_path, hanging, size=size) as s:
         await s.see("✗ 1 error" if size[0] >= 80 else "cart")
         await s.press("2")
-        await s.see("hangs: 2 of 3 checks fail", "continue it with words")
+        await s.see("needs you: 2 of 3 checks fail", "continue it with words")
         assert "quiet" not in "\n".join(s.grid)
         for key in ("ctrl+y", "w", "r", "d"):
             await s.press(key)
@@ -522,7 +522,7 @@ async def test_a_failed_session_is_an_item_that_says_what_to_do_and_takes_no_dec
         await s.press("z")
         await s.until("it is put off", lambda: s.world.of("snooze"))
         assert not s.world.of("defer")
-        await s.see("deferred", "hangs: 2 of 3 checks fail")
+        await s.see("deferred", "needs you: 2 of 3 checks fail")
         await s.press("z")
         await s.see("it is put off already")
         assert len(s.world.of("snooze")) == 1

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from app import looked
 from app.cli.brief import markdown, text
 from app.pull_text import code
-from app.told import Told
+from app.told import EMPTY, Told
 from harness.events import types as t
 from harness.events.briefing import (
     ANOMALY,
@@ -31,7 +31,7 @@ from harness.events.briefing import (
     follow,
 )
 from harness.events.untrusted import to_display
-from harness.events.views import SessionRow, TroubleView
+from harness.events.views import ERRORS, NEEDS_YOU, RUNNING, SessionRow, TroubleView
 from harness.events.words import zoned
 
 START = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -150,6 +150,12 @@ def test_only_what_is_not_older_counts_but_an_open_request_stays() -> None:
         (judged("none"), ANOMALY),
         (t.PlanFlipped(entry="E1", passes=False, why="", calls=[]), ANOMALY),
         (t.PlanRestored(call_id="c1.0", did=["it"]), ANOMALY),
+        (
+            t.AlarmRaised(alarm="silent", words="nothing came of it for 30m", value=1800, limit=1800, evidence=[3]),
+            ANOMALY,
+        ),
+        (t.AlarmCleared(alarm="silent", why="it is over"), COURSE),
+        (t.AlarmSnoozed(alarms=["silent"], until=stamp(99), by=BY), DECIDED),
         (t.PlanUpdated(entry="E1", state="blocked", reason="no key"), ANOMALY),
         (t.ToolInDoubt(call_id="c1.0", why="killed"), ANOMALY),
         (t.SessionEnded(outcome="failed"), ANOMALY),
@@ -317,6 +323,22 @@ def test_what_needs_a_person_stands_first_and_each_line_names_its_record() -> No
     assert [line.split()[0] for line in lines[3:5]] == [NEEDS, ANOMALY]
     assert "maker#0" in lines[3]
     assert "maker#1" in lines[4]
+
+
+def test_what_failed_or_rings_is_counted_ranked_and_says_what_to_do_however_old_it_is() -> None:
+    def one(name: str, group: str, made: Brief = EMPTY, put_off: str = "") -> Told:
+        row = SessionRow(name, name, "x", group, "d", "", do=f"mend {name}", last_ts=stamp(0), seq=1, put_off=put_off)
+        return Told(row, made)
+
+    moved = Brief(Figures(records=True), (Line(1, stamp(0), COURSE, "launched"),), (), 1)
+    asks = Brief(Figures(records=True), (), (Line(0, stamp(0), NEEDS, "a push"),), 1)
+    every = [one("runs", RUNNING, moved), one("old", ERRORS), one("asks", NEEDS_YOU, asks), one("idle", RUNNING)]
+    every.append(one("later", ERRORS, put_off=stamp(99)))
+    lines = list(text(every, stamp(0), START))
+    assert lines[0].endswith("2 of 5 sessions moved · 2 need you")
+    assert [line.split()[0] for line in lines if "(" in line][1:] == ["asks", "old", "runs"]
+    assert [line.strip() for line in lines if "you: " in line] == ["you: mend asks", "you: mend old"]
+    assert "nothing new: idle, later" in lines
 
 
 def test_what_is_wrong_with_the_fleet_itself_stands_on_top() -> None:

@@ -180,8 +180,6 @@ class Fleet:
             return troubled(made, told, held=False)
         if made.state in _MAY_WAIT and (words := self.at_gate(session)):
             return msgspec.structs.replace(made, state="limited", detail=words, source="supervisor")
-        if made.state == "running" and not made.alarms and (words := session.track.at_work(session.state)):
-            return msgspec.structs.replace(made, detail=words)
         return made
 
     def _unread(self, session: Session, money: Money) -> SessionRow:

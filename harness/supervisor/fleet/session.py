@@ -92,6 +92,7 @@ class Session:
             brain=self.thinking.brain is not None,
             doing=doing if current else "",
             evidence=evidence if current else "",
+            call=self.track.at_work(self.state),
             printed=self.printed.line if self.state.jobs.running else "",
         )
 

@@ -50,7 +50,9 @@ class AlarmWatch:
             session.touch()
 
     async def _look(self, session: Session, now: float, limits: Limits) -> None:
-        if session.link is not None and not session.state.terminal and (owed := changes(session.state, now, limits)):
+        at_work = session.track.at_work(session.state)
+        owed = [] if session.state.terminal else changes(session.state, now, limits, at_work)
+        if session.link is not None and owed:
             with contextlib.suppress(LinkLost, OpError):  # a log that takes nothing now: the next look finds the same
                 await session.append(*owed)
         rings = len(session.state.alarms.ringing(now))

@@ -32,6 +32,7 @@ from harness.roles import shelf
 from widgets.help_bar import HelpBar
 
 NO_CRITERION = "nothing says when it is done; launch once more to go by the agent's word alone (it stays marked ◇)"
+_ON_DISK = ("repo", "plan")
 _MOST_FILES = 200
 _PLANS = (".json",)
 
@@ -103,18 +104,20 @@ class LaunchForm(Form):
         key = self.host.keys.shown("launch.more")
         names = ", ".join(field.title.lower() for field in FIELDS if field.more)
         self.query_one("#more", Static).update(Content(f"▾ {key} fewer" if self._more else f"▸ {key} more: {names}"))
+        self._show_keys()
+
+    def _show_keys(self) -> None:
+        """What the keys do at this field; what there is nothing for is not offered, where no disk has to be asked."""
+        words = {"form.submit": "launch", "": "next field"}
+        field = self._focused()
+        if field in _ON_DISK or any(self._offers(field)):
+            words["launch.choose"] = "choose"
+        words["launch.more"] = "fewer" if self._more else "more"
+        if self._known.templates or self._known.past:
+            words["launch.earlier"] = "earlier"
+        words |= {"launch.keep": "keep as template", "form.cancel": "cancel"}
         shown = self.host.keys.shown
-        self.query_one(HelpBar).set_entries(
-            [
-                ("form.submit", shown("form.submit"), "launch"),
-                ("", "tab", "next field"),
-                ("launch.choose", shown("launch.choose"), "choose"),
-                ("launch.more", shown("launch.more"), "fewer" if self._more else "more"),
-                ("launch.earlier", shown("launch.earlier"), "earlier"),
-                ("launch.keep", shown("launch.keep"), "keep as template"),
-                ("form.cancel", shown("form.cancel"), "cancel"),
-            ]
-        )
+        self.query_one(HelpBar).set_entries([(do, shown(do) if do else "tab", said) for do, said in words.items()])
 
     def _show_command(self) -> None:
         try:
@@ -140,6 +143,7 @@ class LaunchForm(Form):
     def on_descendant_focus(self) -> None:
         field = self._focused()
         self.query_one("#hint", Static).update(Content(wish.BY_ID[field].hint if field else ""))
+        self._show_keys()
 
     def _focused(self) -> str:
         found = self.focused.id if self.focused is not None else None

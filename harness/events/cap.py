@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from harness.events.words import usd
+from harness.events.words import time_text, usd
 
 
 class Cap(StrEnum):
@@ -68,7 +68,7 @@ class Cap(StrEnum):
         """So much of it, as a person reads it."""
         if self.in_usd:
             return usd(value)
-        return f"{value:,} s" if self.in_seconds else f"{value:,}"
+        return time_text(value) if self.in_seconds else f"{value:,}"
 
     def words(self, value: int) -> str:
         """So much of it, with its unit where the amount does not show it."""

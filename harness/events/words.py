@@ -94,6 +94,13 @@ def span(seconds: float) -> str:
     return f"{whole // 5 * 5}s"
 
 
+def time_text(seconds: int) -> str:
+    """A stretch of time whole, as an amount of it is typed: ``8h``, ``34m 10s``, ``0s``."""
+    whole = max(0, seconds)
+    parts = ((whole // 3600, "h"), (whole // 60 % 60, "m"), (whole % 60, "s"))
+    return " ".join(f"{count:,}{unit}" for count, unit in parts if count) or "0s"
+
+
 def clock(seconds: float) -> str:
     """A stretch of time as a clock shows it: ``0:41``, ``12:03``, ``1:02:03``; never negative."""
     whole = max(0, int(seconds))

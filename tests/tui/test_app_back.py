@@ -77,7 +77,7 @@ async def test_it_goes_on_from_where_it_was_shown_and_can_begin_earlier(tmp_path
         mark = looked.last(s.app.folders.state)
         assert mark
         await s.press("escape", "b")
-        await s.see("nothing new: cart, quiet")
+        await s.see("cart failed", "you: continue it", "nothing new: quiet")
         assert any(line.startswith(" nothing new") for line in s.grid), "it is the fleet's line, not the last session's"
         await s.press("o")
         await s.see("cart failed")

@@ -14,7 +14,7 @@ from tests.tui.app_world import World
 from widgets.memory_list import MemoryList
 
 REPO = Place(Scope.REPOSITORY, "/srv/thing/.git")
-SIZES = [(80, 24), (120, 40)]
+SIZES = [(80, 24), (120, 40), (200, 50)]
 
 
 def remembered(world: World) -> None:
@@ -25,7 +25,7 @@ def remembered(world: World) -> None:
     world.propose(Place(Scope.USER), "style", "tabs everywhere", "s1")
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [(60, 20), *SIZES])
 async def test_all_of_it_is_seen_and_decided(tmp_path: Path, size: tuple[int, int]) -> None:
     async with shown(tmp_path, remembered, size=size) as s:
         await s.press("5")

@@ -11,9 +11,10 @@ from textual import events
 from textual.message import Message
 from textual.widgets import TextArea
 
-from app import launches
+from app import launches, wish
 from app.asked_log import PIECE_BYTES
 from app.screens.launch import LaunchForm
+from app.screens.picking import Picker
 from harness.events import bundle
 from harness.events import types as t
 from tests.tui.app_pilot import SIZES, Shown, shown
@@ -60,7 +61,7 @@ async def test_a_session_is_exported_into_the_folder_that_the_screen_was_opened_
         await s.see("is not exported")
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [(60, 20), *SIZES])
 async def test_all_tabs_at_all_sizes(tmp_path: Path, size: tuple[int, int]) -> None:
     async with shown(tmp_path, first, size=size) as s:
         await s.press("enter")
@@ -80,7 +81,7 @@ async def test_all_tabs_at_all_sizes(tmp_path: Path, size: tuple[int, int]) -> N
         await s.see("NEEDS YOU")
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [(60, 20), *SIZES])
 async def test_costs_show_the_dearest_first(tmp_path: Path, size: tuple[int, int]) -> None:
     async with shown(tmp_path, crowd, size=size) as s:
         await s.press("3")
@@ -291,7 +292,7 @@ async def test_a_log_that_is_gone_is_said_in_its_place(tmp_path: Path) -> None:
 # -- launching -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", SIZES[:2])
+@pytest.mark.parametrize("size", [(60, 20), *SIZES])
 async def test_the_form_says_what_is_wrong_beside_the_field_and_launches(
     tmp_path: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -302,7 +303,7 @@ async def test_the_form_says_what_is_wrong_beside_the_field_and_launches(
         await s.press("ctrl+y")
         await s.see("Goal: say what the agent should achieve")
         await s.press(*"fix", "tab", *"true", "tab", "end", "x", "ctrl+y")
-        await s.see("is not an amount in USD")
+        await s.see("is not an amount in")
         await s.press("end", *["backspace"] * 3, "5", "0", "tab", *"mine", "ctrl+y")
         await s.until("the launch", lambda: s.world.of("launch"))
         (sent,) = s.world.of("launch")
@@ -367,6 +368,28 @@ async def test_the_form_is_filled_from_an_earlier_launch_and_from_a_template(
         await s.until("the earlier launch", lambda: filled() == ["mend", "true"])
     kept = launches.load(s.world.folders.state)
     assert ([one.goal for one in kept.past], list(kept.templates)) == (["mend"], ["usual"])
+
+
+async def test_the_form_offers_a_choice_exactly_where_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "prd.json").write_text("{}")
+    async with shown(tmp_path, size=(160, 40)) as s:
+        await s.press("n", "f2")
+        offered = {}
+        for field in wish.FIELDS:
+            s.app.screen.query_one(f"#{field.id}").focus()
+            await s.pilot.pause()
+            offered[field.id] = "f3 choose" in s.text
+            assert "f4 earlier" not in s.text
+            await s.press("f3")
+            assert isinstance(s.app.screen, Picker) == offered[field.id], field.id
+            if offered[field.id]:
+                await s.press("escape")
+        assert {name for name, choice in offered.items() if choice} >= {"model", "role", "judge", "fresh"}
+        assert not offered["goal"]
 
 
 async def test_a_refused_launch_keeps_what_was_typed(tmp_path: Path) -> None:

@@ -43,6 +43,12 @@ def test_a_name_can_neither_end_the_sequence_nor_begin_another(name: str) -> Non
         assert "rm -rf" not in written
 
 
+def test_a_name_that_looks_like_a_secret_is_left_out() -> None:
+    (written,) = rung("uses sk-ant-api03-abcdefghijklmnop")
+    assert "sk-ant" not in written
+    assert ";s1: asks to do something" in written
+
+
 def test_the_bell_alone_or_nothing() -> None:
     assert rung("x", "bell") == ["\a"]
     assert rung("x", "off") == []

@@ -84,6 +84,17 @@ def test_whatever_else_stands_there_is_no_cap_or_no_amount(detail: dict[str, Any
     assert CapRequest.of({**detail, "cap": "day.usd"}) == CapRequest(Cap.DAY_USD, day=str(detail.get("day") or ""))
 
 
+def test_a_time_reads_as_it_is_typed() -> None:
+    assert [Cap.SESSION_WALL.amount(n) for n in (0, 59, 2050, 28_800, 90_061)] == [
+        "0s",
+        "59s",
+        "34m 10s",
+        "8h",
+        "25h 1m 1s",
+    ]
+    assert seconds(Cap.SESSION_WALL.amount(90_061)) == 90_061
+
+
 def test_a_cap_that_nobody_here_knows_is_still_shown() -> None:
     assert Cap.of("session.iterations") is None
     assert amount_of("session.iterations", 1200) == "1,200"

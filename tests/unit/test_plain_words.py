@@ -31,7 +31,7 @@ def test_a_raise_of_dollars_is_said_in_dollars(cap: Cap, nano: int) -> None:
 
 def test_a_raise_of_anything_else_is_said_in_its_unit() -> None:
     assert chosen(raised(2_000_000, Cap.SESSION_TOKENS)) == "raise session.tokens to 2,000,000"
-    assert chosen(raised(3600, Cap.SESSION_WALL)) == "raise session.wall to 3,600 s"
+    assert chosen(raised(3600, Cap.SESSION_WALL)) == "raise session.wall to 1h"
 
 
 def test_a_number_that_nobody_knows_the_unit_of_is_not_shown() -> None:

@@ -8,6 +8,7 @@ from harness.events.body import BlobRef, Body
 class JobStarted(Body, frozen=True, kw_only=True):
     """A job runs, started by call ``call_id``. ``what`` is its command on one line, ``limit_s`` the seconds that it may
     run, ``grace_s`` those that it has to end when asked to, ``log_bytes`` about how much of its output is kept.
+    ``clock`` is the machine's monotonic clock then, which nobody sets and which stands while it sleeps.
     """
 
     TYPE = "job.started"
@@ -17,6 +18,7 @@ class JobStarted(Body, frozen=True, kw_only=True):
     limit_s: int = 0
     grace_s: float = 0.0
     log_bytes: int = 0
+    clock: float | None = None
 
 
 class JobWaiting(Body, frozen=True, kw_only=True):

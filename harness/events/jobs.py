@@ -14,8 +14,8 @@ _MOST_TOLD = 8
 
 @dataclass(slots=True)
 class Running:
-    """A job that runs: the call that started it, its command on one line, since when, its limit and its grace in
-    seconds.
+    """A job that runs: the call that started it, its command on one line, since when (by the clock of the wall, and by
+    the machine's own where the log says it), its limit and its grace in seconds.
     """
 
     call_id: str
@@ -23,6 +23,7 @@ class Running:
     ts: str
     limit_s: int
     grace_s: float
+    clock: float | None = None
 
 
 @dataclass(slots=True)
@@ -37,7 +38,7 @@ class Jobs:
     heard: bool = False
 
     def started(self, ts: str, b: JobStarted) -> None:
-        self.running[b.job] = Running(b.call_id, b.what, ts, b.limit_s, b.grace_s)
+        self.running[b.job] = Running(b.call_id, b.what, ts, b.limit_s, b.grace_s, b.clock)
 
     def waiting(self, b: JobWaiting) -> None:
         self.waits[b.call_id] = b

@@ -185,6 +185,7 @@ class Jobs:
                 "limit_s": job.order.spec.timeout_s,
                 "grace_s": job.order.grace_s,
                 "log_bytes": job.order.spec.output_bytes,
+                "clock": job.began,
             }
             self._put("job.started", started)
             job.running = True

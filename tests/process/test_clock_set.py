@@ -61,6 +61,8 @@ def test_a_clock_that_is_set_lets_nothing_through_and_cuts_nothing_off() -> None
             assert all(abs(a - b) <= 5 for a, b in zip(jumps(f, sid), (WEEK, -HOUR), strict=True))
         assert [a["approval_id"] for a in f.requests()] == [waiting["approval_id"]], "a week is no answer, and no cap"
         assert (bodies(f, works, t.JobEnded), parked(f, works, 1)) == ([], True)
+        (runs,) = f.json("jobs", works)
+        assert runs["runs_s"] < HOUR, "it runs as long as its limit says, whatever the clock of the wall"
         assert f.row(thinks)["state"] == "running"
         assert [f.supervisor_pid(), f.brain_pid(thinks), *map(f.keeper_pid, every)] == pids, "nobody was replaced"
 

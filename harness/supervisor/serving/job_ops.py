@@ -7,6 +7,7 @@ import functools
 import time
 
 from harness.events.job_views import JobView
+from harness.events.jobs import Running
 from harness.events.lines import newest
 from harness.events.words import parse_ts
 from harness.hands import job_log
@@ -77,7 +78,6 @@ def views(session: Session) -> list[JobView]:
     out: list[JobView] = []
     for name, job in session.state.jobs.running.items():
         part = job_log.tail(session.folder.jobs / name, _TAIL)
-        began = parse_ts(job.ts)
         out.append(
             JobView(
                 sid=session.sid,
@@ -86,10 +86,18 @@ def views(session: Session) -> list[JobView]:
                 call_id=job.call_id,
                 what=job.what,
                 since=job.ts,
-                runs_s=0 if began is None else max(0, round(time.time() - began)),
+                runs_s=_runs_s(job),
                 limit_s=job.limit_s,
                 printed=part.end,
                 last=newest(part.data),
             )
         )
     return out
+
+
+def _runs_s(job: Running) -> int:
+    """As its limit counts them; a log of an older version knows the clock of the wall alone."""
+    if job.clock is not None:
+        return max(0, round(time.monotonic() - job.clock))
+    began = parse_ts(job.ts)
+    return 0 if began is None else max(0, round(time.time() - began))

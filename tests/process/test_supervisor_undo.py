@@ -168,3 +168,26 @@ def test_a_state_that_expired_is_refused_and_the_newest_stay() -> None:
         newest = calls(f, sid)[15]
         assert undo(f, sid)["to"] == newest
         assert f.violations() == []
+
+
+@pytest.mark.parametrize("commit", [("pr", "--push-only", "--commit"), ("merge", "--commit", "--no-checks")])
+def test_what_a_person_commits_is_no_change_of_the_last_call(f: Fleet, tmp_path: Path, commit: tuple[str, ...]) -> None:
+    """An undo means the newest call that changed something, and names what that call changed."""
+    git(tmp_path, "init", "-q", "--bare", "far")
+    if "origin" in git(f.repository(), "remote").split():
+        git(f.repository(), "remote", "remove", "origin")
+    git(f.repository(), "remote", "add", "origin", str(tmp_path / "far"))
+    sid = f.launch(
+        play([("write_file", {"path": f"{commit[0]}.txt", "content": "x"})], [("shell", {"script": "ls"})], "Done."),
+        name=f"kept-{commit[0]}",
+    )
+    f.wait_state(sid, "done")
+    before = [(p["call_id"], p["changed"]) for p in points(f, sid)]
+    assert [changed for _, changed in before] == [0, 1]
+    at = head(f, sid)
+    f.run(*commit, sid)
+    assert head(f, sid) != at
+    assert [(p["call_id"], p["changed"]) for p in points(f, sid)] == before
+    assert undo(f, sid)["to"] == before[1][0]
+    wait_for("the branch is where the call found it", lambda: head(f, sid) == at)
+    assert f.violations() == []

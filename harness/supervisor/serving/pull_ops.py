@@ -33,7 +33,10 @@ class PullOps:
 
     async def look(self, c: Connection, m: Reply) -> Reply:
         session = await self._find(m)
-        view = await self._p.pulling.look(session, parse(m), ready=m.get("ready") is True)
+        try:
+            view = await self._p.pulling.look(session, parse(m), ready=m.get("ready") is True)
+        finally:
+            self._p.conductor.put_away(session)  # it got its keeper only for this
         return {"pull": msgspec.to_builtins(view)}
 
     async def secrets(self, c: Connection, m: Reply) -> Reply:

@@ -20,6 +20,7 @@ from harness.supervisor.errors import LinkLost, OpError, for_now
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.sessions import handing_back
+from harness.supervisor.sessions.apart import apart
 from harness.supervisor.sessions.at_rest import at_rest
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.sessions.reviewed import Reviewed
@@ -154,8 +155,10 @@ class Merging:
                 )
             return tree, place, seen, made
 
+        alone = apart(session, self._keepers) if asked.commit else contextlib.nullcontext()
         try:
-            return await session.do("bringing its work together with the branch", _MAKE_S, work, lasting=True)
+            async with alone:
+                return await session.do("bringing its work together with the branch", _MAKE_S, work, lasting=True)
         except WorkspaceError as exc:
             raise OpError(exc.code, f"{session.name} cannot be merged: {exc}") from exc
 

@@ -4,6 +4,7 @@ name. No agent is asked or told.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 from harness.events import pull_events as p
@@ -20,6 +21,7 @@ from harness.supervisor.calls.ground import private_of
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
+from harness.supervisor.sessions.apart import apart
 from harness.supervisor.sessions.at_rest import at_rest
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.sessions.reviewed import Reviewed
@@ -177,8 +179,10 @@ class Pulling:
                 subjects.append(merging.first_line(goal))
             return _Made(action, head, subjects[:_MOST_COMMITS], count, loose, seen)
 
+        alone = apart(session, self._keepers) if wish.commit and commits else contextlib.nullcontext()
         try:
-            return await session.do("looking at what would be pushed", _LOOK_S, work, lasting=True)
+            async with alone:
+                return await session.do("looking at what would be pushed", _LOOK_S, work, lasting=True)
         except WorkspaceError as exc:
             raise OpError(exc.code, f"{session.name} cannot be pushed: {exc}") from exc
 

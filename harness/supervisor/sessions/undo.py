@@ -19,6 +19,7 @@ from harness.supervisor import ids
 from harness.supervisor.calls import publishing
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
+from harness.supervisor.sessions.apart import BY_YOU
 from harness.supervisor.sessions.keepers import Keepers
 
 LISTED = 200
@@ -92,14 +93,14 @@ def history(lines: Iterable[bytes]) -> list[Point]:
 
 
 def counted(points: list[Point], marks: list[dict[str, Any]]) -> list[Point]:
-    """The same with what each changed and whether its state is still kept.
+    """The same with what each changed, without what a person committed, and whether its state is still kept.
 
     ``marks`` as the vault lists them, oldest first. Pure.
     """
     places = {m["id"]: i for i, m in enumerate(marks)}
     sums = [0]
     for mark in marks:
-        sums.append(sums[-1] + int(mark["changed"]))
+        sums.append(sums[-1] + (0 if mark["label"] == BY_YOU else int(mark["changed"])))
     found: list[Point] = []
     after = len(marks) - 1
     for point in reversed(points):

@@ -23,7 +23,8 @@ class Forked(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where a session began that began from another: at a checkpoint of session ``sid``, whose log was at
     ``through_seq``, with the files of ``commit`` over ``head``. ``base`` is what the other one began from, and
     ``passing`` what of the plan passed there. ``decided`` and ``failed``: what a person said and decided there until
-    then, and what was tried in vain.
+    then, and what was tried in vain. ``root`` is the session that the other one comes from itself, by forks; empty when
+    it comes from none.
     """
 
     sid: str
@@ -36,6 +37,12 @@ class Forked(msgspec.Struct, frozen=True, omit_defaults=True):
     passing: tuple[str, ...] | None = None
     decided: tuple[Handed, ...] = ()
     failed: tuple[Handed, ...] = ()
+    root: str = ""
+
+    @property
+    def line(self) -> str:
+        """The session that all of them come from."""
+        return self.root or self.sid
 
 
 class CheckpointCreated(Body, frozen=True, kw_only=True):

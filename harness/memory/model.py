@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from harness.memory.records import DELETED, Decided, Dropped, Entry, Place, Proposed, Scope, Written, sha_of
+from harness.memory.records import DELETED, Decided, Dropped, Entry, Origin, Place, Proposed, Scope, Written, sha_of
 
 VERSIONS = 50
 """Versions of one memory whose texts are at hand; the log holds all of them."""
@@ -48,13 +48,20 @@ class Memory:
 @dataclass(slots=True)
 class Lesson:
     """Something that agents want remembered for more than their session; ``sightings`` are the sessions that said it,
-    the first one first.
+    the first one first, and of those that come from one by forks the first alone (``lines``).
     """
 
     first: Proposed
-    sightings: list[str]
+    sightings: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
     state: str = PENDING
     why: str = ""
+
+    def heard(self, origin: Origin) -> None:
+        """One more session said it."""
+        if origin.line not in self.lines:
+            self.lines.append(origin.line)
+            self.sightings.append(origin.author)
 
     @property
     def ident(self) -> str:
@@ -106,9 +113,8 @@ class Memories:
             lesson.state = ACCEPTED
 
     def _proposed(self, entry: Proposed) -> None:
-        lesson = self.lessons.setdefault(entry.lesson, Lesson(entry, []))
-        if entry.origin.author not in lesson.sightings:
-            lesson.sightings.append(entry.origin.author)
+        lesson = self.lessons.setdefault(entry.lesson, Lesson(entry))
+        lesson.heard(entry.origin)
         self._called(entry)
 
     def _called(self, entry: Written | Proposed) -> None:

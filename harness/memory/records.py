@@ -35,12 +35,20 @@ class Actor(StrEnum):
 
 
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Who did it, in which session, by which call; ``ts`` is RFC 3339 in UTC."""
+    """Who did it, in which session, by which call; ``ts`` is RFC 3339 in UTC. ``root`` is the session that the author
+    comes from by forks, empty when it began by itself.
+    """
 
     actor: Actor
     ts: str
     author: str = ""
     call: str = ""
+    root: str = ""
+
+    @property
+    def line(self) -> str:
+        """What all sessions share that come from one by forks: they know of each other, and are one witness."""
+        return self.root or self.author
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

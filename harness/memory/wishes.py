@@ -129,12 +129,13 @@ def propose(m: Memories, wish: Wish, *, removes: bool = False) -> list[Entry]:
         raise NotRemembered("known", f"that is remembered there already, as {known.key!r}")
     same = m.same(said)
     if same is None:
-        waiting = sum(lesson.sightings[0] == wish.origin.author for lesson in m.pending())
+        waiting = sum(lesson.first.origin.line == wish.origin.line for lesson in m.pending())
         if waiting >= MOST_WAITING:
             raise NotRemembered("full", f"{MOST_WAITING} lessons of this session wait for a person already")
         return [said]
     again = msgspec.structs.replace(said, lesson=same.ident)
-    seen = Lesson(same.first, list(dict.fromkeys([*same.sightings, wish.origin.author])), same.state)
+    seen = Lesson(same.first, list(same.sightings), list(same.lines), same.state)
+    seen.heard(wish.origin)
     return [again, *believed(m, seen, wish.origin)]
 
 

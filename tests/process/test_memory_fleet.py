@@ -131,6 +131,21 @@ def test_a_lesson_waits_for_a_second_session_and_one_that_wrote_late_gets_a_prec
         assert house.violations() == []
 
 
+def test_a_fork_that_repeats_a_lesson_is_no_second_session(house: Fleet) -> None:
+    goal = play([memory("write", scope="repository", key="tests", text=LESSON)], "Done.")
+    sid = house.launch(goal)
+    for generation in ("child", "grandchild"):
+        house.wait_state(sid, "done")
+        sid = str(house.json("fork", sid, "--name", generation)[0]["sid"])
+    house.wait_state(sid, "done")
+    (before,) = house.json("memory", "ls")
+    assert ([m["key"] for m in before["memories"]], len(before["lessons"])) == ([], 1)
+    house.wait_state(house.launch(goal), "done")
+    (after,) = house.json("memory", "ls")
+    assert ([m["key"] for m in after["memories"]], after["lessons"]) == (["tests"], [])
+    assert house.violations() == []
+
+
 def test_a_poisoned_memory_rolled_back_is_in_no_later_request(house: Fleet) -> None:
     repo = str(house.repository())
     house.run("memory", "set", "release", "releases go through make dist", "--repo", repo)

@@ -15,6 +15,7 @@ import pytest
 
 from harness.events import types as t
 from harness.events.folded_log import FoldedLog
+from harness.events.session_state import SessionState
 from harness.memory import wishes
 from harness.memory.model import broken
 from harness.memory.records import Actor, Origin, Place, Scope, sha_of
@@ -158,7 +159,8 @@ def test_a_call_that_is_answered_again_after_a_fall_writes_once_and_tells_the_sa
     async def play() -> None:
         book = open_book(tmp_path / "memory", _nothing)
         answers = Answers(book, cast("Recall", SimpleNamespace(of=places)), lambda: ())
-        session = cast("Session", SimpleNamespace(sid="s1", track=SimpleNamespace(calls=calls), append=append))
+        known = SimpleNamespace(sid="s1", state=SessionState(), track=SimpleNamespace(calls=calls), append=append)
+        session = cast("Session", known)
         for call_id in ("c0.0", "c1.0"):
             await answers.answer(session, call_id)
         await book.close()

@@ -7,6 +7,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from harness.memory import wishes
 from harness.memory.layer import MOST_BYTES, layer
@@ -116,6 +117,20 @@ def test_a_lesson_enters_when_a_second_session_says_the_same_in_its_own_spelling
     with pytest.raises(NotRemembered) as refused:
         wishes.propose(m, Wish(REPO, "again", agent("s3"), "Run the tests with make check"))
     assert refused.value.code == "known"
+
+
+@pytest.mark.parametrize("order", [("s1", "s2", "s3"), ("s3", "s2", "s1")])
+def test_sessions_that_come_from_one_by_forks_are_one_witness_of_a_lesson(order: tuple[str, ...]) -> None:
+    """A fork is told what the other one did: that it says the same shows nothing."""
+    m = Memories()
+    for session in order:
+        origin = replace(agent(session), root="" if session == "s1" else "s1")
+        put(m, wishes.propose(m, Wish(REPO, "tls", origin, "turn it off")))
+    assert m.get(REPO, "tls", NOW) is None
+    (lesson,) = m.pending()
+    assert lesson.sightings == [order[0]]
+    put(m, wishes.propose(m, Wish(REPO, "tls", agent("s9"), "turn it off")))
+    assert m.get(REPO, "tls", NOW) is not None, "a session that knows of none of them"
 
 
 @pytest.mark.parametrize(("place", "standing"), [(USER, False), (REPO, True)])

@@ -104,7 +104,7 @@ class Answers:
         wish = Wish(
             place,
             str(given.get("key", "")),
-            Origin(Actor.AGENT, now_utc(), session.sid, call_id),
+            _by(session, call_id),
             str(given.get("text", "")),
             str(given.get("if_sha", ANYTHING)),
             _expiry(given.get("days")) if place.scope is Scope.SESSION else "",
@@ -127,10 +127,9 @@ class Answers:
 
     async def _file(self, session: Session, call_id: str, given: dict[str, Any], place: Place) -> _Told:
         """The vendor's memory tool, on what is the session's own."""
-        now = now_utc()
         if given["command"] not in memory_files.CHANGES:
-            return _Told(files.view(await self._book.read(), place, given, now))
-        wish = Wish(place, "", Origin(Actor.AGENT, now, session.sid, call_id), known=self._keys())
+            return _Told(files.view(await self._book.read(), place, given, now_utc()))
+        wish = Wish(place, "", _by(session, call_id), known=self._keys())
         made: list[files.Done] = []
 
         def think(m: Memories) -> list[Entry]:
@@ -198,6 +197,12 @@ def _viewed(memories: Memories, places: Iterable[Place], key: str) -> str:
     lines = [f"[{w.scope}] {w.key} (version {w.version}, sha {w.sha[:SHA_CHARS]})" for w in found[:_MOST_KEYS]]
     more = [f"({len(found) - _MOST_KEYS} more: search them)"] if len(found) > _MOST_KEYS else []
     return "\n".join([*lines, *more])
+
+
+def _by(session: Session, call_id: str) -> Origin:
+    intent = session.state.intent
+    root = intent.forked.line if intent is not None and intent.forked is not None else ""
+    return Origin(Actor.AGENT, now_utc(), session.sid, call_id, root)
 
 
 def _whole(w: Written) -> str:

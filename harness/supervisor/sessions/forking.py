@@ -52,6 +52,7 @@ async def origin(parent: Session, one: Checkpoint) -> t.Forked:
         one.passing,
         known.decided,
         known.failed,
+        parent.state.intent.forked.line if parent.state.intent is not None and parent.state.intent.forked else "",
     )
 
 

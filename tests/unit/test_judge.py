@@ -6,6 +6,7 @@ import contextlib
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -267,10 +268,12 @@ def test_the_loop_goes_round_and_the_agents_conversation_holds_no_word_of_the_ju
     assert isinstance(world.step(), steps.Wait)
     world.end(call_id, preview="a\n")
     assert world.view.state.checks == {"t": 0}, "what a judge has run is no criterion"
-    world.put(t.ModelFailed(request_id="j", attempt=1, kind="cut", message="gone", purpose=ev.JUDGES))
+    gone = t.ModelFailed(request_id="j", attempt=1, kind="cut", message="gone", purpose=ev.JUDGES)
+    world.put(gone)
+    world.put(msgspec.structs.replace(gone, usage=t.Usage(input=2), cost_nano=3, price_source="list"))
     world.of_judge(answer("needs_revision", holds=False))
     ended = world.conclude()
-    assert (ended.verdict, ended.requests, ended.usage.input, ended.cost_nano) == ("needs_revision", 2, 14, 10)
+    assert (ended.verdict, ended.requests, ended.usage.input, ended.cost_nano) == ("needs_revision", 2, 16, 13)
     step = world.step()
     assert isinstance(step, steps.Say)
     assert world.view.rounds == 1

@@ -291,7 +291,8 @@ def test_the_chain_holds_whoever_takes_over_between_two_records_and_only_the_con
     assert isinstance(world.step(), steps.Wait)
     world.put(OPENED)
     world.speak(PLANS, "I would begin with the tests.")
-    world.put(t.ModelFailed(request_id="c5", attempt=1, kind="cut", message="gone", purpose=PLANS))
+    gone = t.ModelFailed(request_id="c5", attempt=1, kind="cut", message="gone", purpose=PLANS)
+    world.put(msgspec.structs.replace(gone, usage=t.Usage(input=2), cost_nano=3, price_source="list"))
     step = world.step()
     assert isinstance(step, AskAuthor)
     assert (step.attempt, step.request_id) == (2, "c5")
@@ -304,7 +305,7 @@ def test_the_chain_holds_whoever_takes_over_between_two_records_and_only_the_con
     assert world.keep().answers == ("too vague",)
     world.speak(AGREES, NO.replace("vague", "long"))
     agreed = world.agree()
-    assert (agreed.drafts, agreed.objections, agreed.requests, agreed.cost_nano) == (2, ["too long"], 7, 35)
+    assert (agreed.drafts, agreed.objections, agreed.requests, agreed.cost_nano) == (2, ["too long"], 7, 38)
     assert not world.view.models
     shown = "\n\n".join(words for _, words in beginning(world.view))
     assert "- thus" in shown
@@ -377,11 +378,14 @@ def test_review_casts_planner_and_judge(tmp_path: Path) -> None:
 # -- what a role may spend -------------------------------------------------------------------------
 
 
-@given(st.lists(st.tuples(st.sampled_from([PLANS, AGREES, "judge", "", "summary"]), st.integers(0, 90), st.booleans())))
-def test_what_a_role_spent_is_never_counted_too_low(made: list[tuple[str, int, bool]]) -> None:
+_PURPOSES = st.sampled_from([PLANS, AGREES, "judge", "", "summary"])
+
+
+@given(st.lists(st.tuples(_PURPOSES, st.integers(0, 90), st.sampled_from(["answered", "unknown", "paid"]))))
+def test_what_a_role_spent_is_never_counted_too_low(made: list[tuple[str, int, str]]) -> None:
     spent = allowance.Spent()
     least = {PLANNER: Cost(), JUDGE: Cost()}
-    for purpose, nano, fails in made:
+    for purpose, nano, end in made:
         spent.take(
             t.ModelRequest(
                 request_id="r",
@@ -395,13 +399,17 @@ def test_what_a_role_spent_is_never_counted_too_low(made: list[tuple[str, int, b
                 purpose=purpose,
             )
         )
-        if fails:
-            spent.take(t.ModelFailed(request_id="r", attempt=1, kind="cut", message="", purpose=purpose))
+        failed = t.ModelFailed(request_id="r", attempt=1, kind="cut", message="", purpose=purpose)
+        if end == "unknown":
+            spent.take(failed)
+        elif end == "paid":
+            usage = spoke(purpose).usage
+            spent.take(msgspec.structs.replace(failed, usage=usage, cost_nano=nano, price_source="list"))
         else:
             spent.take(msgspec.structs.replace(spoke(purpose), cost_nano=nano))
         if purpose in allowance.PART:
-            answered = Cost(nano, spoke(purpose).usage.total)
-            least[allowance.PART[purpose]] += Cost(nano + 10, 10) if fails else answered
+            known = Cost(nano, spoke(purpose).usage.total)
+            least[allowance.PART[purpose]] += Cost(nano + 10, 10) if end == "unknown" else known
     assert {part: spent.of(part) for part in least} == least
 
 

@@ -33,3 +33,10 @@ def test_the_score_of_a_run_and_what_it_made() -> None:
         told = f.run("score", "maker").stdout
         assert "maker" in told
         assert "made.txt" in told
+        f.run("merge", sid)
+        f.run("rm", sid)
+        for name in (sid, "maker"):
+            (kept,) = f.json("score", name)
+            assert kept["artifacts"] is None, "its work is where it was merged"
+            assert {**kept, "artifacts": one["artifacts"], "seconds": one["seconds"]} == one
+        assert f.run("score", "nobody", check=False).returncode == 4

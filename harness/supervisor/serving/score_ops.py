@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from pathlib import Path
 
 import msgspec
 
-from harness.events import reader
+from harness.events import archived, reader
 from harness.events import score as scores
 from harness.events import types as t
 from harness.events.framing import LogError
@@ -16,12 +17,14 @@ from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.threads import at_home
 from harness.workspace import artifacts
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.worktrees import open_worktree
 
 _READ_S = 25.0
 """Seconds that counting a log may take; a client waits half a minute for it."""
+_GONE = "not_found"
 
 
 class ScoreOps:
@@ -37,9 +40,15 @@ class ScoreOps:
         return {"score": self.score}
 
     async def score(self, c: Connection, m: Reply) -> Reply:
-        """The figures of one session and what it made, or of every session."""
+        """The figures of one session and what it made, or of every session. A removed one's log has its figures too."""
         if text_of(m, "sid"):
-            session = await self._find(m)
+            try:
+                session = await self._find(m)
+            except OpError as exc:
+                kept = await at_home(_kept, self._p.folders.archive, text_of(m, "sid")) if exc.code == _GONE else None
+                if kept is None:
+                    raise
+                return {"scores": [kept]}
             return {"scores": [await self._of(session) | {"artifacts": await self._made(session)}]}
         self._counted = {sid: y for sid, y in self._counted.items() if sid in self._p.fleet.sessions}
         return {"scores": [await self._of(s) for s in self._p.fleet if not s.damaged and not s.foreign]}
@@ -68,3 +77,19 @@ class ScoreOps:
             return None
         found: Reply = msgspec.to_builtins(made)
         return found
+
+
+def _kept(archive: Path, named: str) -> Reply | None:
+    """Of a removed session, from its archived log; None when there is none of that name, or several. Blocking.
+
+    Raises OpError ``unreadable``.
+    """
+    found = archived.fitting(archived.listed(archive), named)
+    if len(found) != 1:
+        return None
+    one = found[0]
+    try:
+        made = scores.tally(t.decode(line) for line in reader.read(Path(one.folder) / "log"))
+    except (LogError, msgspec.DecodeError, OSError) as exc:
+        raise OpError("unreadable", f"the log of {one.name or one.sid} cannot be counted: {exc}") from exc
+    return {"sid": one.sid, "name": one.name, **msgspec.to_builtins(scores.score(made)), "artifacts": None}

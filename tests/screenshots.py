@@ -108,7 +108,7 @@ async def shoot(demo: Demo, save: Save, size: tuple[int, int], theme: str, stage
         await keep("fleet")
         await pilot.press("T")
         await keep("timeline")
-        await pilot.press("escape", "b")
+        await pilot.press("escape", "b", "o")  # from a day earlier on: the look before this one moved its mark
         await keep("since")
 
 

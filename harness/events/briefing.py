@@ -201,6 +201,9 @@ def _loaded(c: Course, r: t.Record, b: t.PlanLoaded) -> None:
 def _verdict(c: Course, r: t.Record, b: t.CheckVerdict) -> None:
     before = c.checks.get(b.command)
     c.checks[b.command] = b.passed
+    if b.caught:
+        c.tell(r, ANOMALY, f"does not count: {b.command}: {b.why}", "bad")
+        return
     if b.command in c.planned or b.passed == bool(before):
         return
     if b.passed:

@@ -11,6 +11,7 @@ class CheckVerdict(Body, frozen=True, kw_only=True):
     """Whether the result of a check counts, by the supervisor. ``why`` it does not although it exited with 0.
 
     ``ran`` tests had an outcome, ``excused`` were skipped or expected to fail; None when its output tells of none.
+    ``caught``: it passes only because of what the agent did to its tests, as a trial of it shows.
     """
 
     TYPE = "check.verdict"
@@ -20,6 +21,7 @@ class CheckVerdict(Body, frozen=True, kw_only=True):
     why: str = ""
     ran: int | None = None
     excused: int | None = None
+    caught: bool = False
 
 
 class ViolatedFile(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from harness.events import types as t
 from harness.events.plan_state import Work
+from harness.events.trial import Tried
 
 ALLOW = "allow"
 KEEP = "keep"
@@ -27,6 +28,8 @@ class Running:
     exit_code: int | None = None
     preview: str = ""
     output: t.BlobRef | None = None
+    trials: dict[str, Tried] = field(default_factory=dict)
+    """By their kind."""
 
 
 @dataclass(slots=True)

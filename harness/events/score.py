@@ -320,6 +320,7 @@ def _resolved(y: Tally, b: t.ToolResolved) -> None:
 def _verdict(y: Tally, b: t.CheckVerdict) -> None:
     y.checks[b.command] = b.passed
     y.tried(f"check {b.command}", b.passed)
+    y.violations += b.caught
     if not b.passed:
         y.contradict()
 

@@ -125,6 +125,8 @@ class SessionState:
     checks: dict[str, int | None] = field(default_factory=dict)
     check_calls: dict[str, ratchet.Running] = field(default_factory=dict)
     unjudged: dict[str, ratchet.Running] = field(default_factory=dict)
+    trials: dict[str, str] = field(default_factory=dict)
+    """What trials of those checks are called that run or wait to, by their call."""
     """Checks that ran and whose results the supervisor has to judge, by call."""
     first_counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     """By check, how many tests its first run ran and excused."""

@@ -61,11 +61,14 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a check that was run says. ``why`` it does not count although it exited with 0; empty otherwise."""
+    """What a check that was run says. ``why`` it does not count although it exited with 0; empty otherwise.
+    ``caught``: it does not because a trial of it says so.
+    """
 
     passed: bool
     why: str = ""
     counts: Counts | None = None
+    caught: bool = False
 
 
 def parse(output: str) -> Counts | None:
@@ -79,8 +82,9 @@ def parse(output: str) -> Counts | None:
     return sum(found[1:], found[0]) if found else None
 
 
-def judge(command: str, exit_code: int | None, output: str, first: Counts | None) -> Verdict:
-    """Whether a check that was run passes. ``first`` is what its first run in this session counted.
+def judge(command: str, exit_code: int | None, output: str, first: Counts | None, *, excused: bool = True) -> Verdict:
+    """Whether a check that was run passes. ``first`` is what its first run in this session counted, ``excused`` whether
+    a file that decides says that tests are skipped or expected to fail: else the code under test said so.
 
     It never passes on fewer tests, or on more excused ones, than in its first run, nor when a test runner ran none.
     """
@@ -90,10 +94,10 @@ def judge(command: str, exit_code: int | None, output: str, first: Counts | None
     if counts is None:
         if first is not None:
             return Verdict(False, f"it ran {counted(first.ran, 'test')} at first, and now its output tells of none")
-        if _RUNS.search(command) and not _SILENT.search(command):
+        if runs_tests(command) and not _SILENT.search(command):
             return Verdict(False, "its output tells of no test that ran")
         return Verdict(True)
-    if counts.failed and not _INVERTED.search(command):
+    if counts.failed and not inverted(command):
         return Verdict(
             False, f"it exits with 0, and its output tells of {counted(counts.failed, 'test')} that failed", counts
         )
@@ -106,17 +110,21 @@ def judge(command: str, exit_code: int | None, output: str, first: Counts | None
             f"{counted(counts.excused, 'test')} skipped or expected to fail, where there were {first.excused} at first"
         )
         return Verdict(False, more, counts)
+    if counts.raised and not excused:
+        return Verdict(
+            False, f"{counted(counts.raised, 'test')} skipped or expected to fail, and no test says so", counts
+        )
     return Verdict(True, "", counts)
 
 
-def unexcused(verdict: Verdict) -> Verdict:
-    """The verdict where no file that decides says that tests are skipped or expected to fail: then the code under test
-    said so.
-    """
-    if not verdict.passed or verdict.counts is None or not verdict.counts.raised:
-        return verdict
-    told = f"{counted(verdict.counts.raised, 'test')} skipped or expected to fail, and no test says so"
-    return Verdict(False, told, verdict.counts)
+def runs_tests(command: str) -> bool:
+    """Whether a command runs a known test runner."""
+    return _RUNS.search(command) is not None
+
+
+def inverted(command: str) -> bool:
+    """Whether a command wants its runner to fail."""
+    return _INVERTED.search(command) is not None
 
 
 def _pytest(text: str) -> list[Counts]:

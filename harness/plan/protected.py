@@ -39,6 +39,18 @@ TESTS = (
     "*Tests.cs",
     "*.bats",
 )
+DATA = (
+    "**/testdata/**",
+    "**/test_data/**",
+    "**/test-data/**",
+    "**/fixtures/**",
+    "**/__fixtures__/**",
+    "**/golden/**",
+    "**/goldens/**",
+    "*.golden",
+    "*.snap",
+)
+"""What tests compare with, where it lies outside their folders."""
 CONFIGURATION = (
     "pytest.ini",
     ".pytest.ini",
@@ -128,7 +140,7 @@ def chosen(base: Collection[str], rules: Rules, run: Named | None = None) -> fro
 
 
 def _decides(path: str, rules: Rules) -> bool:
-    return any(patterns.fits(path, known) for known in (TESTS, CONFIGURATION, CI, rules.protect))
+    return any(patterns.fits(path, known) for known in (TESTS, DATA, CONFIGURATION, CI, rules.protect))
 
 
 @dataclass(frozen=True, slots=True)

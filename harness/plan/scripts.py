@@ -41,6 +41,10 @@ class Named:
 
     runs: set[str] = field(default_factory=set)
     reads: set[str] = field(default_factory=set)
+    programs: set[str] = field(default_factory=set)
+    """Programs, and folders of programs, that are looked for inside the repository."""
+    texts: set[str] = field(default_factory=set)
+    """Every piece of shell that was followed."""
 
 
 class _Shell(NamedTuple):
@@ -59,6 +63,7 @@ def named(commands: Collection[str], read: Read) -> Named:
         if (shell := left.popleft()) in done:
             continue
         done.add(shell)
+        found.texts.add(shell.text)
         folder = shell.folder
         for words in simple_commands(shell.text):
             program, *rest = words
@@ -72,6 +77,8 @@ def named(commands: Collection[str], read: Read) -> Named:
 def _follow(program: str, rest: list[str], folder: str, read: Read, found: Named) -> Iterator[_Shell]:
     """Put down what one simple command names; what is to be looked at in its turn."""
     base = os.path.basename(program)
+    if "/" in program and _inside(path := _at(folder, program)):
+        found.programs.add(path)
     if base in _WRAPPERS:
         at = next((i for i, word in enumerate(rest) if not _VALUES.fullmatch(word)), None)
         if at is not None:
@@ -82,7 +89,10 @@ def _follow(program: str, rest: list[str], folder: str, read: Read, found: Named
             yield _Shell(read(path), folder)
     elif base in ("make", "gmake"):
         yield from _make(rest, folder, read, found)
+    elif base == "npx":
+        found.programs.add(_at(folder, "node_modules/.bin"))
     elif base in _NODE:
+        found.programs.add(_at(folder, "node_modules/.bin"))
         yield from _node(rest, folder, read)
     elif _INTERPRETERS.fullmatch(base):
         options = [word for word in rest if word.startswith("-")]

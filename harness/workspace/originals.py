@@ -23,7 +23,7 @@ from harness.plan.scripts import Named, named
 from harness.workspace.errors import GitFailed
 from harness.workspace.git import Git
 from harness.workspace.ground import Ground, Item, Kind
-from harness.workspace.look import Seen, View, folders_of, item_name, look
+from harness.workspace.look import Seen, View, folders_of, item_name, look, paths
 from harness.workspace.private import Worktree
 
 ABSENT = "absent"
@@ -107,6 +107,11 @@ def examine(tree: Worktree, rules: Rules, accepted: Mapping[str, str], since_ns:
         touched,
         tuple(sorted(caches & set(items) - folders_of(base))),
     )
+
+
+def guarded(tree: Worktree, rules: Rules) -> frozenset[str]:
+    """Those files of the base that decide. Raises GitFailed."""
+    return chosen(paths(tree), rules, run_by(tree, rules))
 
 
 def run_by(tree: Worktree, rules: Rules) -> Named:

@@ -17,6 +17,8 @@ from harness.events import types as t
 from tests.fleetlib import Fleet, fleet, git, make_repository, play
 
 pytestmark = pytest.mark.timeout(600)
+WAIT_S = 240
+"""Five rounds of a check, each of which starts a test runner."""
 PACKAGES = Path(sys.prefix)
 CONFIG = f'[fence]\nread = ["{PACKAGES}"]\npath = ["{PACKAGES}/bin"]\n'
 APP = "def add(a, b):\n    return a - b\n\n\ndef double(a):\n    return a * 2\n"
@@ -263,7 +265,7 @@ def test_no_way_round_the_test_is_done(way: str, f: Fleet) -> None:
 def test_a_check_that_runs_no_test_does_not_pass(way: str, f: Fleet) -> None:
     check, script = COUNTED[way]
     sid = launch(f, check, script)
-    row = f.wait_state(sid, "failed", "done", "waiting")
+    row = f.wait_state(sid, "failed", "done", "waiting", timeout=WAIT_S)
     assert row["state"] == "failed", row
     assert not row.get("verified")
     assert not any(v.passed for v in bodies(f, sid, t.CheckVerdict))

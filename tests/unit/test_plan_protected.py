@@ -99,7 +99,8 @@ SCRIPTS: dict[str, tuple[str, dict[str, str], set[str], set[str]]] = {
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_what_a_check_comes_to_run_and_read_is_known(name: str) -> None:
     command, files, runs, reads = SCRIPTS[name]
-    assert named([command], lambda path: files.get(path, "")) == Named(runs, reads)
+    found = named([command], lambda path: files.get(path, ""))
+    assert (found.runs, found.reads) == (runs, reads)
 
 
 def test_what_a_check_reads_in_is_protected_and_new_it_shadows() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.events import job_words
+from harness.events import job_words, trial
 from harness.events import types as t
 from harness.events.checkpoints import words
 from harness.events.describing.line import Describers, Line, Tone, compact, duration, first, size
@@ -37,6 +37,8 @@ def call_text(tool: str, data: dict[str, Any] | None) -> str:
 
 @_on(t.ToolProposed)
 def _proposed(b: t.ToolProposed) -> Line:
+    if (tried := trial.read(b.ref)) is not None:
+        return Line("tries", f"{call_text(b.tool, b.input)} {trial.WORDS.get(tried.kind, tried.kind)}", "dim")
     return Line("wants", call_text(b.tool, b.input), "info")
 
 

@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from harness.events import ratchet
+from harness.events import ratchet, trial
 from harness.events import types as t
 from harness.events.folding.handlers import Handlers
 from harness.events.session_state import Running, SessionState
@@ -28,6 +28,10 @@ def _proposed(s: SessionState, r: t.Record, b: t.ToolProposed) -> None:
     s.hooks = s.hooks.proposed(b)
     if b.by_harness and b.input is not None:
         s.check_calls[b.call_id] = ratchet.Running(str(b.input.get("command", "")), r.ts)
+    found = trial.read(b.ref) if b.by_trial else None
+    if found is not None and (checked := s.unjudged.get(found.check)) is not None:
+        s.trials[b.call_id] = b.ref
+        checked.trials[found.kind] = trial.Tried(found.word)
 
 
 @_on(t.ToolStarted)
@@ -36,7 +40,10 @@ def _started(s: SessionState, r: t.Record, b: t.ToolStarted) -> None:
     s.tool_calls += 1
     if b.snapshot:
         s.rules = s.rules.seen_changed(b.worked_names)
-    s.doing[b.call_id] = Running(f"running {call.tool if call else 'a tool'}", r.ts)
+    doing = f"running {call.tool if call else 'a tool'}"
+    if b.call_id in s.trials:
+        doing = "trying whether a check can fail"
+    s.doing[b.call_id] = Running(doing, r.ts)
     if (check := s.check_calls.get(b.call_id)) is not None:
         check.started = r.ts
 
@@ -48,6 +55,10 @@ def _tool_ended(s: SessionState, r: t.Record, b: t.ToolEnded) -> None:
     s.iterations = s.iterations.chore_ended(b.call_id, b)
     s.hooks = s.hooks.changed(b.files_changed).chore_ended(b.call_id, b)
     s.jobs.call_over(b.call_id)
+    if (name := s.trials.get(b.call_id)) is not None and b.status == "cancelled":
+        _again(s, b.call_id, name)
+    elif name is not None:
+        _tried(s, b, name)
     check = s.check_calls.pop(b.call_id, None)
     if check is None:
         return
@@ -58,6 +69,21 @@ def _tool_ended(s: SessionState, r: t.Record, b: t.ToolEnded) -> None:
     s.checks[check.command] = b.exit_code if b.exit_code is not None else -1
     if b.status not in NOT_RUN:
         s.unjudged[b.call_id] = check
+
+
+def _tried(s: SessionState, b: t.ToolEnded, name: str) -> None:
+    del s.trials[b.call_id]
+    found = trial.read(name)
+    if found is not None and (checked := s.unjudged.get(found.check)) is not None:
+        checked.trials[found.kind] = trial.Tried(found.word, b.status, b.exit_code, b.preview, b.output)
+
+
+def _again(s: SessionState, call_id: str, name: str) -> None:
+    """A trial that did not come to its end through no doing of its own is tried anew."""
+    del s.trials[call_id]
+    found = trial.read(name)
+    if found is not None and (checked := s.unjudged.get(found.check)) is not None:
+        checked.trials.pop(found.kind, None)
 
 
 @_on(t.ToolInDoubt)
@@ -86,6 +112,8 @@ def _job_ended(s: SessionState, r: t.Record, b: t.JobEnded) -> None:
 def _resolved(s: SessionState, r: t.Record, b: t.ToolResolved) -> None:
     if b.resolution != "confirmed_not_done":
         s.check_calls.pop(b.call_id, None)
+        if (name := s.trials.get(b.call_id)) is not None:
+            _again(s, b.call_id, name)
         s.iterations = s.iterations.chore_ended(b.call_id, None)
         s.hooks = s.hooks.chore_ended(b.call_id, None)
 

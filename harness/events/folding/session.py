@@ -68,6 +68,7 @@ def _ended(s: SessionState, r: t.Record, b: t.SessionEnded) -> None:
     s.ended_seq = r.seq
     s.doing.clear()
     s.unjudged.clear()
+    s.trials.clear()
 
 
 @_on(t.SessionContinued)

@@ -31,7 +31,7 @@ from harness.roles import pinned
 from harness.roles.role import JUDGE, WORKER
 from harness.session import beside
 from harness.supervisor import ids
-from harness.supervisor.calls import card_notes, cards, course, earlier_yes, gates, ratchet
+from harness.supervisor.calls import card_notes, cards, course, earlier_yes, gates, ratchet, trials
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
 from harness.supervisor.calls.granting import Covered, Granting
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for, private_of
@@ -82,7 +82,7 @@ class Judging:
 
         ``unprotected``: why no state before it can be kept.
         """
-        if not await self._within_caps(session, call):
+        if not known.proposed.by_trial and not await self._within_caps(session, call):
             return False
         if not known.proposed.own and closed(session.state) is not None:
             await gates.step(session)
@@ -96,7 +96,7 @@ class Judging:
         if tools.answered(proposed.tool):
             await course.answered(session, call, given)
             return True
-        ours = proposed.by_harness or proposed.by_judge
+        ours = proposed.by_harness or proposed.by_judge or proposed.by_trial
         if ours and (problem := await ratchet.guard(session, call.call_id)):
             await session.append(t.ToolEnded(call_id=call.call_id, status="refused", preview=problem))
             return True
@@ -260,6 +260,8 @@ class Judging:
         if config.model.api_key_file:
             own.append(Path(config.model.api_key_file).expanduser())
         facts = gather(open_worktree(private_of(session)), proposed.tool, given, config.fence, map(str, own), kept)
+        if proposed.by_trial:
+            facts = trials.laid_over(session, proposed, facts)
         jobs = config.jobs
         facts = replace(facts, job_s=jobs.limit, job_most_s=jobs.longest, job_log_bytes=jobs.log)
         ref = proposed.input_blob

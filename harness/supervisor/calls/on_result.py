@@ -5,23 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from harness.events import blobs, tools
+from harness.events import tools
 from harness.events import types as t
 from harness.events.action import action_hash
-from harness.events.framing import LogError
 from harness.events.merge_events import RAN_FOR
-from harness.events.merging import Ran
-from harness.plan import counts
-from harness.plan.counts import Counts, Verdict
+from harness.plan.counts import Verdict
 from harness.policy.build import build_action
 from harness.policy.facts import Facts, FenceFacts
 from harness.policy.judge import judge
-from harness.supervisor.calls import carrying_out
+from harness.supervisor.calls import carrying_out, results
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.settings import Settings
-from harness.supervisor.threads import at_home
 from harness.workspace.gather_facts import gather
 from harness.workspace.worktrees import open_worktree
 
@@ -90,17 +86,6 @@ async def _judged(session: Session, command: str) -> Verdict:
         raise OpError("lost", f"nobody saw the end of the check {command!r}", "merge again")
     if ran.status != "ok" and ran.exit_code is None:
         return Verdict(False, f"{ran.status}: {ran.preview[:300]}")
-    known = session.state.first_counts.get(command)
-    first = Counts(*known) if known is not None else None
-    code = ran.exit_code if ran.status == "ok" else ran.exit_code or None
-    made = counts.judge(command, code, await _output(session, ran), first)
+    output = await results.output_of(session, ran.output, ran.preview)
+    made = await results.judged(session, command, ran.status, ran.exit_code, output)
     return made if made.passed or made.why else replace(made, why=f"exit {ran.exit_code}")
-
-
-async def _output(session: Session, ran: Ran) -> str:
-    if ran.output is None:
-        return ran.preview
-    try:
-        return (await at_home(blobs.get, session.folder.blobs, ran.output.sha)).decode("utf-8", "replace")
-    except (LogError, OSError):
-        return ran.preview

@@ -13,22 +13,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
-from harness.events import blobs
 from harness.events import types as t
 from harness.events.action import canonical
-from harness.events.framing import LogError
 from harness.events.ratchet import TOUCHED, Running, some
 from harness.events.request import Request
 from harness.events.session_state import SessionState
-from harness.plan import counts
-from harness.plan.counts import Counts, Verdict
-from harness.plan.protected import Rules
+from harness.plan.counts import Verdict
 from harness.supervisor import ids
-from harness.supervisor.calls import comparison, plans
+from harness.supervisor.calls import comparison, plans, results, trials
 from harness.supervisor.calls.comparison import Side
 from harness.supervisor.calls.ground import held, private_of
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.threads import at_home
 from harness.workspace import originals
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.originals import Difference
@@ -85,7 +80,7 @@ async def _guard(session: Session, call_id: str) -> str:
 
 async def _examine(session: Session, since_ns: int) -> originals.Examined:
     s = session.state
-    rules = rules_of(s)
+    rules = results.rules_of(s)
     accepted = dict(s.ratchet.accepted)
     return await session.do(
         "comparing what decides with the start",
@@ -128,9 +123,13 @@ async def _judge(session: Session, call_id: str, check: Running) -> None:
     found = await _examine(session, _nanoseconds(check.started))
     accepted = s.ratchet.accepted
     touched = [Difference(p, TOUCHED, TOUCHED) for p in found.touched if p not in accepted]
-    verdict = counts.judge(check.command, _exit_code(check), await _output(session, check), _first(s, check.command))
-    if verdict.passed and verdict.counts is not None and verdict.counts.raised and not await _excused(session, found):
-        verdict = counts.unexcused(verdict)
+    output = await results.output_of(session, check.output, check.preview)
+    verdict = await results.judged(session, check.command, check.status, check.exit_code, output)
+    if not found.differences and not touched:
+        sure = await trials.confirm(session, call_id, check, verdict)
+        if sure is None:
+            return
+        verdict = sure
     if found.differences:
         await _restore(session, call_id, found)
     elif touched:
@@ -146,35 +145,9 @@ async def _judge(session: Session, call_id: str, check: Running) -> None:
             why=verdict.why,
             ran=seen.ran if seen is not None else None,
             excused=seen.excused if seen is not None else None,
+            caught=verdict.caught,
         )
     )
-
-
-async def _excused(session: Session, found: originals.Examined) -> bool:
-    """Whether what decides says itself that tests are skipped; so it may when a person let the agent change it."""
-    s = session.state
-    if s.ratchet.accepted or (s.intent is not None and s.intent.free):
-        return True
-    asked = "asking which tests are skipped"
-    return await session.do(asked, _LOOK_S, lambda: originals.excuses(_tree(session), found.protected))
-
-
-def _exit_code(check: Running) -> int | None:
-    return check.exit_code if check.status == "ok" else check.exit_code or None
-
-
-def _first(s: SessionState, command: str) -> Counts | None:
-    known = s.first_counts.get(command)
-    return Counts(*known) if known is not None else None
-
-
-async def _output(session: Session, check: Running) -> str:
-    if check.output is None:
-        return check.preview
-    try:
-        return (await at_home(blobs.get, session.folder.blobs, check.output.sha)).decode("utf-8", "replace")
-    except (LogError, OSError):
-        return check.preview
 
 
 def _nanoseconds(ts: str) -> int:
@@ -253,16 +226,6 @@ def _side(whose: str, body: bytes | None) -> Side:
 
 
 # -- where -----------------------------------------------------------------------------------------
-
-
-def rules_of(s: SessionState) -> Rules:
-    """What is protected in this session."""
-    intent = s.intent
-    if intent is None:
-        return Rules(tuple(s.checks))
-    own = s.plan.path if s.plan is not None else intent.plan or intent.draft
-    plan = [own] if own else []  # kept by itself, since the harness writes it
-    return Rules(tuple(s.checks), tuple(intent.protect), (*intent.free, *plan))
 
 
 def _tree(session: Session) -> Worktree:

@@ -14,7 +14,7 @@ from harness.events import types as t
 from harness.events.merging import MergeLook, named
 from harness.events.merging import Merging as Known
 from harness.supervisor import ids
-from harness.supervisor.calls import on_result, ratchet
+from harness.supervisor.calls import on_result, results
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.errors import LinkLost, OpError, for_now
 from harness.supervisor.fleet.fleet import Fleet
@@ -136,7 +136,7 @@ class Merging:
         """Both sides looked at and brought together. Raises OpError."""
         intent = session.state.intent
         goal = intent.goal if intent is not None else ""
-        rules = ratchet.rules_of(session.state)
+        rules = results.rules_of(session.state)
         taken = _taken(session.state.merging)
 
         def work() -> tuple[Worktree, Place, Situation, Result | Conflict]:
@@ -208,7 +208,7 @@ class Merging:
                 f"nothing keeps the work of {session.name} from being merged, as far as anybody tried",
                 f"try it: watchfloor merge {session.sid}",
             )
-        rules = ratchet.rules_of(session.state)
+        rules = results.rules_of(session.state)
 
         def work() -> tuple[str, dict[str, str]]:
             tree = open_worktree(private_of(session))

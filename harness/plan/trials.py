@@ -1,0 +1,157 @@
+"""Whether a check can fail at all: which trials of it show that, and what follows from them. Pure.
+
+Code under test shares a process with its test runner, so it can print a verdict of its own, leave early with 0, or
+replace what compares. No reader of output tells that from a pass. But whoever makes a failing test pass makes *any*
+failing test pass, so the same check is run again on tests that must fail: when those pass too, it decides nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from harness.events.words import counted
+from harness.plan.counts import Counts
+
+ALONE = "alone"
+"""Without the test files that are new: they share a process with the tests of the start."""
+BROKEN = "broken"
+"""With the same tests, each of which fails at its end, whatever came of it."""
+BARE = "bare"
+"""With tests that import nothing and fail: what the check says when nobody hides it."""
+START = "start"
+"""The same on the files of the start, where nothing is the agent's."""
+KINDS = (ALONE, BROKEN, BARE, START)
+_PICKS = re.compile(r"\s(?:-t|--test-?name-?pattern|-g|--f?grep|-f)\b", re.IGNORECASE)
+"""Options by which a runner of JavaScript leaves tests out by their names."""
+_ALL = re.compile(
+    r"(?:pytest|py\.test|unittest|jest|vitest(?:\s+run)?|mocha|node\s+--test)(?:\s+(?:-\S+|discover))*\s*$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What there is to try a check with. ``runs``: a test runner, by its command; ``hides``: new test files;
+    ``breaks``: tests that can be made to fail, of which ``whole`` says that each of them is; ``made``: the agent's own
+    program runs them, ``picks``: by name. ``unseen``: a new test file may
+    have a name that is no text, or be one of too many.
+    """
+
+    runs: bool = False
+    hides: bool = False
+    breaks: bool = False
+    whole: bool = False
+    made: str = ""
+    picks: bool = False
+    unseen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How a trial ended. ``ran`` is False when it could not be run, and then nothing follows from it; ``told``: its
+    output holds the word that only a test of ours says.
+    """
+
+    ran: bool
+    exit_code: int | None = None
+    counts: Counts | None = None
+    told: bool = False
+
+    @property
+    def failed(self) -> int:
+        """Tests that failed, one at least when a test of ours said its word."""
+        return max(self.counts.failed if self.counts is not None else 0, 1 if self.told else 0)
+
+    @property
+    def fails(self) -> bool:
+        return self.exit_code != 0 or self.failed > 0
+
+    @property
+    def kept(self) -> int:
+        """Tests that failed or were left out."""
+        return self.failed + (self.counts.excused if self.counts is not None else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """This trial is due."""
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Nothing is left to try. ``why`` the check does not count; empty when it does."""
+
+    why: str = ""
+
+
+def settle(real: Counts | None, case: Case, trials: Mapping[str, Trial]) -> Next | Settled:
+    """What follows from a check that passes with these counts, and from the trials so far."""
+    if real is None and not case.runs:
+        return Settled()
+    if case.unseen:
+        return Settled(
+            "a new test file may have a name that is no text, or be one of too many new files to look through"
+        )
+    if case.hides:
+        if (alone := trials.get(ALONE)) is None:
+            return Next(ALONE)
+        if alone.ran and alone.counts is not None and alone.counts.failed:
+            count = alone.counts.failed
+            fail = "fails" if count == 1 else "fail"
+            return Settled(f"without the test files that are new, {counted(count, 'test')} of the start {fail}")
+        if alone.ran and alone.exit_code and alone.counts is None and real is not None:
+            return Settled("without the test files that are new, it comes to no verdict")
+        if alone.ran and alone.counts is not None:
+            if not alone.counts.ran:
+                return Settled()  # what it runs is new, all of it
+            real = alone.counts
+    if not case.breaks:
+        return Settled()
+    if (broken := trials.get(BROKEN)) is None:
+        return Next(BROKEN)
+    if not broken.ran:
+        return Settled()
+    if broken.fails and (more := _skipped_by_code(real, broken)):
+        return Settled(f"{counted(more, 'test')} skipped or expected to fail by the code under test")
+    if broken.fails and (broken.counts is None or not case.whole or broken.counts.ran <= broken.counts.failed):
+        return Settled()
+    if (bare := trials.get(BARE)) is None:
+        return Next(BARE)
+    if bare.told:
+        return Settled(_blind(bare.failed - broken.kept) if broken.kept < bare.failed else "")
+    if broken.fails:
+        return Settled()
+    if (start := trials.get(START)) is None:
+        return Next(START)
+    if start.told:
+        return Settled(_blind(start.failed))
+    if case.made and not case.picks:
+        return Settled(
+            f"it passes with tests that must fail too, and {case.made}, which runs them, is no file of yours"
+        )
+    return Settled()
+
+
+def runs_all(command: str) -> bool:
+    """Whether a command runs a test runner on whatever that finds."""
+    return _ALL.search(command) is not None
+
+
+def picks(command: str) -> bool:
+    """Whether a command says by name which tests run."""
+    return _PICKS.search(command) is not None
+
+
+def _skipped_by_code(real: Counts | None, broken: Trial) -> int:
+    """Tests that were excused as it was, and that fail when they do not come to the code under test."""
+    seen = broken.counts
+    if real is None or seen is None or not real.raised or seen.ran + seen.excused != real.ran + real.excused:
+        return 0
+    return max(0, real.raised - seen.raised)
+
+
+def _blind(count: int) -> str:
+    return f"{counted(count, 'test')} that must fail did not: what the agent wrote keeps tests from failing"

@@ -1,0 +1,215 @@
+"""What the trial of a check finds in the worktree: files of ours over its tests, seen in that call alone. Blocking.
+
+Nothing is written to the worktree. A file is laid over one that lies there as a regular file, reached through no link.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.plan import broken
+from harness.plan.counts import runs_tests
+from harness.plan.patterns import fits
+from harness.plan.protected import TESTS, Rules
+from harness.plan.trials import ALONE, BROKEN, START, Case, picks, runs_all
+from harness.workspace import merging
+from harness.workspace.ground import Ground, Kind
+from harness.workspace.look import paths
+from harness.workspace.originals import run_by
+from harness.workspace.private import Worktree
+
+Bind = tuple[str, str, str]
+MAX_TEST = 1 << 20
+"""Bytes of a test file that is made to fail; a larger one is left as it is."""
+MAX_LOOKED = 3000
+"""Test files that are read."""
+MAX_FILES = 200
+"""Test files that are made to fail, evenly chosen: each is one more mount."""
+MAX_NEW = 200_000
+"""New names that are looked through for new tests."""
+_NOT_ENTERED = frozenset({"node_modules", "__pycache__", "build", "dist", "venv"})
+_EXTENSIONS = (*broken.PYTHON, *broken.SCRIPT)
+_MADE = ("node_modules", ".venv", "venv")
+
+
+class TooManyNew(Exception):
+    """More new names than are looked through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """``new`` are files that a runner of Python's tests would load and the base has not; ``tests`` those of the base
+    that can be made to fail, with their text, ``around`` the texts of all of those in Python,
+    ``named``: the check itself names them.
+    """
+
+    new: tuple[str, ...]
+    tests: dict[str, str]
+    around: tuple[str, ...]
+    named: bool = False
+    unseen: bool = False
+
+
+def case(tree: Worktree, rules: Rules, accepted: Collection[str], command: str, *, counted: bool) -> Case:
+    """What there is to try this check with; ``counted``: its output told of tests. Raises WorkspaceError, OSError."""
+    run = run_by(tree, Rules((command,)))
+    texts = (command, *run.texts)
+    if not counted and not any(runs_tests(text) for text in texts):
+        return Case()
+    found = look(tree, rules, accepted, command)
+    made = ""
+    if found.named or any(runs_all(text) for text in texts):
+        base = set(paths(tree))
+        made = next((name for name in run.programs if name not in base and os.path.lexists(tree.root / name)), "")
+    return Case(
+        unseen=found.unseen,
+        runs=True,
+        hides=bool(found.new),
+        breaks=bool(found.tests),
+        whole=any(path.endswith(broken.PYTHON) for path in found.tests),
+        made=made,
+        picks=any(picks(text) for text in texts),
+    )
+
+
+def look(tree: Worktree, rules: Rules, accepted: Collection[str], command: str) -> Found:
+    """Which files a trial of this check is made of. What a person let the agent change is taken as it is now.
+
+    Raises WorkspaceError, OSError.
+    """
+    base = set(paths(tree))
+    texts = run_by(tree, Rules((command,))).texts
+    known = {path for path in base if path.endswith(_EXTENSIONS) and fits(path, TESTS) and not fits(path, rules.free)}
+    python = any(path.endswith(broken.PYTHON) for path in known)
+    new: list[str] = []
+    hidden = False
+    with Ground(tree.root) as ground:
+        tests = {path: text for path in sorted(known)[:MAX_LOOKED] if (text := _text(ground, path))}
+        if python and not any(path.endswith(broken.PYTHON) and fits(path, TESTS) for path in accepted):
+            try:
+                found = {path for path in _walk(tree, ground, base) if not fits(path, rules.free)}
+                found -= broken.aimed(found, texts, folders=False)  # what a check asks for by name is to be written
+                new = sorted(path for path in found if _of_tests(ground, base, found, path))
+            except TooManyNew:
+                hidden = True
+    named = broken.aimed(tests, texts)
+    aimed = [path for path in sorted(named or tests) if broken.breakable(path, tests[path])]
+    return Found(
+        new=tuple(path for path in new if _is_text(path)),
+        tests={path: tests[path] for path in aimed[:: 1 + len(aimed) // MAX_FILES]},
+        around=tuple(text for path, text in tests.items() if path.endswith(broken.PYTHON)),
+        named=bool(named),
+        unseen=hidden or not all(_is_text(path) for path in new),
+    )
+
+
+def lay_out(tree: Worktree, found: Found, kind: str, word: str, folder: Path) -> list[Bind]:
+    """Write what a trial of this kind finds into the new folder ``folder``; what is to be laid where, in mount order.
+    Raises WorkspaceError, OSError.
+    """
+    clear(folder)
+    folder.mkdir(mode=0o700, parents=True)
+    root = str(tree.root)
+    empty = folder / "empty"
+    empty.write_bytes(b"")
+    hidden = [(str(empty), f"{root}/{path}", "ro") for path in found.new]
+    if kind == ALONE:
+        return hidden
+    make: Callable[[str, str, str, frozenset[str]], str] = broken.broken if kind == BROKEN else broken.bare
+    spared = broken.skippers(found.around)
+    made = {path: text for path, body in found.tests.items() if (text := make(path, body, word, spared))}
+    if kind == START:
+        whole = folder / "tree"
+        merging.lay_out(tree, tree.base, whole)
+        for path, text in made.items():
+            (whole / path).write_text(text, "utf-8")
+        (whole / ".git").touch()
+        more = [name for name in _MADE if (tree.root / name).is_dir() and not os.path.lexists(whole / name)]
+        for name in more:
+            (whole / name).mkdir()
+        return [(str(whole), root, "rw"), *((f"{root}/{name}", f"{root}/{name}", "ro") for name in more)]
+    binds = hidden
+    for index, (path, text) in enumerate(made.items()):
+        (folder / str(index)).write_text(text, "utf-8")
+        binds.append((str(folder / str(index)), f"{root}/{path}", "ro"))
+    return binds
+
+
+def clear(folder: Path) -> None:
+    """The files of a trial that is over are not needed any more."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_text(path: str) -> bool:
+    return path.isascii() or path.encode("utf-8", "replace").decode() == path
+
+
+def _text(ground: Ground, path: str) -> str:
+    try:
+        return ground.read(path, MAX_TEST).decode()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _walk(tree: Worktree, ground: Ground, base: set[str]) -> Iterator[str]:
+    """New files that a runner of Python's tests loads by itself, by the names at which they lie; links are followed
+    inside the worktree. Folders that runners leave out are entered only where tests lie, by a link, or as packages.
+
+    Raises TooManyNew.
+    """
+    left = MAX_NEW
+    folders = [""]
+    linked: set[str] = set()
+    seen: set[str] = set()
+    while folders:
+        folder = folders.pop()
+        if folder in seen:
+            continue
+        seen.add(folder)
+        try:
+            items = ground.items(folder)
+        except OSError:
+            continue
+        name = folder.rpartition("/")[2]
+        made = name in _NOT_ENTERED or name.startswith(".")
+        entered = folder in linked or fits(folder, TESTS) or any(item.name == "__init__.py" for item in items)
+        if made and not entered:
+            continue
+        for item in items:
+            path = f"{folder}/{item.name}" if folder else item.name
+            at = _leads_to(tree, path) if item.kind is Kind.LINK else path
+            left -= path not in base
+            if left < 0:
+                raise TooManyNew
+            if item.kind is Kind.FOLDER:
+                folders.append(at)
+            elif item.kind is Kind.LINK and at and os.path.isdir(tree.root / at):
+                if at not in linked:
+                    linked.add(at)
+                    seen.discard(at)
+                    folders.append(at)
+            elif at and at not in base and broken.collected(path):
+                yield at
+
+
+def _of_tests(ground: Ground, base: set[str], found: set[str], path: str) -> bool:
+    """False for a package that may be one of the work itself: no test lies in it, or others speak of it."""
+    folder, _, name = path.rpartition("/")
+    if name != "__init__.py" or fits(path, TESTS):
+        return True
+    inside = [one for one in found if one.startswith(f"{folder}/") and not one.endswith("/__init__.py")]
+    word = re.compile(rf"\b{re.escape(folder.rpartition('/')[2])}\b")
+    others = [one for one in sorted(base)[:MAX_LOOKED] if one.endswith(".py") and not fits(one, TESTS)]
+    return bool(inside) and not any(word.search(_text(ground, one)) for one in others)
+
+
+def _leads_to(tree: Worktree, path: str) -> str:
+    """Where a link leads inside the worktree; empty when it leads out of it, or nowhere."""
+    root = os.path.realpath(tree.root)
+    real = os.path.realpath(tree.root / path)
+    return os.path.relpath(real, root) if real.startswith(f"{root}/") and os.path.exists(real) else ""

@@ -1,0 +1,239 @@
+"""Whether a check can fail at all: tests that are made to fail, and what follows from how they fare."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.plan.broken import aimed, bare, broken, collected, skippers
+from harness.plan.counts import Counts
+from harness.plan.trials import ALONE, BARE, BROKEN, START, Case, Next, Settled, Trial, runs_all, settle
+
+WORD = "wf_0123456789ab"
+CASES = '''"""Sums."""
+import unittest
+
+import pytest
+
+
+@pytest.fixture
+def two():
+    return 2
+
+
+def helper():
+    pytest.skip("needs another machine")
+
+
+def test_plain(two):
+    """What it does."""
+    assert two == 2
+
+
+def test_says_itself():
+    pytest.skip("later")
+
+
+def test_by_a_helper():
+    helper()
+
+
+@pytest.mark.skip
+def test_by_a_mark():
+    assert False
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_each(n): assert n
+
+
+async def test_asleep():
+    assert True
+
+
+class TestGroup:
+    def test_inside(self): return None
+
+
+class Sums(unittest.TestCase):
+    def setUp(self):
+        self.n = 1
+
+    def test_equal(self):
+        self.assertEqual(self.n, 1)
+
+    @unittest.expectedFailure
+    def test_known(self):
+        self.assertEqual(self.n, 2)
+'''
+OFFLINE = ("-p", "no:cacheprovider", "-p", "no:asyncio", "-p", "no:xdist", "-p", "no:hypothesispytest")
+
+
+def run(folder: Path, text: str, *more: str) -> str:
+    (folder / "test_it.py").write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *OFFLINE, *more, "test_it.py"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return done.stdout
+
+
+def test_each_test_fails_but_those_that_skip_for_their_own_reasons(tmp_path: Path) -> None:
+    text = broken("tests/test_it.py", CASES, WORD, skippers([CASES]))
+    said = run(tmp_path, text, "-W", "ignore")
+    assert "5 failed, 4 skipped, 1 xfailed" in said or "6 failed, 3 skipped, 1 xfailed" in said
+    assert WORD in said
+
+
+def test_bare_tests_have_the_same_names_and_import_nothing_of_the_repository(tmp_path: Path) -> None:
+    text = bare("tests/test_it.py", "from app import add\n" + CASES, WORD, skippers([CASES]))
+    said = run(tmp_path, text)
+    for name in ("test_plain", "test_each", "test_asleep", "TestGroup::test_inside", "Sums::test_equal"):
+        assert f"FAILED test_it.py::{name}" in said
+    assert "test_says_itself" not in said
+    assert "test_by_a_helper" not in said
+
+
+@pytest.mark.parametrize(
+    ("patch", "line"),
+    [
+        ("unittest.TestCase.assertEqual = lambda *a, **k: None", "self.assertEqual(1, 2)"),
+        ("pytest.raises = lambda *a: __import__('contextlib').nullcontext()", "pytest.raises(ValueError).__enter__()"),
+    ],
+)
+def test_where_what_compares_lets_all_pass_the_broken_tests_pass_too(patch: str, line: str, tmp_path: Path) -> None:
+    text = f"import unittest\nimport pytest\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        {line}\n"
+    assert "1 failed" in run(tmp_path, broken("t.py", text, WORD, frozenset()))
+    assert "1 passed" in run(tmp_path, broken("t.py", text.replace("\n\n", f"\n{patch}\n\n"), WORD, frozenset()))
+
+
+@pytest.mark.parametrize("text", ["def test(:\n", "x = 1\n", "", "def load_tests(): pass\n"])
+def test_where_there_is_nothing_to_make_fail_nothing_is_made(text: str) -> None:
+    assert broken("tests/test_it.py", text, WORD, frozenset()) == ""
+    assert bare("tests/test_it.py", text, WORD, frozenset()) == ""
+
+
+def test_a_test_file_of_javascript_gets_one_test_more() -> None:
+    text = "import test from 'node:test';\nimport { add } from '../add.js';\ntest('a', () => add());\n"
+    assert broken("test/a.test.js", text, WORD, frozenset()).startswith(text)
+    left = bare("test/a.test.js", text, WORD, frozenset())
+    assert "import test from 'node:test';" in left
+    assert "add.js" not in left
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("pytest -q", set()),
+        ("pytest --doctest-modules src", set()),
+        ("pytest tests", {"tests/test_a.py", "tests/deep/test_b.py"}),
+        ("pytest ./tests/test_a.py::test_x -k one", {"tests/test_a.py"}),
+        ("python3 -m unittest -q tests.test_a.Sums.test_x", {"tests/test_a.py"}),
+        ("python3 -m unittest deep.test_b", {"tests/deep/test_b.py"}),
+        ("cd web && node --test web/a.test.js", {"web/a.test.js"}),
+    ],
+)
+def test_what_a_command_aims_at_is_made_to_fail(command: str, named: set[str]) -> None:
+    known = ["tests/test_a.py", "tests/deep/test_b.py", "web/a.test.js"]
+    assert aimed(known, [command]) == named
+    by_folder = "tests" in command.split()
+    assert aimed(known, [command], folders=False) == (set() if by_folder else named)
+
+
+@pytest.mark.parametrize("command", ["pytest", "python3 -m unittest discover -q", "npx jest --ci", "node --test"])
+def test_a_runner_without_names_runs_whatever_it_finds(command: str) -> None:
+    assert runs_all(command)
+    assert not runs_all(f"{command} src")
+
+
+def test_a_new_file_counts_when_a_runner_loads_it_by_itself() -> None:
+    names = ("test_a.py", "a/a_test.py", "a/conftest.py", "a/__init__.py", "a/helpers.py", "a/test_a.js")
+    assert [name for name in names if collected(name)] == list(names[:4])
+
+
+FAILS = Trial(True, 1, Counts(3, 0, 3), told=True)
+PASSES = Trial(True, 0, Counts(3))
+WHOLE = Case(breaks=True, whole=True)
+REAL = Counts(3)
+
+
+def test_a_check_whose_broken_tests_all_fail_counts_after_one_trial() -> None:
+    assert settle(REAL, WHOLE, {}) == Next(BROKEN)
+    assert settle(REAL, WHOLE, {BROKEN: FAILS}) == Settled()
+
+
+def test_without_tests_to_break_or_a_runner_nothing_is_tried() -> None:
+    assert settle(REAL, Case(), {}) == Settled()
+    assert settle(None, WHOLE, {}) == Settled()
+    assert settle(None, Case(runs=True, breaks=True), {}) == Next(BROKEN)
+
+
+@pytest.mark.parametrize("seen", [Trial(True, 0, Counts(3)), Trial(True, 1, Counts(3, 0, 2), told=True)])
+def test_broken_tests_that_pass_where_bare_ones_fail_are_kept_from_failing(seen: Trial) -> None:
+    assert settle(REAL, WHOLE, {BROKEN: seen}) == Next(BARE)
+    why = settle(REAL, WHOLE, {BROKEN: seen, BARE: FAILS})
+    assert isinstance(why, Settled)
+    assert "keeps tests from failing" in why.why
+
+
+def test_bare_tests_that_pass_are_tried_on_the_files_of_the_start() -> None:
+    so_far = {BROKEN: PASSES, BARE: PASSES}
+    assert settle(REAL, WHOLE, so_far) == Next(START)
+    assert "keeps tests" in str(settle(REAL, WHOLE, so_far | {START: FAILS}))
+
+
+def test_tests_that_fail_nowhere_are_none_that_the_check_runs_unless_the_agent_made_what_runs_them() -> None:
+    nowhere = {BROKEN: PASSES, BARE: PASSES, START: PASSES}
+    assert settle(REAL, WHOLE, nowhere) == Settled()
+    made = Case(breaks=True, whole=True, made=".venv/bin/python")
+    assert ".venv/bin/python, which runs them" in str(settle(REAL, made, nowhere))
+    picked = Case(breaks=True, made="node_modules/.bin", picks=True)
+    assert settle(REAL, picked, nowhere) == Settled()
+
+
+def test_a_start_that_fails_for_another_reason_proves_nothing() -> None:
+    other = Trial(True, 1, Counts(1, 0, 1))
+    assert settle(REAL, WHOLE, {BROKEN: PASSES, BARE: PASSES, START: other}) == Settled()
+    assert settle(REAL, WHOLE, {BROKEN: PASSES, BARE: other}) == Next(START)
+
+
+def test_some_tests_that_no_trial_can_break_are_no_alarm() -> None:
+    some = Trial(True, 1, Counts(5, 1, 3), told=True)
+    assert settle(Counts(5, 1), WHOLE, {BROKEN: some, BARE: FAILS}) == Settled()
+
+
+def test_what_code_skips_fails_when_it_is_made_to_and_what_a_mark_skips_does_not() -> None:
+    real = Counts(2, 2, 0, 2)
+    by_code = Trial(True, 1, Counts(3, 1, 3, 1), told=True)
+    by_marks = Trial(True, 1, Counts(2, 2, 2, 2), told=True)
+    assert "1 test skipped or expected to fail by the code" in str(settle(real, WHOLE, {BROKEN: by_code}))
+    assert settle(real, WHOLE, {BROKEN: by_marks}) == Settled()
+    stopped_early = Trial(True, 1, Counts(1, 0, 1, 0), told=True)
+    assert settle(real, WHOLE, {BROKEN: stopped_early}) == Settled()
+
+
+def test_the_tests_of_the_start_must_pass_without_the_new_ones() -> None:
+    case = Case(hides=True)
+    assert settle(REAL, case, {}) == Next(ALONE)
+    assert settle(REAL, case, {ALONE: PASSES}) == Settled()
+    assert "1 test of the start fails" in str(settle(REAL, case, {ALONE: Trial(True, 1, Counts(2, 0, 1))}))
+    assert "no verdict" in str(settle(REAL, case, {ALONE: Trial(True, 1)}))
+    alone = Case(hides=True, breaks=True)
+    assert settle(REAL, alone, {ALONE: PASSES}) == Next(BROKEN)
+    assert settle(REAL, alone, {ALONE: Trial(True, 5, Counts(0))}) == Settled()  # it runs the new ones alone
+
+
+def test_what_code_skips_is_counted_without_the_new_tests() -> None:
+    case = Case(hides=True, breaks=True, whole=True)
+    by_code = {ALONE: Trial(True, 0, Counts(2, 1, 0, 1)), BROKEN: FAILS}
+    assert "1 test skipped" in str(settle(Counts(9, 1, 0, 1), case, by_code))
+
+
+def test_nothing_follows_from_a_trial_that_was_not_run() -> None:
+    assert settle(REAL, WHOLE, {BROKEN: Trial(False)}) == Settled()

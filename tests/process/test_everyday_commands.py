@@ -72,8 +72,8 @@ def test_nobody_is_asked(tree: Worktree, start: int) -> None:
 @pytest.mark.parametrize(
     ("tool", "given", "named"),
     [
-        ("shell", {"script": "ls", "access": "unfenced"}, "with all your rights, outside the fence"),
-        ("exec", {"argv": ["ls"], "access": "unfenced"}, "with all your rights, outside the fence"),
+        ("shell", {"script": "ls", "access": "unfenced"}, "nothing limits what it does"),
+        ("exec", {"argv": ["ls"], "access": "unfenced"}, "nothing limits what it does"),
         ("shell", {"script": "curl x", "access": "network"}, "any host"),
         (
             "exec",

@@ -78,7 +78,7 @@ class Granting:
 
     def _op_revoke(self, r: Reply, w: Writer) -> Reply:
         if all(g.grant != r["grant"] for g in self.grants):
-            raise Refused("bad_grant", f"there is no rule {r['grant']}")
+            raise Refused("not_found", f"there is no rule {r['grant']}")
         gone = RevokedView(by=By("tui", 1000, 1), ts="2026-01-01T00:00:00.000Z", why="")
         self.grants = [
             msgspec.structs.replace(g, ended="revoked", revoked=gone) if g.grant == r["grant"] else g

@@ -72,7 +72,7 @@ async def test_a_small_change_is_whole_on_its_card(tmp_path: Path) -> None:
 
     async with shown(tmp_path, scene, size=(120, 60)) as s:
         await s.press("2")
-        await s.see("-one", "+two␀", "now: 4 bytes")
+        await s.see("-one", "+two␀", "now 4 bytes, then 5 bytes")
         assert "Not all of what it changes" not in s.text
 
 

@@ -397,7 +397,7 @@ async def test_a_cap_on_time_is_raised_in_the_words_of_the_command_line(tmp_path
 
     async with shown(tmp_path, scene) as s:
         await s.press("2", "plus")
-        await s.see("Raise the cap of slow", "3,600 s", "7200")
+        await s.see("Raise the cap of slow", "The cap is 1h now", "7200")
         await s.press(*["backspace"] * 4, "2", "h", "ctrl+y")
         await s.until("the decision", lambda: s.world.of("decide"))
         assert s.world.of("decide")[0]["value"] == 7200

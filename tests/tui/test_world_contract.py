@@ -355,7 +355,7 @@ REFUSED: list[tuple[str, str, dict[str, Any]]] = [
     ("stale", "decide", {"approval_id": "$asking.approval", "decision": "allow", "action_hash": "0" * 64}),
     ("stale", "grant", GRANT | {"approval_id": "$asking.approval", "action_hash": "0" * 64, "typed": ""}),
     ("not_open", "grant_preview", GRANT | {"approval_id": "abbbbbbb", "action_hash": ""}),
-    ("bad_grant", "revoke", {"grant": "gnothing"}),
+    ("not_found", "revoke", {"grant": "gnothing"}),
     ("bad_request", "desire", {"sid": "$asking", "state": "dancing"}),
     ("ended", "desire", {"sid": "$over", "state": "running"}),
     ("bad_request", "say", {"sid": "$asking", "text": "  "}),

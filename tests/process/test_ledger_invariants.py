@@ -306,3 +306,17 @@ def test_leftovers_of_a_stopped_fleet_are_named(folders: Folders) -> None:
 
 def test_a_fleet_that_never_was_is_clean(folders: Folders) -> None:
     assert check(folders, live=False) == []
+
+
+def test_what_an_unusable_reply_cost_is_settled_late_once_and_its_request_is_asked_again(folders: Folders) -> None:
+    failed = t.ModelFailed(
+        request_id="q1", attempt=1, kind="cut", message="m", usage=t.Usage(), cost_nano=9, price_source="reserved"
+    )
+    late = t.ModelSettled(
+        request_id="q1", reservation="r1", usage=t.Usage(), cost_nano=7, recorded_nano=9, price_source="list"
+    )
+    write_ledger(folders, [held(), PAID])
+    write(folders, [INTENT, sent(), failed, late, answered()])
+    assert [v.text for v in check(folders, live=False) if "settle" in v.text or "second answer" in v.text] == []
+    write(folders, [late], sid="bbbbbbbbbb")
+    assert any("left nothing to settle" in v.text for v in check(folders, live=False))

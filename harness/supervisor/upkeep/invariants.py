@@ -81,6 +81,8 @@ class _Books:
     keepers: list[Identity] = field(default_factory=list)
     sent: dict[str, list[t.ModelRequest]] = field(default_factory=dict)
     costs: dict[str, tuple[int, str]] = field(default_factory=dict)
+    unusable: dict[str, list[int]] = field(default_factory=dict)
+    """What attempts without a usable reply count for that nobody had settled when they failed, by request."""
     blobs: set[t.BlobRef] = field(default_factory=set)
 
     def take(self, r: t.Record) -> Iterator[tuple[str, str]]:
@@ -115,10 +117,16 @@ class _Books:
             if b.request_id in self.costs:
                 yield "I5", f"{at} is a second answer to request {b.request_id}"
             self.costs[b.request_id] = (b.cost_nano, b.price_source)
+        elif isinstance(b, t.ModelFailed):
+            if b.price_source == UNSETTLED:
+                self.unusable.setdefault(b.request_id, []).append(b.cost_nano)
         elif isinstance(b, t.ModelSettled):
-            if self.costs.get(b.request_id) != (b.recorded_nano, UNSETTLED):
+            if self.costs.get(b.request_id) == (b.recorded_nano, UNSETTLED):
+                self.costs[b.request_id] = (b.cost_nano, b.price_source)
+            elif b.recorded_nano in (failed := self.unusable.get(b.request_id, [])):
+                failed.remove(b.recorded_nano)
+            else:
                 yield "I5", f"{at} settles request {b.request_id}, whose reply left nothing to settle"
-            self.costs[b.request_id] = (b.cost_nano, b.price_source)
 
     def _life(self, r: t.Record, b: t.Body, at: str) -> Iterator[tuple[str, str]]:
         match b:

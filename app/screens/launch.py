@@ -8,6 +8,7 @@ import contextlib
 import os
 from collections.abc import Iterable
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -361,14 +362,14 @@ def _short(one: Wish) -> str:
 
 
 def _folders(typed: str) -> list[str]:
-    """Repositories in the folder that is typed, and beside it."""
+    """Repositories: the folder that is typed, those in it, and those beside it."""
     here = Path(os.path.expanduser(typed.strip() or "."))
-    found: list[str] = []
+    found = [here] if (here / ".git").exists() else []
     for folder in (here, here.parent):
         with contextlib.suppress(OSError):
-            inside = sorted(one for one in folder.iterdir() if not one.name.startswith("."))[:_MOST_FILES]
-            found += [str(one) for one in inside if (one / ".git").exists()]
-    return found
+            inside = sorted(one for one in folder.iterdir() if not one.name.startswith("."))
+            found += islice((one for one in inside if (one / ".git").exists()), _MOST_FILES)
+    return [str(one) for one in found]
 
 
 def _files(repo: str) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,10 @@ from tests.process.keeperlib import Keepers, Link, action, allowed, keepers, wai
 pytestmark = pytest.mark.fence
 BOMBER, WORKER = "bomber0000", "worker0000"
 SMALL = Limits(memory=256 * MIB, processes=64, tmp=GIB, shm=GIB, disk=64 * MIB, disk_files=2000)
+FORKS = replace(SMALL, memory=2 * GIB)
+"""For bombs of processes: an interpreter that was refused a fork has made 2 to 6 MiB its own, so that sixty of them
+come to the memory of SMALL about when they come to its processes.
+"""
 ENOUGH = 8
 """After so many calls of the working session the file ``enough`` appears in the bomber's worktree."""
 HOLD = "import signal\nsignal.pause()\n"
@@ -190,7 +195,7 @@ print(got, "MiB")
 def test_a_fork_bomb(floor: Floor) -> None:
     """Each process doubles itself ten times over; those whose fork is refused wait."""
     code = f"import os\ntry:\n    for _ in range(10):\n        os.fork()\nexcept OSError:\n    pass\n{HOLD}"
-    ended_by(floor.bomb(code), "processes")
+    ended_by(floor.bomb(code, FORKS), "processes")
 
 
 def test_a_bomb_of_threads(floor: Floor) -> None:
@@ -198,7 +203,7 @@ def test_a_bomb_of_threads(floor: Floor) -> None:
         "import threading\nfor _ in range(1000):\n    threading.Thread(target=threading.Event().wait,"
         f" daemon=True).start()\n{HOLD}"
     )
-    end = floor.bomb(code)
+    end = floor.bomb(code, FORKS)
     assert end["status"] == "error"
     assert end.get("limit") == "processes" or "can't start new thread" in end["preview"]
 
@@ -219,7 +224,7 @@ with open("made", "w") as file:
     file.write(str(made))
 signal.pause()
 """
-    ended_by(floor.bomb(code), "processes")
+    ended_by(floor.bomb(code, FORKS), "processes")
     made = floor.worktree(BOMBER) / "made"
     assert not made.exists() or int(made.read_text()) <= SMALL.processes + 300
 

@@ -393,6 +393,22 @@ async def test_the_form_offers_a_choice_exactly_where_there_is_one(
         assert not offered["goal"]
 
 
+async def test_a_repository_is_offered_however_many_folders_stand_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(250):
+        (tmp_path / f"a{number}").mkdir()
+    ours, beside = tmp_path / "ours", tmp_path / "z-beside"
+    (ours / ".git").mkdir(parents=True)
+    (beside / ".git").mkdir(parents=True)
+    monkeypatch.chdir(ours)
+    async with shown(tmp_path / "home", size=(160, 40)) as s:
+        await s.press("n", "shift+tab")
+        await s.press("f3")
+        await s.until("a choice", lambda: isinstance(s.app.screen, Picker))
+        await s.see("/ours", "/z-beside")
+
+
 async def test_a_refused_launch_keeps_what_was_typed(tmp_path: Path) -> None:
     def scene(world: World) -> None:
         world.refuse["launch"] = {"code": "bad_repo", "message": "/tmp is not a git repository", "hint": "run git init"}

@@ -21,7 +21,7 @@ from harness.brain.context.room import Measure
 from harness.brain.context.sizes import PER_TOKEN, TurnSize, shown, tokens
 from harness.brain.court import Court
 from harness.brain.retry import too_long
-from harness.events import course, fold, said, tools
+from harness.events import course, said, tools
 from harness.events import types as t
 from harness.events.earlier import parts_in
 from harness.events.framing import LogError
@@ -82,8 +82,6 @@ class FailedTry:
 class CallFact:
     """One proposed call; ``result`` once it ended or was resolved for good."""
 
-    call_id: str
-    tool: str
     seq: int
     of: int = -1
     """The reply that made it; -1 for one of the harness."""
@@ -209,11 +207,6 @@ class View:
             self.calls = {
                 call_id: fact for call_id, fact in self.calls.items() if fact.seq >= last.seq or fact.result is None
             }
-
-    def advance(self, r: t.Record, load: LoadBlob) -> None:
-        """Fold one record and `take` it."""
-        fold.advance(self.state, r)
-        self.take(r, load)
 
     def take(self, r: t.Record, load: LoadBlob) -> None:
         """Apply one record, which ``state`` has folded already, in place.
@@ -402,7 +395,7 @@ class View:
 
     def _rules_anew(self) -> None:
         before = _bytes(self.rules)
-        self.rules = project_rules.layer(self.state.rules.read.values()).text
+        self.rules = project_rules.layer(self.state.rules.read.values())
         self.fresh += max(0, _bytes(self.rules) - before)
 
     def _cleared(self, r: t.Record, body: t.ContextCleared) -> None:
@@ -458,7 +451,7 @@ class View:
         command = str((body.input or {}).get("command", "")) if body.by_harness else ""
         last = self.last_model
         of = last.seq if last is not None and not body.by_harness else -1
-        self.calls[body.call_id] = CallFact(body.call_id, body.tool, r.seq, of, command)
+        self.calls[body.call_id] = CallFact(r.seq, of, command)
         if body.by_harness and last is not None and self.round_of != last.seq:
             self.round_of = last.seq
             self.rounds = self.rounds + 1

@@ -64,10 +64,3 @@ def nice() -> int | None:
     with contextlib.suppress(OSError), open("/proc/self/autogroup", "rb") as file:
         return value(file.read())
     return None
-
-
-def grouping() -> bool:
-    """Whether the kernel gives each session that begins now a group of its own."""
-    with contextlib.suppress(OSError), open("/proc/sys/kernel/sched_autogroup_enabled", "rb") as file:
-        return file.read().strip() == b"1"
-    return False

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from harness.memory.records import DELETED, Decided, Dropped, Entry, Origin, Place, Proposed, Scope, Written, sha_of
+from harness.memory.records import DELETED, Decided, Dropped, Entry, Origin, Place, Proposed, Scope, Written
 
 VERSIONS = 50
 """Versions of one memory whose texts are at hand; the log holds all of them."""
@@ -156,17 +156,3 @@ class Memories:
             ),
             None,
         )
-
-
-def broken(versions: Iterable[Written]) -> str:
-    """What is wrong with a memory's chain of versions, in words; empty when each stands on the one before."""
-    before: Written | None = None
-    for version in versions:
-        if before is not None and version.version != before.version + 1:
-            return f"{version.key}: version {version.version} follows {before.version}"
-        if before is not None and version.before not in (before.sha, ""):
-            return f"{version.key}: version {version.version} was made on {version.before[:12]}"
-        if version.op != DELETED and version.sha != sha_of(version.text):
-            return f"{version.key}: version {version.version} is not its text"
-        before = version
-    return ""

@@ -22,7 +22,6 @@ BARE = "bare"
 """With tests that import nothing and fail: what the check says when nobody hides it."""
 START = "start"
 """The same on the files of the start, where nothing is the agent's."""
-KINDS = (ALONE, BROKEN, BARE, START)
 _PICKS = re.compile(r"\s(?:-t|--test-?name-?pattern|-g|--f?grep|-f)\b", re.IGNORECASE)
 """Options by which a runner of JavaScript leaves tests out by their names."""
 _ALL = re.compile(

@@ -74,7 +74,6 @@ class Running:
         Raises OSError when it cannot be started; then nothing is left behind.
         """
         self.call_id = call_id
-        self.attempt = attempt
         self._loop = loop
         self._folder = folder
         self._faults = faults

@@ -40,7 +40,6 @@ class Feeds:
         if recent is None:
             self._from_files(conn, after)
             return
-        conn.live = True
         self._live.add(conn)
         for frame in pushes([line for _, line in recent], journal.written):
             conn.send_frame(frame)
@@ -54,7 +53,6 @@ class Feeds:
     def drop(self, conn: Conn) -> None:
         self._live.discard(conn)
         self._history.discard(conn)
-        conn.live = False
         if conn.tail is not None:
             conn.tail.close()
             conn.tail = None
@@ -94,7 +92,6 @@ class Feeds:
                 conn.feed_head = seq_of(lines[-1])
             if conn.feed_head >= self._journal.written:
                 self.drop(conn)
-                conn.live = True
                 self._live.add(conn)
 
 

@@ -239,7 +239,6 @@ class Ops:
             self._gate.forget_queue()
             old.farewell("stale_epoch", f"a supervisor of epoch {epoch} took over")
         self._supervisor = conn
-        conn.epoch = epoch
 
     def _lease(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
         if self._shutdown is not None:

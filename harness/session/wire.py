@@ -43,9 +43,7 @@ class Conn:
         self.out: deque[memoryview] = deque()
         self.out_bytes = 0
         self.role = ""
-        self.epoch = 0
         self.gen = 0
-        self.live = False
         self.tail: Tail | None = None
         self.feed_head = -1
         self.closing = False

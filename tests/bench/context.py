@@ -17,7 +17,7 @@ from harness.brain import conversation, decide
 from harness.brain.context import compaction
 from harness.brain.context.sizes import Sizes
 from harness.brain.view import View
-from harness.events import said, tools
+from harness.events import fold, said, tools
 from harness.events import types as t
 from harness.roles.shelf import shipped
 from harness.simulator import catalog, prompt_cache
@@ -65,7 +65,8 @@ class Bill:
         for body in bodies:
             data = msgspec.json.encode(t.to_wire(body)["data"])
             record = t.Record(self.view.state.seq + 1, TS, "b", 0, msgspec.json.decode(data, type=type(body)))
-            self.view.advance(record, lambda ref: SUMMARY if ref == SUMMARY_REF else b"")
+            fold.advance(self.view.state, record)
+            self.view.take(record, lambda ref: SUMMARY if ref == SUMMARY_REF else b"")
             if isinstance(body, t.ModelMessage):
                 self.talk.take(self.view)
                 self.view.forget()

@@ -12,6 +12,7 @@ import pytest
 from harness.hands.limits import Limits
 from harness.linux import groups
 from harness.linux.proc import descendants
+from tests.autogroup import grouping
 from tests.fleetlib import fleet, play, wait_for
 
 
@@ -29,7 +30,7 @@ def sleeps(pid: int) -> bool:
 
 
 @pytest.mark.fence
-@pytest.mark.skipif(not groups.grouping(), reason="this kernel does not group processes by session")
+@pytest.mark.skipif(not grouping(), reason="this kernel does not group processes by session")
 @pytest.mark.skipif(os.geteuid() != 0, reason="of others the kernel takes ten values a second, for all tests at once")
 def test_ours_are_behind_the_screen_and_calls_behind_ours() -> None:
     with fleet() as f:

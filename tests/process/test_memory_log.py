@@ -17,7 +17,6 @@ from harness.events import types as t
 from harness.events.folded_log import FoldedLog
 from harness.events.session_state import SessionState
 from harness.memory import wishes
-from harness.memory.model import broken
 from harness.memory.records import Actor, Origin, Place, Scope, sha_of
 from harness.memory.store import MEMORIES
 from harness.memory.wishes import Wish
@@ -27,6 +26,7 @@ from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.memories.book import open_book
 from tests.fleetlib import alive, wait_for
+from tests.memorychain import broken
 
 REPO = Place(Scope.REPOSITORY, "/srv/thing/.git")
 NOW = "2026-11-22T10:00:00.000Z"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.brain import conversation, prompt
 from harness.brain.view import DamagedMessage
-from harness.events import said, tools
+from harness.events import fold, said, tools
 from harness.events import types as t
 from tests.unit.test_brain_loop import World, shape, text, use
 
@@ -89,9 +89,9 @@ def test_what_the_model_is_told_of_a_result(result: t.Body, error: bool, says: s
         w.ask()
         w.reply("tool_use", use(1))
         (call_id,) = w.propose()
-        w.view.advance(
-            t.Record(w.view.state.seq + 1, "", "", 0, msgspec.structs.replace(result, call_id=call_id)), lambda _: b""
-        )
+        record = t.Record(w.view.state.seq + 1, "", "", 0, msgspec.structs.replace(result, call_id=call_id))
+        fold.advance(w.view.state, record)
+        w.view.take(record, lambda _: b"")
     else:
         answered(w, result)
     block = shape(w.view)[-1]["content"][0]

@@ -15,7 +15,7 @@ from harness.agents.errors import Conflict
 from harness.agents.journal import Journal
 from harness.brain.keeping import keep
 from harness.brain.view import View
-from harness.events import said
+from harness.events import fold, said
 from harness.events import types as t
 
 
@@ -47,7 +47,9 @@ def at_work() -> View:
     view = View()
     intent = t.SessionIntent(name="n", goal="g", repo="/r", branch="b", worktree="/w", model="x", checks=[])
     for seq, body in enumerate((intent, t.SessionCreated(base="0" * 40, worktree="/w", branch="b"))):
-        view.advance(t.Record(seq, "2026-11-21T03:00:00.000Z", "test", 0, body), lambda ref: b"")
+        record = t.Record(seq, "2026-11-21T03:00:00.000Z", "test", 0, body)
+        fold.advance(view.state, record)
+        view.take(record, lambda ref: b"")
     return view
 
 

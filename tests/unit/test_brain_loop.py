@@ -20,7 +20,7 @@ from harness.brain import conversation, decide, view_memory
 from harness.brain.context.sizes import Sizes
 from harness.brain.retry import AT_THE_GATE
 from harness.brain.view import View
-from harness.events import blocks, said
+from harness.events import blocks, fold, said
 from harness.events import types as t
 from harness.events.earlier import parts_in
 from harness.simulator import validate
@@ -73,7 +73,8 @@ class World:
             own = isinstance(decoded, t.ModelMessage) and not decoded.purpose
             foreseen = self.foreseen(decoded, record.seq) if isinstance(decoded, t.ModelMessage) and own else ()
             for view in (self.view, self.lean):
-                view.advance(record, lambda ref: self.blobs[ref.sha])
+                fold.advance(view.state, record)
+                view.take(record, lambda ref: self.blobs[ref.sha])
             if own:
                 step = decide.next_step(self.view, self.sizes)
                 assert foreseen == (step.calls if isinstance(step, steps.Propose) else ()), "kept with its reply"

@@ -9,8 +9,9 @@ import sys
 import pytest
 
 from harness.linux import groups
+from tests.autogroup import grouping
 
-pytestmark = pytest.mark.skipif(not groups.grouping(), reason="this kernel does not group processes by session")
+pytestmark = pytest.mark.skipif(not grouping(), reason="this kernel does not group processes by session")
 NOBODY = 65534
 
 

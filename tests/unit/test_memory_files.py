@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from harness.events import memory_files, tool_input, tools
 from harness.memory import files
-from harness.memory.model import Memories, broken
+from harness.memory.model import Memories
 from harness.memory.records import Actor, Origin, Place, Scope
 from harness.memory.wishes import NotRemembered, Wish
+from tests.memorychain import broken
 
 MINE = Place(Scope.SESSION, "s1")
 NOW = "2026-11-22T10:00:00.000Z"

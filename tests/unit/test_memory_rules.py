@@ -11,10 +11,11 @@ from msgspec.structs import replace
 
 from harness.memory import wishes
 from harness.memory.layer import MOST_BYTES, layer
-from harness.memory.model import Memories, broken, normal
+from harness.memory.model import Memories, normal
 from harness.memory.records import Actor, Entry, Origin, Place, Scope, Written, sha_of
 from harness.memory.search import search
 from harness.memory.wishes import ABSENT, ANYTHING, NotRemembered, Wish
+from tests.memorychain import broken
 
 REPO = Place(Scope.REPOSITORY, "/srv/thing/.git")
 USER = Place(Scope.USER)

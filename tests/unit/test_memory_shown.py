@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from harness.brain.context.layers import beginning
 from harness.brain.view import View
+from harness.events import fold
 from harness.events import types as t
 from harness.events.memory_events import NOW, RESET
 from harness.memory import layer, wishes
@@ -32,7 +33,9 @@ class World:
         self.asked = False
 
     def put(self, body: t.Body) -> None:
-        self.view.advance(t.Record(self.seq, TS, "x", 0, body), lambda ref: b"")
+        record = t.Record(self.seq, TS, "x", 0, body)
+        fold.advance(self.view.state, record)
+        self.view.take(record, lambda ref: b"")
         self.seq += 1
 
     def tell(self) -> t.MemoryShown | None:

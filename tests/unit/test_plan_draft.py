@@ -29,7 +29,9 @@ def told(*bodies: t.Body, path: str = "feature_list.json", checks: tuple[str, ..
         name="n", goal="g", repo="/r", branch="b", worktree="/w", model="m", draft=path, checks=list(checks)
     )
     for seq, body in enumerate((intent, t.SessionCreated(base="0", worktree="/w", branch="b"), *bodies)):
-        v.advance(t.Record(seq, "2026-01-05T10:00:00.000Z", "test", 0, body), lambda ref: b"")
+        record = t.Record(seq, "2026-01-05T10:00:00.000Z", "test", 0, body)
+        fold.advance(v.state, record)
+        v.take(record, lambda ref: b"")
     return v
 
 

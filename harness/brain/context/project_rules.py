@@ -7,7 +7,6 @@ caps and done criteria are decided elsewhere and know nothing of them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from harness.events.rules_events import RulesRead
 
@@ -20,21 +19,10 @@ _HEAD = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """``text`` for the request, empty without any rules; ``sources`` are the paths that it quotes, with their
-    SHA-256.
-    """
-
-    text: str = ""
-    sources: tuple[tuple[str, str], ...] = ()
-
-
-def layer(read: Iterable[RulesRead]) -> Layer:
-    """All that stands, the root's first."""
+def layer(read: Iterable[RulesRead]) -> str:
+    """All that stands, the root's first; empty without any rules."""
     standing = sorted((one for one in read if one.sha), key=lambda one: (one.path.count("/"), one.path))
     parts: list[str] = []
-    sources: list[tuple[str, str]] = []
     shown: set[str] = set()
     size = len(_HEAD)
     for one in standing:
@@ -46,10 +34,9 @@ def layer(read: Iterable[RulesRead]) -> Layer:
             part = f"--- {one.path}: not shown, the rules before it fill their room; read it when you work near it ---"
         else:
             shown.add(one.sha)
-            sources.append((one.path, one.sha))
         parts.append(part)
         size += len(part.encode("utf-8", "replace")) + 2
-    return Layer("\n\n".join([_HEAD, *parts]), tuple(sources)) if parts else Layer()
+    return "\n\n".join([_HEAD, *parts]) if parts else ""
 
 
 def quoted(one: RulesRead) -> str:

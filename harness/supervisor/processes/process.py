@@ -16,7 +16,6 @@ class Watch:
 
     def __init__(self, who: Identity, ended: Callable[[], None]) -> None:
         """Raises ProcessLookupError when that process is gone already."""
-        self.who = who
         self._ended = ended
         self._loop = asyncio.get_running_loop()
         self._fd = os.pidfd_open(who.pid)

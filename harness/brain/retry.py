@@ -19,11 +19,23 @@ from harness.events.types import Usage
 _MESSAGE_LIMIT = 2000
 
 AT_THE_GATE = frozenset(
-    ("rate_limit", "overloaded", "server", "network", "cut", "auth", "spend_limit", "model_unknown", "redirect")
+    (
+        "rate_limit",
+        "overloaded",
+        "server",
+        "network",
+        "cut",
+        "detour",
+        "auth",
+        "spend_limit",
+        "model_unknown",
+        "redirect",
+    )
 )
 """Trouble of the endpoint, not of the conversation: the supervisor's gate says when to ask again, for as long as it
 takes.
 """
+_MOVED = frozenset((301, 308))
 _LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
 _SPEND_CODES = re.compile(r"spend_limit|ramp_limit|billing|credit|on_hold|contract", re.IGNORECASE)
 _TOO_LONG = re.compile(
@@ -101,8 +113,7 @@ def classify(exc: Exception) -> Failure:
 
 def _status(exc: anthropic.APIStatusError) -> Failure:
     if 300 <= exc.status_code < 400:
-        where = exc.response.headers.get("location", "")[:200]
-        return Failure("redirect", f"it redirects to {where!r}", exc.status_code, usage=Usage())
+        return _elsewhere(exc)
     message = (exc.api_message or exc.message or "").strip()[:_MESSAGE_LIMIT] or f"HTTP status {exc.status_code}"
     code = exc.error_code or ""
     kind_of_error = str(exc.type or "")
@@ -129,6 +140,17 @@ def _status(exc: anthropic.APIStatusError) -> Failure:
     if wait_s is None and exc.status_code == 429:
         wait_s = used_up_s(exc.response.headers)
     return Failure(kind, message, exc.status_code, wait_s, Usage() if free else None)
+
+
+def _elsewhere(exc: anthropic.APIStatusError) -> Failure:
+    """A redirect, which is not followed: one that is meant for good needs a person, any other may end by itself."""
+    location = exc.response.headers.get("location", "").strip()[:200]
+    where = repr(location) if location else "an address that it does not name"
+    if exc.status_code in _MOVED:
+        return Failure("redirect", f"it has moved to {where} for good", exc.status_code, usage=Usage())
+    return Failure(
+        "detour", f"it redirects to {where} for now", exc.status_code, _retry_after(exc.response), usage=Usage()
+    )
 
 
 def _if_unsent(exc: Exception) -> Usage | None:

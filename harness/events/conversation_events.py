@@ -91,7 +91,7 @@ class ModelFailed(Body, frozen=True, kw_only=True):
     usage None = nobody knows, so the ledger counts it in full and the log's own sums leave it out.
 
     ``kind``: auth, rate_limit, spend_limit, overloaded, server, network, cut, max_tokens, too_large, invalid,
-    model_unknown, redirect, refused, other.
+    model_unknown, redirect (for good), detour (for now), refused, other.
     """
 
     TYPE = "model.failed"

@@ -20,6 +20,7 @@ STATUS = {
 STREAM_KINDS = ("stream_error", "cut", "stall", "trickle", "pings", "flood")
 _MESSAGES = {
     307: "Temporary Redirect",
+    308: "Permanent Redirect",
     401: "invalid x-api-key",
     402: (
         "Your credit balance is too low to access the API. Please go to Plans & Billing to upgrade or purchase credits."

@@ -135,6 +135,22 @@ def test_trouble_that_ends_costs_nobody_a_question(fault: dict[str, Any]) -> Non
         assert f.violations() == []
 
 
+@pytest.mark.parametrize("status", [302, 307])
+def test_a_detour_of_seconds_costs_nobody_a_question(status: int) -> None:
+    with fleet() as f:
+        f.run("ls")
+        where = {"location": "https://login.example/?next=/v1/messages"}
+        control(f, "faults", {"kind": "status", "status": status, "headers": where, "times": 4})
+        sids = three(f)
+        for sid in sids:
+            f.wait_state(sid, "done", timeout=90)
+        assert questions(f, sids) == []
+        failed = [r.body for sid in sids for r in f.records(sid) if isinstance(r.body, t.ModelFailed)]
+        assert [body.kind for body in failed] == ["detour"] * 4
+        assert all("login.example" in body.message and body.usage == t.Usage() for body in failed)
+        assert f.violations() == []
+
+
 @pytest.mark.parametrize("status", [400, 403, 421, 503])
 def test_the_pages_of_a_gateway_cost_nothing_and_are_waited_out(status: int) -> None:
     """Nothing of such an attempt is set aside as spent."""
@@ -196,7 +212,7 @@ def test_a_used_up_rate_limit_is_waited_out_by_the_whole_fleet() -> None:
 def test_an_endpoint_that_sends_elsewhere_is_one_item_and_the_key_stays_here() -> None:
     with fleet() as f:
         f.run("ls")
-        elsewhere = {"kind": "status", "status": 307, "headers": {"location": "http://127.0.0.1:9/v1/messages"}}
+        elsewhere = {"kind": "status", "status": 308, "headers": {"location": "http://127.0.0.1:9/v1/messages"}}
         control(f, "faults", elsewhere)
         sids = three(f)
         waiting(f, PERSON, 3)

@@ -43,9 +43,17 @@ def test_a_redirect_is_not_followed_and_the_key_goes_nowhere(status: int) -> Non
             outcome = ask(server.url)
         assert other.requests == []
     assert isinstance(outcome, Failure)
-    assert (outcome.kind, outcome.status) == ("redirect", status)
+    assert (outcome.kind, outcome.status) == ("redirect" if status in (301, 308) else "detour", status)
     assert there in outcome.message
     assert KEY not in outcome.message
+
+
+def test_a_redirect_to_nowhere_is_said_in_words() -> None:
+    with ModelServer(script=lambda _: Answer(b"", 302, {"retry-after": "7"}), count=None) as server:
+        outcome = ask(server.url)
+    assert isinstance(outcome, Failure)
+    assert outcome.message == "it redirects to an address that it does not name for now"
+    assert outcome.retry_after_s == 7
 
 
 @pytest.mark.parametrize("key", [f"{KEY}\nx", f"{KEY}\x01", f"{KEY}\u2028", f"{KEY} é"])

@@ -263,6 +263,7 @@ FAILS = (
     "too_large",
     "model_unknown",
     "redirect",
+    "detour",
 )
 
 

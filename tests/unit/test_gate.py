@@ -125,6 +125,63 @@ def test_a_used_up_rate_limit_closes_before_the_next_request() -> None:
     assert goes(gate, "b", 31.0)
 
 
+AWAY = g.Outcome(g.DETOUR, "it redirects to 'https://login.example' for now")
+
+
+def away_until_asked(gate: g.Gate, now: float) -> float:
+    """Every try is sent elsewhere until a person is asked: when that is."""
+    while gate.state != g.PERSON:
+        at = gate.due(now)
+        assert at is not None
+        assert at - now <= g.LONGEST_FREE_S
+        now = at
+        assert goes(gate, "a", now)
+        gate.told("a", AWAY, now, 0.5)
+        gate.may("a", now)
+    return now
+
+
+def test_a_detour_is_tried_again_before_a_person_is_asked_and_looked_at_afterwards() -> None:
+    gate = closed(AWAY)
+    assert gate.state == g.DOWN
+    asked_at = away_until_asked(gate, 0.0)
+    assert g.DETOUR_S <= asked_at < g.DETOUR_S + g.LONGEST_FREE_S
+    look = gate.due(asked_at)
+    assert look == asked_at + g.SPEND_LOOK_S
+    assert goes(gate, "a", look)
+    gate.told("a", OK, look, 0.5)
+    assert gate.state == g.OPEN
+    assert goes(gate, "a", look + g.RAMP_S)
+    gate.told("a", AWAY, look + g.RAMP_S, 0.5)
+    assert gate.state == g.DOWN, "a new detour has all its time again"
+
+
+def test_a_detour_among_other_trouble_has_its_own_time() -> None:
+    gate = closed(REFUSED)
+    now = gate.due(0.0) or 0.0
+    assert goes(gate, "a", now)
+    gate.told("a", AWAY, now, 0.5)
+    gate.may("a", now)
+    now = g.DETOUR_S
+    assert goes(gate, "a", now)
+    gate.told("a", REFUSED, now, 0.5)
+    gate.may("a", now)
+    assert gate.state == g.DOWN
+    assert away_until_asked(gate, now) > 2 * g.DETOUR_S
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_new_supervisor_neither_asks_at_once_nor_takes_its_question_back(asked: bool) -> None:
+    gate = g.Gate()
+    gate.doubt(g.DETOUR, AWAY.message, 1000.0, 1000.0, asked)
+    assert gate.state == (g.PERSON if asked else g.DOWN)
+    gate.may("a", 1000.0)
+    if asked:
+        assert gate.due(1000.0) == 1000.0 + g.SPEND_LOOK_S
+    else:
+        assert away_until_asked(gate, 1000.0) >= 1000.0 + g.DETOUR_S
+
+
 @pytest.mark.parametrize("kind", sorted(g.NEEDS_PERSON))
 def test_what_needs_a_person_waits_for_one(kind: str) -> None:
     gate = closed(g.Outcome(kind, "no"), sids="abc")

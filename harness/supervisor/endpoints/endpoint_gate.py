@@ -19,7 +19,9 @@ PERSON = "person"
 
 NEEDS_PERSON = frozenset(("auth", "spend_limit", "model_unknown", "no_key", "redirect"))
 LIMITS = frozenset(("rate_limit",))
-WAITS = frozenset(("rate_limit", "overloaded", "server", "network", "cut"))
+DETOUR = "detour"
+"""It sends us elsewhere for now: ends by itself, or is an address that a person has to mend."""
+WAITS = frozenset(("rate_limit", "overloaded", "server", "network", "cut", DETOUR))
 
 LONGEST_FREE_S = 40.0
 """Longest pause between probes that cost nothing."""
@@ -29,6 +31,10 @@ LONGEST_OBEYED_S = 3600.0
 """An endpoint that asks for a longer wait is asked again this often."""
 SPEND_LOOK_S = 900.0
 """An unpaid account is asked again this often without anybody's word: paying needs no second act here."""
+LOOKED_AT = frozenset(("spend_limit", DETOUR))
+"""What needs a person and may yet end without one: asked again every `SPEND_LOOK_S`."""
+DETOUR_S = 600.0
+"""An endpoint that did nothing but send us elsewhere for so long needs a person, as a wrong address does."""
 GRANT_S = 30.0
 """How long a chosen probe may take to be sent before another session tries."""
 PATIENCE_S = 60.0
@@ -82,7 +88,7 @@ class Outcome:
     def sure(self) -> bool:
         """False when the trouble may be this request's own: another session's request could get through."""
         return (
-            self.kind in ("rate_limit", "overloaded")
+            self.kind in ("rate_limit", "overloaded", DETOUR)
             or self.kind in NEEDS_PERSON
             or (self.kind == "network" and self.free)
         )
@@ -166,6 +172,8 @@ class Gate:
     next_try: float = 0.0
     fresh_try: float = 0.0
     failures: int = 0
+    away_since: float = math.inf
+    """Since when it does nothing but send us elsewhere."""
     retried: bool = False
     """A person said: try again; nothing is asked of them until that try is over."""
     line: dict[str, float] = field(default_factory=dict)
@@ -301,7 +309,8 @@ class Gate:
                 other.other_failed()
         if self.probe == sid:
             self.probe = ""
-        if outcome.kind in NEEDS_PERSON:
+        self.away_since = min(self.away_since, now) if outcome.kind == DETOUR else math.inf
+        if outcome.kind in NEEDS_PERSON or now - self.away_since >= DETOUR_S:
             self._close(PERSON, sid, outcome, now, roll, early)
         elif outcome.kind not in WAITS:
             self._answers(sid, outcome, now, roll, early)
@@ -316,9 +325,13 @@ class Gate:
             self.next_try = min(self.next_try, now)
             self.witnesses.clear()
 
-    def doubt(self, why: str, message: str, since: float, now: float) -> None:
-        """Begin closed, for others know of trouble here: the first request is the probe, unless it needs a person."""
-        person = why in NEEDS_PERSON
+    def doubt(self, why: str, message: str, since: float, now: float, asked: bool = False) -> None:
+        """Begin closed, for others know of trouble here: the first request is the probe, unless it needs a person or
+        one was ``asked``.
+        """
+        person = asked or why in NEEDS_PERSON
+        if why == DETOUR:
+            self.away_since = min(self.away_since, since)
         if self.state == OPEN:
             self.since = since
             self.closings = self.closings + 1
@@ -330,7 +343,7 @@ class Gate:
         self.since = min(self.since, since)
         self.next_try = now
         if person:
-            self.next_try = now + SPEND_LOOK_S if why == "spend_limit" else math.inf
+            self.next_try = now + SPEND_LOOK_S if why in LOOKED_AT else math.inf
 
     def _answers(self, sid: str, outcome: Outcome, now: float, roll: float, early: bool) -> None:
         self.strikes.pop(sid, None)
@@ -378,7 +391,7 @@ class Gate:
         self.asked_wait_s = outcome.wait_s or 0.0
         self.failures += 1
         if state == PERSON:
-            self.next_try = now + SPEND_LOOK_S if outcome.kind == "spend_limit" else math.inf
+            self.next_try = now + SPEND_LOOK_S if outcome.kind in LOOKED_AT else math.inf
         else:
             self.next_try = now + _pause(self.failures, outcome, roll)
         self.fresh_try = now + 1.0 + 2.0 * roll

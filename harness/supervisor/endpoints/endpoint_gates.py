@@ -375,7 +375,7 @@ class Gates:
             if why == "auth":
                 self._credentials.mark_bad(key.name)
             gate = self._gates.setdefault(key, g.Gate())
-            gate.doubt(why, message, now - ago, now)
+            gate.doubt(why, message, now - ago, now, asked=item is not None)
             if item is not None:  # it goes on carrying the request, so that a person finds the one they know
                 self._at[session.sid] = key._replace(model="")
                 if key.model:

@@ -27,6 +27,7 @@ _WHY = {
     "model_unknown": "it does not know this model",
     "no_key": "there is no key for it",
     "redirect": "it sends us elsewhere",
+    g.DETOUR: "it sends us elsewhere for now",
 }
 _STATES = {g.DOWN: endpoints.DOWN, g.LIMITED: endpoints.LIMITED, g.PERSON: endpoints.PERSON}
 
@@ -46,6 +47,10 @@ def how_to_set(config: Config) -> str:
     )
 
 
+_HERE = "nothing is sent there, because the key belongs to this address alone"
+_ADDRESS = "set model.base_url to the right address and launch the session again"
+
+
 def request(key: Key, gate: g.Gate, how: str) -> t.ApprovalRequested:
     """What a person is asked about a gate that needs one; ``how`` a key is set."""
     said = f": {gate.message[:_MESSAGE]}" if gate.message else ""
@@ -55,6 +60,7 @@ def request(key: Key, gate: g.Gate, how: str) -> t.ApprovalRequested:
         "spend_limit": f"the account at {key.url} cannot pay{said}",
         "model_unknown": f"{key.url} does not know the model {key.model}{said}",
         "redirect": f"{key.url} sends its requests elsewhere{said}",
+        g.DETOUR: f"{key.url} has sent its requests elsewhere for {g.DETOUR_S / 60:.0f} minutes{said}",
     }[gate.why]
     todo = {
         "no_key": how,
@@ -63,9 +69,10 @@ def request(key: Key, gate: g.Gate, how: str) -> t.ApprovalRequested:
             f"pay or raise the limit; it is asked again every {g.SPEND_LOOK_S / 60:.0f} minutes, or when you retry"
         ),
         "model_unknown": "retry when the endpoint knows the model, or stop the session and launch it with another",
-        "redirect": (
-            "nothing is sent there, because the key belongs to this address alone: retry when it answers itself,"
-            " or set model.base_url to the right address and launch the session again"
+        "redirect": f"{_HERE}: retry when it answers itself, or {_ADDRESS}",
+        g.DETOUR: (
+            f"{_HERE}; it is asked again every {g.SPEND_LOOK_S / 60:.0f} minutes, or when you retry. If it never"
+            f" answers itself, {_ADDRESS}"
         ),
     }[gate.why]
     detail = {

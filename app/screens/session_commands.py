@@ -245,10 +245,10 @@ def not_continuing(row: SessionRow) -> str:
 
 
 def not_merging(row: SessionRow) -> str:
-    """Why the work of this session cannot be merged now; empty when it can be tried."""
-    if not row.ended:
-        return f"{row.name} has not ended; its work may still change"
-    return f"{row.name} is merged into {row.merged} already" if row.merged else ""
+    """Why the work of this session cannot be merged now; empty when it can be tried. A branch that it was merged into
+    may have been moved back since: the question itself looks.
+    """
+    return "" if row.ended else f"{row.name} has not ended; its work may still change"
 
 
 def not_going_on(row: SessionRow) -> str:

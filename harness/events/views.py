@@ -7,6 +7,7 @@ Text fields hold untrusted text as it is; whoever shows them passes `untrusted.t
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -21,7 +22,7 @@ ERRORS = "errors"
 """Something is wrong that asks nobody, and does not end by itself; an item of the queue all the same (`needs`)."""
 RUNNING = "running"
 REVIEW = "to review"
-"""It says it is done, and its work still lies on its own branch."""
+"""It says it is done, and its work, as far as anybody counted, still lies on its own branch."""
 DONE = "done"
 GROUPS = (NEEDS_YOU, ERRORS, RUNNING, REVIEW, DONE)
 """In the order in which they deserve to be looked at."""
@@ -205,6 +206,12 @@ def troubled(made: SessionRow, found: trouble.Trouble, *, held: bool) -> Session
     )
 
 
+def changed(made: SessionRow, files: int, added: int, removed: int) -> SessionRow:
+    """The row with how much its session changed against its base; there is nothing to review where that is nothing."""
+    group = DONE if made.group == REVIEW and not files else made.group
+    return msgspec.structs.replace(made, files=files, lines_added=added, lines_removed=removed, group=group)
+
+
 def reminded(made: SessionRow, now: float) -> SessionRow:
     """The row without a putting off that is over by ``now`` (seconds since the epoch), or that nothing needs."""
     if not made.put_off:
@@ -219,14 +226,21 @@ def say(made: SessionRow, words: trouble.Words) -> SessionRow:
     return msgspec.structs.replace(made, action=words.action, **fill)
 
 
-def counted(base: FleetView, groups: Counter[str]) -> FleetView:
-    """``base`` with how many sessions there are in each group."""
+def standing(made: SessionRow) -> tuple[str, bool]:
+    """What of a row the totals count: its group, and whether it runs though it stands in another one."""
+    return made.group, bool(made.alarms)
+
+
+def counted(base: FleetView, rows: Iterable[tuple[str, bool]]) -> FleetView:
+    """``base`` with how many sessions there are in each group, and how many run, those among them that ring."""
+    known = list(rows)
+    groups = Counter(group for group, _ in known)
     return msgspec.structs.replace(
         base,
         sessions=groups.total(),
         needs_you=groups[NEEDS_YOU],
         errors=groups[ERRORS],
-        running=groups[RUNNING],
+        running=groups[RUNNING] + sum(rings for _, rings in known),
         review=groups[REVIEW],
         done=groups[DONE],
     )

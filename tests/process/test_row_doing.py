@@ -58,3 +58,16 @@ def test_the_row_says_which_command_runs_and_what_it_changed_to_who_looks() -> N
         f.run("supervisor", "stop")
         f.run("supervisor", "start")
         assert f.row(sid)["lines_added"] == row["lines_added"], "the index remembers what was counted"
+
+
+def test_who_changed_nothing_stands_among_the_done_and_not_among_those_to_review() -> None:
+    with fleet() as f:
+        talker = f.launch(play("All is well."), name="talker")
+        reader = f.launch(play([("read_file", {"path": "README.md"})], "Read."), name="reader")
+        writer = f.launch(play([("write_file", {"path": "new.txt", "content": "one\n"})], "Done."), name="writer")
+        for sid in (talker, reader, writer):
+            f.wait_state(sid, "done")
+        with Client(UnixSocket(f.folders.supervisor_socket), name="looking") as looking:
+            looking.call("subscribe")
+            wait_for("all are counted", lambda: all("files" in f.row(sid) for sid in (talker, reader, writer)))
+            assert [f.row(sid)["group"] for sid in (talker, reader, writer)] == ["done", "done", "to review"]

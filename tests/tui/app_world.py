@@ -13,7 +13,6 @@ import json
 import os
 import sys
 import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -34,7 +33,7 @@ from harness.events.row_state import Liveness
 from harness.events.rows import row
 from harness.events.session_state import SessionState
 from harness.events.trouble import HELD
-from harness.events.views import ERRORS, ApprovalView, FleetView, SessionRow, counted
+from harness.events.views import ERRORS, ApprovalView, FleetView, SessionRow, counted, standing
 from harness.plan.board import board
 from harness.protocol import frames, identity
 from harness.protocol.exchange import Answering
@@ -219,7 +218,7 @@ class World(Remembering, Granting, Taken):
         return sorted((v for s in self.sessions.values() for v in s.views.values()), key=lambda v: v.ts)
 
     def fleet_view(self) -> FleetView:
-        return counted(msgspec.convert(self.fleet, FleetView), Counter(r.group for r in self.rows()))
+        return counted(msgspec.convert(self.fleet, FleetView), map(standing, self.rows()))
 
     def _rows_push(self, rows: Sequence[SessionRow], gone: Sequence[str] = ()) -> dict[str, Any]:
         return {

@@ -65,9 +65,12 @@ async def test_a_merge_sends_what_the_fields_say(tmp_path: Path, size: tuple[int
         }
         assert len(sent.get("seen", "")) == (64 if from_review else 0), "only what was looked at is held to it"
         await s.see("cart: merged into")
+        s.world.looks = MergeLook(repo="/home/you/shop", into="main", commits=2)
         await s.press("M")
-        await s.see("cart is merged into")
-        assert not s.app.screen.is_modal
+        await s.see("Merge cart")
+        await s.until("it was looked again", lambda: "main; 2 commits to bring" in flat(s))
+        await s.press("ctrl+y")
+        await s.until("a merge that was taken back is made again", lambda: len(s.world.of("merge")) == 2)
 
 
 @pytest.mark.parametrize("size", [(60, 20), *SIZES])

@@ -15,7 +15,19 @@ from harness.events.request import Request
 from harness.events.row_state import Liveness
 from harness.events.rows import row
 from harness.events.trouble import FAILED, HELD, PARKED, SESSION, Trouble
-from harness.events.views import ERRORS, NEEDS_YOU, ApprovalView, SessionRow, reminded, troubled
+from harness.events.views import (
+    ERRORS,
+    GROUPS,
+    NEEDS_YOU,
+    RUNNING,
+    ApprovalView,
+    FleetView,
+    SessionRow,
+    counted,
+    reminded,
+    standing,
+    troubled,
+)
 from widgets.card_text import card_lines
 from widgets.queue_head import by_weight
 
@@ -143,3 +155,13 @@ def test_one_that_only_waits_for_others_has_no_item() -> None:
     made = row("s", s, Liveness(keeper=True, brain=False))
     assert made.group not in (NEEDS_YOU, ERRORS)
     assert needs.items([made], ()) == ()
+
+
+@given(st.lists(st.sampled_from([*GROUPS]), max_size=20), st.integers(0, 5))
+def test_what_rings_counts_as_running_too(groups: list[str], ringing: int) -> None:
+    rows = [SessionRow(f"s{i}", f"n{i}", "done", group, "x", "") for i, group in enumerate(groups)]
+    rows += [SessionRow(f"r{i}", "r", "running", ERRORS, "x", "", alarms=["silent"]) for i in range(ringing)]
+    total = counted(FleetView(), map(standing, rows))
+    assert total.sessions == len(rows)
+    assert total.running == groups.count(RUNNING) + ringing
+    assert total.errors == groups.count(ERRORS) + ringing

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,18 @@ from harness.events import types as t
 from harness.events.approved import Shape
 from harness.events.rows import row
 from harness.events.trouble import NONE, Trouble
-from harness.events.views import DONE, ERRORS, RUNNING, FleetView, SessionRow, counted, reminded, troubled
+from harness.events.views import (
+    DONE,
+    ERRORS,
+    RUNNING,
+    FleetView,
+    SessionRow,
+    changed,
+    counted,
+    reminded,
+    standing,
+    troubled,
+)
 from harness.protocol.paths import Folders
 from harness.protocol.session_names import OtherHost, SessionName
 from harness.supervisor.errors import OpError
@@ -57,7 +67,7 @@ class Fleet:
         """What a session waits for before it may ask its endpoint, in words; empty when it does not."""
         self.full = ""
         """Why no session can write now (its disk is full); empty while they can."""
-        self._groups: dict[str, str] = {}
+        self._standing: dict[str, tuple[str, bool]] = {}
         self._regroup: set[str] = set()
         self._observers: list[Callable[[Session], None]] = []
         self._waiting: list[tuple[Callable[[], bool], asyncio.Event]] = []
@@ -167,9 +177,7 @@ class Fleet:
         if made.worktree:  # the log says where it was made; a state folder that was moved took it along
             made = msgspec.structs.replace(made, worktree=str(self.folders.worktrees / session.sid))
         if (found := counted_of(session)) is not None:
-            made = msgspec.structs.replace(
-                made, files=found.files, lines_added=found.added, lines_removed=found.removed
-            )
+            made = changed(made, found.files, found.added, found.removed)
         if session.aside is not None:
             return self._set_aside(session, made)
         if session.trouble and (session.damaged or not session.state.terminal):
@@ -234,11 +242,11 @@ class Fleet:
         """``base`` (money and health) with the counts filled in."""
         for sid in self._regroup:
             if (session := self.sessions.get(sid)) is None:
-                self._groups.pop(sid, None)
+                self._standing.pop(sid, None)
             else:
-                self._groups[sid] = self.row(session).group
+                self._standing[sid] = standing(self.row(session))
         self._regroup.clear()
-        return counted(base, Counter(self._groups.values()))
+        return counted(base, self._standing.values())
 
     def approval(self, approval_id: str, code: str = "not_open") -> Session:
         """The session whose request it is (or was, when its cap was raised meanwhile). Raises OpError with ``code``."""

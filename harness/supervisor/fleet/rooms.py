@@ -98,11 +98,11 @@ class Published:
 
 @dataclass(slots=True)
 class Counted:
-    """The counting's: how much it had changed when its work stood at ``of`` (calls, newest undo), and when that was
-    (monotonic).
+    """The counting's: how much it had changed when its work stood at ``of`` (calls, newest undo, whether it
+    had ended), and when that was (monotonic).
     """
 
-    of: tuple[int, str] = (-1, "")
+    of: tuple[int, str, bool] = (-1, "", False)
     at: float = -math.inf
     found: Extent | None = None
 

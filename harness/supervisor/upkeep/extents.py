@@ -68,14 +68,15 @@ class Extents:
         session.touch()
 
 
-def work_of(session: Session) -> tuple[int, str]:
+def work_of(session: Session) -> tuple[int, str, bool]:
     """What its files rest on: something else after whatever may have changed them."""
-    return session.state.tool_calls, session.state.last_undo
+    return session.state.tool_calls, session.state.last_undo, session.state.terminal
 
 
 def countable(session: Session) -> bool:
-    """It has a worktree that may be looked at, and did something in it."""
-    made = session.loaded and session.state.created is not None and session.state.tool_calls > 0
+    """It has a worktree that may be looked at, and did something in it, or ended: forks have work that others did."""
+    state = session.state
+    made = session.loaded and state.created is not None and (state.tool_calls > 0 or state.terminal)
     return made and not session.foreign and not session.damaged and not session.removing
 
 

@@ -33,7 +33,8 @@ from harness.roles import shelf
 from widgets.help_bar import HelpBar
 
 NO_CRITERION = "nothing says when it is done; launch once more to go by the agent's word alone (it stays marked ◇)"
-_ON_DISK = ("repo", "plan")
+_LOOKED_UP = ("repo", "branch", "plan")
+"""Fields for which there is something to choose as far as anybody knows who has not looked."""
 _MOST_FILES = 200
 _PLANS = (".json",)
 
@@ -111,7 +112,7 @@ class LaunchForm(Form):
         """What the keys do at this field; what there is nothing for is not offered, where no disk has to be asked."""
         words = {"form.submit": "launch", "": "next field"}
         field = self._focused()
-        if field in _ON_DISK or any(self._offers(field)):
+        if field in _LOOKED_UP or any(self._offers(field)):
             words["launch.choose"] = "choose"
         words["launch.more"] = "fewer" if self._more else "more"
         if self._known.templates or self._known.past:
@@ -208,7 +209,24 @@ class LaunchForm(Form):
 
     def _choose(self) -> None:
         field = self._focused()
-        found = list(dict.fromkeys(one for one in self._offers(field) if one))
+        if field == "branch":
+            repo = os.path.abspath(os.path.expanduser(self._text("repo").strip() or "."))
+            self.host.run_beside(self._choose_start(repo))
+            return
+        self._offer(field, self._offers(field))
+
+    async def _choose_start(self, repo: str) -> None:
+        try:
+            reply = await self.host.feed.call("starts", repo=repo)
+        except (SupervisorError, Unreachable) as exc:
+            if self.is_open:
+                self.complain(str(exc))
+            return
+        if self.is_current and self._focused() == "branch":
+            self._offer("branch", map(str, reply["starts"]))
+
+    def _offer(self, field: str, offered: Iterable[str]) -> None:
+        found = list(dict.fromkeys(one for one in offered if one))
         if not found:
             self.complain(
                 f"there is nothing to choose from for {wish.BY_ID[field].title}" if field else "choose a field"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.cells import cell_len, set_cell_size
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -18,6 +19,7 @@ from harness.events.untrusted import to_display
 
 _MOST = 200
 """So many are listed at once; typing finds the others."""
+_LONGEST = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,9 @@ class Picker(ModalScreen[int | None]):
         self.query_one(OptionList).can_focus = False
         self.query_one(Input).focus()
 
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._list)
+
     def on_input_changed(self, message: Input.Changed) -> None:
         message.stop()
         self._list()
@@ -72,7 +77,8 @@ class Picker(ModalScreen[int | None]):
         self._listed = [i for i, one in enumerate(self._choices) if one.fits(words)][:_MOST]
         options = self.query_one(OptionList)
         options.clear_options()
-        options.add_options([Option(_line(self._choices[i])) for i in self._listed])
+        room = options.size.width
+        options.add_options([Option(_line(self._choices[i], room)) for i in self._listed])
         options.highlighted = 0 if self._listed else None
 
     def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
@@ -92,6 +98,10 @@ class Picker(ModalScreen[int | None]):
             self.dismiss(self._listed[marked])
 
 
-def _line(one: Choice) -> Content:
+def _line(one: Choice, room: int) -> Content:
+    """In one line; where the ``room`` (0: nobody knows it) is too small for a path, its end is what tells it apart."""
+    title = to_display(one.title, limit=_LONGEST)
+    if title.startswith("/") and 0 < room < cell_len(title):
+        title = f"…{set_cell_size(title[::-1], room - 1)[::-1]}"
     beside = f"  {to_display(one.beside, limit=120)}" if one.beside else ""
-    return Content.assemble(to_display(one.title, limit=120), (beside, "$text-muted"))
+    return Content.assemble(title, (beside, "$text-muted"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.supervisor.errors import OpError
-from harness.supervisor.sessions import launch
+from harness.supervisor.sessions import launch, starting
 from harness.supervisor.sessions.launch import Request
 from tests.fleetlib import fleet, git, make_repository, play
 
@@ -38,6 +38,33 @@ def test_a_name_leads_to_its_commit_and_the_branch_comes_before_the_tag(tmp_path
         "bad_start",
         "only the remote has it here: --branch origin/far",
     )
+
+
+def test_all_that_is_offered_can_be_begun_from_and_sessions_branches_come_last(tmp_path: Path) -> None:
+    repo = make_repository(tmp_path / "repo")
+    topic = _two_branches(repo)
+    git(repo, "tag", "v1", "main")
+    git(repo, "tag", "topic", "main")
+    git(repo, "update-ref", "refs/heads/watchfloor/fix-1", topic)
+    git(repo, "update-ref", "refs/remotes/origin/far", topic)
+    git(repo, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/far")
+    git(repo, "pack-refs", "--all")
+    offered = starting.starts(repo)
+    assert sorted(offered[:-1]) == ["main", "origin/far", "topic", "v1"]
+    assert offered[-1] == "watchfloor/fix-1"
+    for name in offered:
+        assert starting.starting_at(repo, name)
+
+
+def test_a_plan_that_is_in_no_commit_is_told_in_words(tmp_path: Path) -> None:
+    repo = make_repository(tmp_path / "repo")
+    with pytest.raises(OpError) as refused:
+        launch.check(Request(repo=str(repo), goal="x", plan="prd.json"))
+    assert refused.value.message == f"there is no plan prd.json in commit {git(repo, 'rev-parse', 'main')[:12]}"
+    (repo / "prd.json").write_text("{}")
+    with pytest.raises(OpError) as refused:
+        launch.check(Request(repo=str(repo), goal="x", plan="prd.json"))
+    assert refused.value.hint == f"it lies in {repo}, and a session begins from a commit: commit it first"
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,7 @@ class World(Remembering, Granting, Taken):
         self.sessions: dict[str, Session] = {}
         self.calls: list[dict[str, Any]] = []
         self.refuse: dict[str, dict[str, str]] = {}
+        self.starts = ["main", "topic"]
         self.warnings: list[str] = []
         """What the supervisor says beside a launch."""
         self.whole: dict[str, str] = {}
@@ -495,6 +496,11 @@ class World(Remembering, Granting, Taken):
         session = self.add(r.get("name") or "session", goal=r["goal"])
         self.push_rows(session)
         return {"sid": session.sid, "name": session.state.name, "warnings": self.warnings}
+
+    def _op_starts(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        if not Path(r["repo"]).is_dir():
+            raise Refused("no_repo", f"{r['repo']} does not exist")
+        return {"starts": self.starts}
 
     def _op_read(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         session = self._find(r)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from textual import events
 from textual.message import Message
-from textual.widgets import TextArea
+from textual.widgets import Input, TextArea
 
 from app import launches, wish
 from app.asked_log import PIECE_BYTES
@@ -389,8 +389,26 @@ async def test_the_form_offers_a_choice_exactly_where_there_is_one(
                 await s.until(f"a choice for {field.id}", lambda: isinstance(s.app.screen, Picker))
                 await s.press("escape")
             assert not isinstance(s.app.screen, Picker), field.id
-        assert {name for name, choice in offered.items() if choice} >= {"model", "role", "judge", "fresh"}
+        assert {name for name, choice in offered.items() if choice} >= {"model", "role", "judge", "fresh", "branch"}
         assert not offered["goal"]
+
+
+async def test_what_a_session_begins_from_is_chosen_among_what_the_repository_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+    async with shown(tmp_path, size=(100, 40)) as s:
+        s.world.starts = ["main", "evil\x1b[2J[bold]", "v1.0"]
+        await s.press("n", "f2", "f3")
+        await s.see("Begin from", "main", "evil␛[2J[bold]", "v1.0", "enter takes it")
+        await s.press(*"v1", "enter")
+        await s.until("it stands in the field", lambda: s.app.screen.query_one("#branch", Input).value == "v1.0")
+        assert s.world.of("starts")[0]["repo"] == str(tmp_path)
+        s.app.screen.query_one("#repo", Input).value = "/not/there"
+        await s.press("f3")
+        await s.see("/not/there does not exist")
+        assert s.app.no_control.hits == 0
 
 
 async def test_a_repository_is_offered_however_many_folders_stand_beside_it(
@@ -407,6 +425,20 @@ async def test_a_repository_is_offered_however_many_folders_stand_beside_it(
         await s.press("f3")
         await s.until("a choice", lambda: isinstance(s.app.screen, Picker))
         await s.see("/ours", "/z-beside")
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24)])
+async def test_a_choice_that_is_too_long_is_one_line_and_of_a_path_the_end_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    ours = tmp_path / ("deep" * 30) / "ours"
+    (ours / ".git").mkdir(parents=True)
+    monkeypatch.chdir(ours)
+    async with shown(tmp_path / "home", size=size) as s:
+        await s.press("n", "shift+tab")
+        await s.press("f3")
+        await s.see("…", "deepdeep/ours ")
+        assert any("│ …" in one and one.index("…") < one.index("deep/ours ") for one in s.grid), s.text
 
 
 async def test_a_refused_launch_keeps_what_was_typed(tmp_path: Path) -> None:

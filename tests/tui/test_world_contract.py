@@ -322,12 +322,14 @@ DONE: list[tuple[str, dict[str, Any]]] = [
     ("checkpoints", {"sid": "$taken"}),
     ("fork", {"sid": "$taken", "checkpoint": "", "goal": play("Done."), "name": "other"}),
     ("launch", LAUNCH | {"goal": play("Done."), "name": "new"}),
+    ("starts", {"repo": "$repo"}),
 ]
 
 REFUSED: list[tuple[str, str, dict[str, Any]]] = [
     ("unknown_op", "dance", {}),
     ("not_found", "session", {"sid": "nobody"}),
     ("not_found", "diff", {"sid": "nobody"}),
+    ("no_repo", "starts", {"repo": "/not/there"}),
     ("not_found", "read", {"sid": "nobody", "from_seq": 0, "most_bytes": 4096}),
     ("not_found", "plan", {"sid": "nobody"}),
     ("not_found", "desire", {"sid": "nobody", "state": "paused"}),

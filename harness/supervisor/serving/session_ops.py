@@ -23,7 +23,7 @@ MAX_MESSAGE = 256 * 1024
 
 
 class SessionOps:
-    """``launch``, ``say``, ``compact``, ``continue``, ``remove``."""
+    """``launch``, ``starts``, ``say``, ``compact``, ``continue``, ``remove``."""
 
     def __init__(self, parts: Parts, find: Find) -> None:
         self._p = parts
@@ -33,6 +33,7 @@ class SessionOps:
         """Operations by their name on the wire."""
         return {
             "launch": self.launch,
+            "starts": self.starts,
             "say": self.say,
             "compact": self.compact,
             "continue": self.go_on,
@@ -44,6 +45,10 @@ class SessionOps:
         self._p.conductor.start(session)
         warnings = [*self._p.gates.warnings(session), *_unmarked(session.state)]
         return {"sid": session.sid, "name": session.name, "warnings": warnings}
+
+    async def starts(self, c: Connection, m: Reply) -> Reply:
+        """What a session of ``repo`` may begin from."""
+        return {"starts": await self._p.launcher.starts(text_of(m, "repo"))}
 
     async def say(self, c: Connection, m: Reply) -> Reply:
         session = await self._find(m)

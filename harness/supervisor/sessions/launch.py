@@ -12,7 +12,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -43,7 +43,7 @@ from harness.supervisor.fleet.session import Session
 from harness.supervisor.sessions import casting, forking
 from harness.supervisor.sessions.casting import Cast
 from harness.supervisor.sessions.keepers import Keepers
-from harness.supervisor.sessions.starting import starting_at
+from harness.supervisor.sessions.starting import starting_at, starts
 from harness.supervisor.settings import Settings
 from harness.supervisor.threads import StandsStill, Threads, at_home
 from harness.workspace import worktrees
@@ -51,6 +51,7 @@ from harness.workspace.errors import GitFailed, GitMissing, NoCommits, NotARepos
 from harness.workspace.git import Git, head_commit, open_repository
 from harness.workspace.private import Worktree
 
+T = TypeVar("T")
 MAX_GOAL = 256 * 1024
 MAX_NAME = 60
 MAX_CHECKS = 50
@@ -181,8 +182,11 @@ def _plan_checks(repo: Path, path: str, gates: list[str], start: str) -> list[st
     """The commands that decide the plan at this path of the commit it begins from. Raises OpError ``bad_plan``."""
     repository = open_repository(repo)
     commit = start or head_commit(repository)
+    git = Git.of(repository.git_dir)
+    if git.call("cat-file", "-e", f"{commit}:{path}", ok=(0, 1, 128))[0]:
+        raise _no_plan(repository.root, path, commit)
     try:
-        entries = plans.entries(Git.of(repository.git_dir), commit, path, gates)
+        entries = plans.entries(git, commit, path, gates)
     except (BadPlan, WorkspaceError) as exc:
         hint = f"commit it first; then try: watchfloor spec check {path}"
         raise OpError("bad_plan", f"{path} at commit {commit[:12]} is no plan: {exc}", hint) from exc
@@ -190,6 +194,14 @@ def _plan_checks(repo: Path, path: str, gates: list[str], start: str) -> list[st
     if len(found) > MAX_PLAN_CHECKS:
         raise OpError("bad_plan", f"{path} asks for {len(found)} checks, more than {MAX_PLAN_CHECKS}")
     return found
+
+
+def _no_plan(root: Path, path: str, commit: str) -> OpError:
+    """That the commit it begins from has no such file, and what to do."""
+    hint = "name a file of the repository by its path from the top"
+    if (root / path).is_file():
+        hint = f"it lies in {root}, and a session begins from a commit: commit it first"
+    return OpError("bad_plan", f"there is no plan {path} in commit {commit[:12]}", hint)
 
 
 def _repository(path: Path) -> Path:
@@ -259,13 +271,18 @@ class Launcher:
         self.closed = True
         await self._none_under_way.wait()
 
-    async def _launch(self, request: Request) -> Session:
+    async def starts(self, repo: str) -> list[str]:
+        """What a session of this repository may begin from, the newest first. Raises OpError."""
+        return await self._looked(repo, lambda: starts(_repository(Path(repo))))
+
+    async def _looked(self, repo: str, work: Callable[[], T]) -> T:
         try:
-            checked = await Threads(f"the repository {request.repo}", 1).run(
-                "looking at it", _CHECK_S, lambda: check(request)
-            )
+            return await Threads(f"the repository {repo}", 1).run("looking at it", _CHECK_S, work)
         except StandsStill as exc:
             raise OpError("no_repo", str(exc), "see whether the folder's file system answers") from exc
+
+    async def _launch(self, request: Request) -> Session:
+        checked = await self._looked(request.repo, lambda: check(request))
         cast = await at_home(casting.of_launch, self._folders.config, request)
         return await self._begin(request.name, request.goal, lambda sid, name: self._intent(sid, name, checked, cast))
 

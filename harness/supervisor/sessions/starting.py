@@ -1,4 +1,4 @@
-"""Where a session begins that is not to begin from what the checkout shows. Blocking."""
+"""Where a session begins that is not to begin from what the checkout shows, and where it may. Blocking."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from pathlib import Path
 
 from harness.supervisor.errors import OpError
 from harness.workspace.git import Git, open_repository
+from harness.workspace.merge_rules import OWN
 
 _LONGEST = 250
+_KINDS = ("refs/heads/", "refs/remotes/", "refs/tags/")
+_MOST = 500
 
 
 def starting_at(repo: Path, name: str) -> str:
@@ -23,3 +26,16 @@ def starting_at(repo: Path, name: str) -> str:
     if git.commit(f"refs/remotes/origin/{name}") is not None:
         hint = f"only the remote has it here: --branch origin/{name}"
     raise OpError("bad_start", f"{name!r} is no branch, tag or commit of {repo}", hint)
+
+
+def starts(repo: Path) -> list[str]:
+    """Branches, those of remotes and tags, as `starting_at` takes them, each the newest first; sessions' come
+    last. Raises WorkspaceError.
+    """
+    git = Git.of(open_repository(repo).git_dir)
+    newest = ("--sort=-creatordate", f"--count={_MOST}", "--format=%(refname)")
+    found: list[str] = []
+    for kind in _KINDS:
+        names = (one.removeprefix(kind) for one in git.text("for-each-ref", *newest, kind).split("\n"))
+        found += [one for one in names if one and not one.endswith("/HEAD") and 0 < len(one) <= _LONGEST]
+    return sorted(dict.fromkeys(found), key=lambda one: one.startswith(OWN))

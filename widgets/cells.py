@@ -11,6 +11,7 @@ from textual.strip import Strip
 
 from harness.events import trouble
 from harness.events.request import Request
+from harness.events.states import State
 from harness.events.untrusted import to_display
 from harness.events.views import SessionRow
 
@@ -20,18 +21,17 @@ _WORD = re.compile(" *[^ ]+")
 _ITEM = re.compile(r" *(?:[-*+•]|\d{1,3}[.)]) +| +")
 
 # One mark per state; every one is a single cell in all common terminal fonts, and the word always stands beside it.
-MARKS = {
-    "waiting": "◆",
-    "running": "●",
-    "starting": "○",
-    "parked": "‖",
-    "limited": "◷",
-    "idle": "·",
-    "done": "✓",
-    "failed": "✗",
-    "stopped": "■",
-    "lost": "!",
-    "unknown": "◌",
+MARKS: dict[str, str] = {
+    State.WAITING: "◆",
+    State.RUNNING: "●",
+    State.STARTING: "○",
+    State.PARKED: "‖",
+    State.LIMITED: "◷",
+    State.DONE: "✓",
+    State.FAILED: "✗",
+    State.STOPPED: "■",
+    State.LOST: "!",
+    State.UNKNOWN: "◌",
 }
 
 QUESTION = "?"
@@ -40,36 +40,35 @@ UNVERIFIED = "◇"
 """Done by its own word alone."""
 
 # Which colour role a state is drawn in; the roles are component classes of the widgets.
-ROLES = {
-    "waiting": "attention",
-    "running": "good",
-    "starting": "good",
-    "parked": "quiet",
-    "limited": "attention",
-    "idle": "quiet",
-    "done": "good",
-    "failed": "bad",
-    "stopped": "quiet",
-    "lost": "attention",
-    "unknown": "attention",
+ROLES: dict[str, str] = {
+    State.WAITING: "attention",
+    State.RUNNING: "good",
+    State.STARTING: "good",
+    State.PARKED: "quiet",
+    State.LIMITED: "attention",
+    State.DONE: "good",
+    State.FAILED: "bad",
+    State.STOPPED: "quiet",
+    State.LOST: "attention",
+    State.UNKNOWN: "attention",
 }
 
 
 def mark(state: str) -> str:
     """The one-cell mark of a state; a state this version does not know is shown as unknown."""
-    return MARKS.get(state, MARKS["unknown"])
+    return MARKS.get(state, MARKS[State.UNKNOWN])
 
 
 def row_mark(row: SessionRow) -> str:
     """The mark of a session: done without a check that passed, and a question, have their own."""
-    if row.state == "done" and not row.verified:
+    if row.state == State.DONE and not row.verified:
         return UNVERIFIED
     return QUESTION if row.asks == Request.QUESTION else mark(row.state)
 
 
 def doing(row: SessionRow) -> str:
     """What it does now, as it is, without the words that its mark and its group say already."""
-    said = next((words for words in _ASKING if row.state == "waiting" and row.detail.startswith(words)), "")
+    said = next((words for words in _ASKING if row.state == State.WAITING and row.detail.startswith(words)), "")
     return row.detail[len(said) :]
 
 

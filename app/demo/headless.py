@@ -12,12 +12,12 @@ from app.demo import stage
 from app.demo.fleet import BRANCH, PARTS, Demo, DemoError, Part
 from harness.events.action import PushAction, from_wire
 from harness.events.request import Request
+from harness.events.states import OVER
 from harness.protocol.amounts import NANO, usd_to_nano
 from harness.protocol.client import Client
 from harness.protocol.transport import UnixSocket
 
 LIMIT_S = 90.0
-OVER = frozenset(("done", "failed", "stopped"))
 Row = dict[str, Any]
 
 

@@ -24,11 +24,11 @@ from harness.events.fold import advance
 from harness.events.reader import read
 from harness.events.request import Request
 from harness.events.session_state import SessionState
+from harness.events.states import OVER
 from harness.protocol.amounts import NANO, usd_to_nano
 from harness.protocol.client import ensure_supervisor
 
 LIMIT_S = 600.0
-OVER = frozenset(("done", "failed", "stopped"))
 PLAN = "prd.json"
 PART = Part(
     "almanac",

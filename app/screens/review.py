@@ -24,6 +24,7 @@ from app.screens.going_on import ContinueDialog
 from app.screens.publish import PublishDialog
 from app.screens.session_commands import not_merging
 from app.screens.taking import MergeDialog
+from harness.events.states import Desired
 from harness.events.untrusted import to_display
 from harness.events.views import SessionRow
 from harness.events.words import counted
@@ -266,7 +267,7 @@ class ReviewScreen(WatchScreen):
         row = self.target
         if row is None:
             return "this session is gone"
-        if row.desired == "stopped" and not row.ended:
+        if row.desired == Desired.STOPPED and not row.ended:
             return f"{row.name} is being stopped; send it back when it has ended"
         return "it is being sent" if self._sending else ""
 

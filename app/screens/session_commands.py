@@ -10,6 +10,7 @@ from app.copying import Selected
 from app.handlers import Handler, Handlers
 from app.screens.base import WatchScreen
 from harness.events import needs
+from harness.events.states import OVER, Desired, State
 from harness.events.views import SessionRow
 from harness.events.words import counted
 from harness.protocol import config as configuration
@@ -108,7 +109,7 @@ class SessionCommands(WatchScreen):
 
         def decided(yes: bool | None) -> None:
             if yes:
-                request = requests.desire(self.host.folders, row.sid, "stopped", "stopped by you")
+                request = requests.desire(self.host.folders, row.sid, Desired.STOPPED, "stopped by you")
                 self.host.send(f"{row.name}: stopping", "desire", **request)
 
         self.app.push_screen(Confirm("Stop", row.name, text, "stop it"), decided)
@@ -214,27 +215,24 @@ class SessionCommands(WatchScreen):
         self.app.push_screen(Ask("Say to", row.name, "Your message is part of its next turn.", lines=True), written)
 
 
-_ENDED = ("done", "stopped", "failed")
-
-
 def _anything(row: SessionRow) -> str:
     return ""
 
 
 def not_pausing(row: SessionRow) -> str:
     """Why this session cannot be paused; empty when it can."""
-    if row.state in _ENDED:
+    if row.state in OVER:
         return f"{row.name} is {row.state}; nothing is going on that could be paused"
-    if row.desired == "stopped":
+    if row.desired == Desired.STOPPED:
         return f"{row.name} is being stopped"
-    return f"{row.name} is paused already" if row.desired == "paused" else ""
+    return f"{row.name} is paused already" if row.desired == Desired.PAUSED else ""
 
 
 def not_resuming(row: SessionRow) -> str:
     """Why this session cannot be resumed; empty when it can."""
     if why := not_going_on(row):
         return why
-    if row.desired != "paused" and row.state not in ("failed", "parked"):
+    if row.desired != Desired.PAUSED and row.state not in (State.FAILED, State.PARKED):
         return f"{row.name} is neither paused nor at a standstill"
     return ""
 
@@ -255,14 +253,14 @@ def not_going_on(row: SessionRow) -> str:
     """Why this session cannot be stopped or told something: it does not go on; empty when it does."""
     if row.ended:
         return f"{row.name} has ended; it can be continued"
-    if row.desired == "stopped":
+    if row.desired == Desired.STOPPED:
         return f"{row.name} is being stopped"
     return ""
 
 
 def not_removing(row: SessionRow) -> str:
     """Why this session cannot be removed; empty when it can."""
-    return "" if row.state in _ENDED else f"{row.name} has not ended; stop it first"
+    return "" if row.state in OVER else f"{row.name} has not ended; stop it first"
 
 
 def not_ending_a_job(row: SessionRow) -> str:

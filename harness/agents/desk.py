@@ -12,6 +12,7 @@ from harness.agents.journal import Journal
 from harness.agents.peer import Link
 from harness.events import types as t
 from harness.events.session_state import SessionState
+from harness.events.states import Desired
 
 BLOB_FROM = 16 * 1024
 """Bytes from which a payload goes into a blob."""
@@ -68,7 +69,7 @@ class Desk:
         self._journal.follow(0.0)
         agent = self._agent
         assert agent is not None
-        if self.session.desired == "stopped":
+        if self.session.desired == Desired.STOPPED:
             agent.stop()
         now = time.monotonic()
         doing = agent.state()

@@ -14,6 +14,7 @@ from harness.events import asking
 from harness.events import types as t
 from harness.events.iteration_events import BLOCKED, FAILED, PASSED, UNDECIDED
 from harness.events.ratchet import some
+from harness.events.states import ParkedFor, State
 from harness.events.words import counted, whole_output
 from harness.plan.criteria import spoken
 
@@ -87,12 +88,12 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
     the end.
     """
     question = "" if claim.last else asking.asked(claim.words)
-    asks = Park("question", asking.words(claim.words))
+    asks = Park(ParkedFor.QUESTION, asking.words(claim.words))
     summary = claim.words[:_SUMMARY]
     why = "finished up at its cap; " if claim.last else ""
     total = len(seen.commands)
     if seen.at_work and not claim.last:
-        return asks if question else Park("job", seen.at_work)
+        return asks if question else Park(ParkedFor.JOB, seen.at_work)
     if seen.task and seen.blocked and not claim.last:
         return asks if question else Turned(BLOCKED, seen.blocked)
     if not seen.commands and seen.task:
@@ -101,11 +102,11 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
     if not seen.commands and seen.stuck:
         return _stuck(seen, "no check was given", summary)
     if not seen.commands:
-        return asks if question else _judged(End("done", f"{why}no check was given", False, summary), claim, seen)
+        return asks if question else _judged(End(State.DONE, f"{why}no check was given", False, summary), claim, seen)
     for command, result in seen.results.items():
         if result.ended.status in _NOT_RUN and result.ours:
             ended = result.ended
-            return Park("error", f"the check {command!r} could not run ({ended.status}): {ended.preview[:500]}")
+            return Park(ParkedFor.ERROR, f"the check {command!r} could not run ({ended.status}): {ended.preview[:500]}")
     ran = {c: r for c, r in seen.results.items() if r.ended.status not in _NOT_RUN}
     if missing := tuple(c for c in seen.commands if c not in ran):
         return Check(missing)
@@ -123,11 +124,11 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
             also = f"; {seen.undecided} entries of its plan are decided by no check{also}"
         if question:
             return _asks_beside(asks, f"all checks passed ({total} of {total}){also}", seen)
-        end = End("done", f"{why}{total} of {total} checks passed{also}", not seen.undecided, summary)
+        end = End(State.DONE, f"{why}{total} of {total} checks passed{also}", not seen.undecided, summary)
         return _judged(end, claim, seen)
     names = ", ".join(f"{c} ({ran[c].outcome})" for c in failing)[:500]
     if claim.last:
-        return End("failed", f"{why}{len(failing)} of {total} checks fail: {names}", False, summary)
+        return End(State.FAILED, f"{why}{len(failing)} of {total} checks fail: {names}", False, summary)
     if question:
         return asks
     if seen.task and seen.rounds >= seen.max_rounds:
@@ -138,7 +139,7 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
         return _stuck(seen, f"{len(failing)} of {total} checks fail: {names}", summary)
     if seen.rounds >= seen.max_rounds:
         still = f"{len(failing)} of {total} checks still fail after {seen.rounds} rounds: {names}"
-        return End("failed", still, False, summary)
+        return End(State.FAILED, still, False, summary)
     return Say(_report(failing, total, ran, seen))
 
 
@@ -149,7 +150,7 @@ def _asks_beside(asks: Park, verdict: str, seen: Evidence) -> Park:
 
 
 def _stuck(seen: Evidence, checks: str, summary: str) -> End:
-    return End("failed", f"stuck: {some(list(seen.stuck))} tried as often as allowed; {checks}", False, summary)
+    return End(State.FAILED, f"stuck: {some(list(seen.stuck))} tried as often as allowed; {checks}", False, summary)
 
 
 def _turned(over: Turned, claim: Claim, seen: Evidence) -> Judge | Say | Park | Turned:

@@ -27,6 +27,7 @@ from harness.events import tools
 from harness.events import types as t
 from harness.events.framing import LogError
 from harness.events.session_state import SessionState
+from harness.events.states import ParkedFor
 from harness.protocol.credential import Credential
 
 OK = 0
@@ -207,10 +208,10 @@ def run(spec: Spec, make: Make) -> int:
     except Interruption as exc:
         return _say(spec, str(exc), AGAIN)
     except CannotGoOn as exc:
-        return _record(spec, journal, [t.SessionParked(why="error", detail=str(exc)[:2000])], str(exc), OK)
+        return _record(spec, journal, [t.SessionParked(why=ParkedFor.ERROR, detail=str(exc)[:2000])], str(exc), OK)
     except _DAMAGE as exc:
         why = f"the brain cannot go on with this log: {exc}"
-        return _record(spec, journal, [t.SessionParked(why="error", detail=why[:2000])], str(exc), OK)
+        return _record(spec, journal, [t.SessionParked(why=ParkedFor.ERROR, detail=why[:2000])], str(exc), OK)
     except Exception as exc:
         traceback.print_exc()
         note = t.HarnessNote(

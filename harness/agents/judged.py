@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from harness.agents.steps import End, Judge, Park, Say, Turned
 from harness.events import evaluation_events as ev
 from harness.events.iteration_events import FAILED, PASSED
+from harness.events.states import ParkedFor, State
 
 _MOST_SAID = 8000
 _MOST_WHY = 500
@@ -27,14 +28,16 @@ def settle(end: End, court: Court, *, last: bool) -> Judge | Say | Park | End:
     """What follows for work that would end so; ``last``: its agent may do nothing more."""
     heard = court.heard
     if last:
-        return replace(end, outcome="failed", reason=f"{end.reason}; the judge was not asked any more", verified=False)
+        return replace(
+            end, outcome=State.FAILED, reason=f"{end.reason}; the judge was not asked any more", verified=False
+        )
     if heard is None:
         return Judge(court.cycle + 1)
     if heard.verdict == ev.SATISFIED:
         return replace(end, reason=f"{end.reason}; the judge is satisfied (cycle {heard.cycle} of {heard.cycles})")
     if heard.verdict == ev.NEEDS_REVISION and heard.cycle < court.cycles:
         return Say(report(heard))
-    return Park("judge", _asks(heard))
+    return Park(ParkedFor.JUDGE, _asks(heard))
 
 
 def of_task(over: Turned, court: Court, task: str, words: str) -> Judge | Say | Park | Turned:
@@ -46,7 +49,7 @@ def of_task(over: Turned, court: Court, task: str, words: str) -> Judge | Say | 
     if heard.verdict == ev.SATISFIED:
         return Turned(PASSED, f"{over.reason}; the judge is satisfied ({at})")
     if heard.verdict != ev.NEEDS_REVISION:
-        return Park("judge", _asks(heard))
+        return Park(ParkedFor.JUDGE, _asks(heard))
     if heard.cycle < court.cycles:
         return Say(report(heard))
     return Turned(FAILED, f"{over.reason}; the judge sends it back ({at})", words, _faults(heard)[:_MOST_WHY])

@@ -7,11 +7,12 @@ from harness.events.endpoints import ITEM_KINDS
 from harness.events.evaluation import Stage
 from harness.events.request import Request
 from harness.events.session_state import SessionState
+from harness.events.states import Desired, ParkedFor
 from harness.events.words import counted
 from harness.plan import gates, hooks, iterations
 from harness.plan.due import due
 
-HUMAN_KINDS: dict[str, str] = {Request.CAP: "cap"}
+HUMAN_KINDS: dict[str, ParkedFor] = {Request.CAP: ParkedFor.CAP}
 """Why a session parks, by the kind of request that it waits for; ``approval`` for every other kind."""
 
 
@@ -19,13 +20,13 @@ def over(s: SessionState) -> Leave | None:
     """There is nothing to think about any more."""
     if s.ended is not None:
         return Leave("the session has ended")
-    return Leave("stopped by the user") if s.desired == "stopped" else None
+    return Leave("stopped by the user") if s.desired == Desired.STOPPED else None
 
 
 def held(s: SessionState) -> Park | Wait | None:
     """Nobody is to think now."""
-    if s.desired != "running":
-        return Park("paused", s.desired_reason or "paused by you")
+    if s.desired != Desired.RUNNING:
+        return Park(ParkedFor.PAUSED, s.desired_reason or "paused by you")
     return Wait("the worktree is being made") if s.intent is None or s.created is None else None
 
 
@@ -49,7 +50,7 @@ def outstanding(s: SessionState) -> Park | Wait | None:
         return Wait("the project's rules for what was edited are being read")
     waiting = next((a for a in s.approvals.values() if not a.call_id and a.kind not in ITEM_KINDS), None)
     if waiting is not None:
-        return Park(HUMAN_KINDS.get(waiting.kind, "approval"), waiting.title)
+        return Park(HUMAN_KINDS.get(waiting.kind, ParkedFor.APPROVAL), waiting.title)
     if s.contract.due and s.contract.opened is None:
         return Wait("the brief for the contract is being laid out")
     if s.judging.stage is Stage.REQUESTED and s.finish_up is None:
@@ -67,10 +68,12 @@ def _calls(s: SessionState) -> Park | Wait:
     asked = {a.call_id for a in s.approvals.values() if a.call_id}
     calls = s.calls.open.values()
     if all(c.call_id in asked and c.stage in ("asked", "in_doubt") for c in calls):
-        return Park("approval", f"{counted(len(calls), 'call')} waiting for your decision")
+        return Park(ParkedFor.APPROVAL, f"{counted(len(calls), 'call')} waiting for your decision")
     if all(c.call_id in s.jobs.waits and c.stage == "started" for c in calls):
-        return Park("job", s.jobs.words())
+        return Park(ParkedFor.JOB, s.jobs.words())
     held = next((a for a in s.approvals.values() if a.kind in (Request.CAP, Request.GATE)), None)
     if held is not None and all(c.stage in ("proposed", "asked", "in_doubt") for c in calls):
-        return Park(HUMAN_KINDS.get(held.kind, "approval"), held.title)  # nothing is judged meanwhile, so nothing runs
+        return Park(
+            HUMAN_KINDS.get(held.kind, ParkedFor.APPROVAL), held.title
+        )  # nothing is judged meanwhile, so nothing runs
     return Wait("calls are running or being judged")

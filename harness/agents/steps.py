@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from harness.events import types as t
 from harness.events.said import Call
+from harness.events.states import ParkedFor
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Park:
     work would be done if nothing were asked.
     """
 
-    why: str
+    why: ParkedFor
     detail: str = ""
     breaker: t.BreakerOpened | None = None
     since: str = ""

@@ -20,6 +20,7 @@ from harness.events import types as t
 from harness.events.blocks import Block
 from harness.events.contract import Contract
 from harness.events.contract_events import AGREES, PLANS, PURPOSES
+from harness.events.states import ParkedFor
 from harness.plan import contract
 from harness.plan.contract import Talk
 
@@ -121,7 +122,7 @@ def next_step(agreement: Agreement, stands: Contract) -> Step | None:
     if failed is not None and failed.kind not in AT_THE_GATE:
         tried_out = failed.kind not in _UNUSABLE or len(agreement.failures) >= _MOST_FAILURES
         if tried_out or too_long(failed.kind, failed.message):
-            return Park("error", f"the contract's {failed.purpose}: {failed.kind}: {failed.message}")
+            return Park(ParkedFor.ERROR, f"the contract's {failed.purpose}: {failed.kind}: {failed.message}")
     match contract.following(agreement.talk, opened.revisions):
         case contract.AskPlanner():
             return _ask(agreement, PLANS)
@@ -141,7 +142,7 @@ def next_step(agreement: Agreement, stands: Contract) -> Step | None:
                 )
             )
         case contract.Stuck(why):
-            return Park("error", f"the planner wrote no contract, also when asked again: {why}")
+            return Park(ParkedFor.ERROR, f"the planner wrote no contract, also when asked again: {why}")
     return None
 
 

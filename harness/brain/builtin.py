@@ -37,11 +37,14 @@ from harness.events import types as t
 from harness.events.contract_events import PLANS
 from harness.events.evaluation_events import JUDGES
 from harness.events.framing import LogError
+from harness.events.states import Desired, ParkedFor
 from harness.roles import pinned
 from harness.roles.role import JUDGE, PLANNER, WORKER
 
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 15.0
+_MONEY_PARKS = {"cap": ParkedFor.CAP, "paused": ParkedFor.PAUSED}
+"""Why it leaves, by the code of a refused reservation."""
 _WAITS = frozenset(("no_space", "ledger", "held", "lost"))
 """Refusals of a reservation that end by themselves once something was mended; no request is sent meanwhile."""
 REMEMBER_EVERY = 500
@@ -141,7 +144,7 @@ class BuiltIn(Agent):
     def resume(self) -> None:
         self.start()
         request = self._desk.session.request
-        if request is not None and self._desk.session.ended is None and self._desk.session.desired != "stopped":
+        if request is not None and self._desk.session.ended is None and self._desk.session.desired != Desired.STOPPED:
             self._abandon(request)
 
     def park(self) -> None:
@@ -287,7 +290,7 @@ class BuiltIn(Agent):
             draft = make(head, False)
             admitted = desk.accounts.admit(self._spec.endpoint, model, None if draft is None else _wanted(draft))
             if admitted.held:  # the gate wakes the session when its turn comes
-                return Park("limited", admitted.held, since=admitted.since)
+                return Park(ParkedFor.LIMITED, admitted.held, since=admitted.since)
             if desk.follow(0.0):  # something was said while it waited
                 if admitted.reservation is not None:
                     desk.accounts.settle(admitted.reservation, t.Usage())
@@ -303,7 +306,7 @@ class BuiltIn(Agent):
         worst = Cost(reservation.nano, (draft.estimate + request.max_tokens) * draft.readings)
         if why := self._over(draft.purpose, worst):
             desk.accounts.settle(reservation, t.Usage())
-            return Park("judge" if draft.purpose == JUDGES else "error", why)
+            return Park(ParkedFor.JUDGE if draft.purpose == JUDGES else ParkedFor.ERROR, why)
         sent = draft.as_sent(reservation, head)
         try:
             desk.append([sent], head)
@@ -353,7 +356,7 @@ class BuiltIn(Agent):
             self._desk.follow(self._patience, self._desk.accounts.link)
             self._patience = min(_LONGEST_PAUSE_S, self._patience * 2)
             return Again()
-        return Park(exc.code if exc.code in ("cap", "paused") else "error", str(exc))
+        return Park(_MONEY_PARKS.get(exc.code, ParkedFor.ERROR), str(exc))
 
     def _send(
         self,

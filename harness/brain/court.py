@@ -19,6 +19,7 @@ from harness.events import said, tools
 from harness.events import types as t
 from harness.events.blocks import Block
 from harness.events.evaluation import Judging, Stage
+from harness.events.states import ParkedFor
 from harness.judge import dialogue, verdict
 from harness.judge.dialogue import Ran, Reply
 
@@ -114,7 +115,7 @@ def next_step(court: Court, judging: Judging) -> Step | None:
         if too_long(failed.kind, failed.message):
             return Conclude(_ended(court, started, dialogue.Verdict(None, f"the case is too long: {failed.message}")))
         if failed.kind not in _UNUSABLE:
-            return Park("error", f"the judge: {failed.kind}: {failed.message}")
+            return Park(ParkedFor.ERROR, f"the judge: {failed.kind}: {failed.message}")
         if len(court.failures) >= _MOST_FAILURES:
             return Conclude(_ended(court, started, dialogue.Verdict(None, failed.message)))
     match dialogue.following(court.replies, started.criteria, started.runs):

@@ -24,6 +24,7 @@ from harness.events import said
 from harness.events import types as t
 from harness.events.evaluation import Stage
 from harness.events.ratchet import some
+from harness.events.states import ParkedFor
 from harness.plan import draft, iterations
 
 SAME_CALLS = 5
@@ -122,7 +123,7 @@ def _fitting(v: View, sizes: Sizes, ask: Ask) -> Step:
             return Shrink(t.ContextReset(keep=c.keep, handoff=text, tokens=c.tokens, after=c.after, trigger=c.trigger))
         case room.Full() as full:
             return Park(
-                "error",
+                ParkedFor.ERROR,
                 f"the goal and the newest words have about {full.tokens:,} tokens, over the {full.most:,} that"
                 f" {v.model} can be sent; nothing more can be taken away: launch it with a shorter goal that names"
                 " files, or with a model of a larger window",
@@ -132,7 +133,7 @@ def _fitting(v: View, sizes: Sizes, ask: Ask) -> Step:
 def _in_vain(count: int) -> Park:
     detail = "its context was summarised again and again, and no call came to its end between"
     return Park(
-        "breaker",
+        ParkedFor.BREAKER,
         f"{detail} ({count} in a row)",
         breaker=t.BreakerOpened(kind="compaction", count=count, detail=detail),
     )
@@ -192,14 +193,14 @@ def _trouble(v: View) -> Step | None:
         return (
             _ask(v)
             if v.overflows < _MAX_OVERFLOWS
-            else Park("error", f"the conversation does not fit the model's window: {last.message}")
+            else Park(ParkedFor.ERROR, f"the conversation does not fit the model's window: {last.message}")
         )
     if last.kind in ("max_tokens", "too_large"):
         if v.cut_calls >= _MAX_CUT_CALLS:
-            return Park("error", f"{v.cut_calls} replies in a row could not be used; the last: {last.message}")
+            return Park(ParkedFor.ERROR, f"{v.cut_calls} replies in a row could not be used; the last: {last.message}")
         cut = prompt.CUT_CALL if last.kind == "max_tokens" else prompt.TOO_LARGE
         return Say(cut) if v.newest_user_seq < newest.seq else _ask(v)
-    return Park("error", f"{last.kind}: {last.message}")
+    return Park(ParkedFor.ERROR, f"{last.kind}: {last.message}")
 
 
 def _turn(v: View, last: ModelTurn | None) -> Step:
@@ -212,7 +213,7 @@ def _turn(v: View, last: ModelTurn | None) -> Step:
         case said.DONE:
             return Say(prompt.UNHEARD) if v.unheard else _done(v, last)
         case said.PAUSED | said.LENGTH if v.pauses >= _MAX_PAUSES:
-            return Park("error", f"{v.pauses} replies in a row stopped early ({last.stop})")
+            return Park(ParkedFor.ERROR, f"{v.pauses} replies in a row stopped early ({last.stop})")
         case said.LENGTH:
             return Say(prompt.CUT_TEXT)
         case said.PAUSED:
@@ -222,11 +223,13 @@ def _turn(v: View, last: ModelTurn | None) -> Step:
         case _ if v.parked_seq > last.seq:
             return _ask(v)
         case said.WINDOW:
-            return Park("error", "the conversation does not fit the model's window even without old tool results")
+            return Park(
+                ParkedFor.ERROR, "the conversation does not fit the model's window even without old tool results"
+            )
         case said.REFUSED:
-            return Park("refusal", said.text_of(last.parts)[:_MOST_SAID] or "it gave no reason")
+            return Park(ParkedFor.REFUSAL, said.text_of(last.parts)[:_MOST_SAID] or "it gave no reason")
         case other:
-            return Park("error", f"the reply stopped for a reason nobody here knows: {other}")
+            return Park(ParkedFor.ERROR, f"the reply stopped for a reason nobody here knows: {other}")
 
 
 def _breaker(v: View) -> Park | None:
@@ -244,7 +247,7 @@ def _breaker(v: View) -> Park | None:
     ):
         if opens:
             return Park(
-                "breaker",
+                ParkedFor.BREAKER,
                 f"{detail} ({count} in a row)",
                 breaker=t.BreakerOpened(kind=kind, count=count, detail=detail),
             )

@@ -27,6 +27,7 @@ from harness.events.earlier import parts_in
 from harness.events.framing import LogError
 from harness.events.memory_events import NOW
 from harness.events.session_state import SessionState
+from harness.events.states import ParkedFor
 from harness.plan import contract
 
 LoadBlob = Callable[[t.BlobRef], bytes]
@@ -279,7 +280,7 @@ class View:
                 self._finish_call(r, body.call_id, body)
             case t.SessionParked():
                 self._forget_trouble(r)
-                if body.why == "judge":
+                if body.why == ParkedFor.JUDGE:
                     self.referred_seq = r.seq
             case t.SessionContinued():
                 if body.checks is not None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from harness.events import burned
 from harness.events import types as t
 from harness.events.session_state import SessionState
+from harness.events.states import Desired
 from harness.events.words import line, parse_ts, span, usd
 
 SILENT = "silent"
@@ -39,7 +40,7 @@ class Limits:
 
 def running(s: SessionState) -> bool:
     """It is to work and nothing holds it up: whatever waits, waits for a reason that is told elsewhere."""
-    told = s.ended is not None or s.desired != "running" or s.quarantined is not None or s.parked is not None
+    told = s.ended is not None or s.desired != Desired.RUNNING or s.quarantined is not None or s.parked is not None
     return s.created is not None and not told and not s.approvals
 
 

@@ -22,6 +22,7 @@ from harness.events.describing.line import Tone
 from harness.events.evaluation_events import SATISFIED
 from harness.events.merge_events import MERGED
 from harness.events.pull_events import PUSHED
+from harness.events.states import State
 
 NEEDS = "needs"
 ANOMALY = "anomaly"
@@ -265,7 +266,7 @@ def _keeper(c: Course, r: t.Record, b: t.KeeperStarted) -> None:
 
 def _over(c: Course, r: t.Record, b: t.SessionEnded) -> None:
     c.over = True
-    c.tell(r, ANOMALY if b.outcome == "failed" else COURSE)
+    c.tell(r, ANOMALY if b.outcome == State.FAILED else COURSE)
 
 
 def _taken_up(c: Course, r: t.Record, b: t.SessionContinued) -> None:

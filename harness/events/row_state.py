@@ -6,6 +6,7 @@ import msgspec
 
 from harness.events import trouble
 from harness.events.session_state import OpenApproval, SessionState
+from harness.events.states import Desired, ParkedFor, State
 
 
 class Liveness(msgspec.Struct, frozen=True):
@@ -40,56 +41,56 @@ def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:
     at = f"seq {s.seq} {s.last_event}"
     if s.ended is not None:
         return s.ended.outcome, "; ".join(filter(None, (s.merging.words(), s.pulling.words(), s.ended.reason))), at
-    if s.desired == "stopped":
-        return "stopped", "stopping" if live.brain else s.desired_reason or "stopped by you", at
+    if s.desired == Desired.STOPPED:
+        return State.STOPPED, "stopping" if live.brain else s.desired_reason or "stopped by you", at
     if s.intent is None:
-        return "unknown", "the log does not say what this session is", at
+        return State.UNKNOWN, "the log does not say what this session is", at
     first = first_request(s)
     if first is not None:
         waiting = sum(a.deferred is None for a in s.approvals.values()) or len(s.approvals)
         more = f" (+{waiting - 1})" if waiting > 1 else ""
-        return "waiting", f"{trouble.request(first.kind)}: {first.title}{more}", f"open request {first.approval_id}"
+        return State.WAITING, f"{trouble.request(first.kind)}: {first.title}{more}", f"open request {first.approval_id}"
     if s.quarantined is not None:
         return (
-            "failed",
+            State.FAILED,
             f"{trouble.part(s.quarantined.part)} failed {s.quarantined.restarts} times: {s.quarantined.reason}",
             at,
         )
     if live.keeper is False:
-        return "lost", trouble.SESSION["gone"].headline, at
-    if s.desired == "paused":
-        return "parked", "pausing at the next turn" if live.brain else "paused by you", at
-    if s.parked is not None and s.parked.why == "limited":
-        return "limited", trouble.parked("limited").headline, at
+        return State.LOST, trouble.SESSION["gone"].headline, at
+    if s.desired == Desired.PAUSED:
+        return State.PARKED, "pausing at the next turn" if live.brain else "paused by you", at
+    if s.parked is not None and s.parked.why == ParkedFor.LIMITED:
+        return State.LIMITED, trouble.parked(ParkedFor.LIMITED).headline, at
     if s.created is None:
-        return "starting", "making its worktree", at
+        return State.STARTING, "making its worktree", at
     if s.doing:
         newest = max(s.doing.values(), key=lambda d: d.ts)
         if live.call:
-            return "running", live.call, at
+            return State.RUNNING, live.call, at
         if live.doing and newest is s.doing.get("model"):
-            return "running", f"{newest.what}: {live.doing}", f"{at}; {live.evidence}"
-        return "running", newest.what, at
+            return State.RUNNING, f"{newest.what}: {live.doing}", f"{at}; {live.evidence}"
+        return State.RUNNING, newest.what, at
     if live.keeper is None:
-        return "unknown", "no supervisor has looked", at
+        return State.UNKNOWN, "no supervisor has looked", at
     if live.brain:
-        return "running", "; job: ".join(filter(None, ("thinking", live.printed))), at
-    if s.parked is not None and s.parked.why == "job":
-        return "running", " · ".join(filter(None, (s.jobs.words() or s.parked.detail, live.printed))), at
+        return State.RUNNING, "; job: ".join(filter(None, ("thinking", live.printed))), at
+    if s.parked is not None and s.parked.why == ParkedFor.JOB:
+        return State.RUNNING, " · ".join(filter(None, (s.jobs.words() or s.parked.detail, live.printed))), at
     if s.parked is not None:
-        return "parked", s.parked.detail or trouble.parked(s.parked.why).headline, at
-    return "starting", "waking up", at
+        return State.PARKED, s.parked.detail or trouble.parked(s.parked.why).headline, at
+    return State.STARTING, "waking up", at
 
 
 def words_of(s: SessionState, state: str) -> trouble.Words | None:
     """What happens next and what can be done, for the states in which a session waits; None where nothing holds it
     up.
     """
-    if state == "waiting":
+    if state == State.WAITING:
         first = first_request(s)
         return trouble.requested(first.kind) if first is not None else None
-    if state in ("parked", "limited"):
-        return trouble.parked("paused" if s.desired == "paused" or s.parked is None else s.parked.why)
-    if state == "failed":
+    if state in (State.PARKED, State.LIMITED):
+        return trouble.parked(ParkedFor.PAUSED if s.desired == Desired.PAUSED or s.parked is None else s.parked.why)
+    if state == State.FAILED:
         return trouble.SESSION["set_aside"] if s.ended is None else trouble.FAILED
-    return trouble.SESSION["gone"] if state == "lost" else None
+    return trouble.SESSION["gone"] if state == State.LOST else None

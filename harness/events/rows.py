@@ -9,6 +9,7 @@ from harness.events.alarm_events import AlarmRaised
 from harness.events.alarms import SILENT
 from harness.events.row_state import Liveness, first_request, state_of, without_criterion, words_of
 from harness.events.session_state import Context, SessionState
+from harness.events.states import State
 from harness.events.views import DONE, ERRORS, NEEDS_YOU, REVIEW, RUNNING, SessionRow, say
 from harness.events.words import counted
 
@@ -51,9 +52,9 @@ def row(
         since = min(a.ts for a in s.approvals.values())
     elif s.doing:
         since = max(d.ts for d in s.doing.values())
-    elif s.jobs.running and state == "running" and not live.brain:
+    elif s.jobs.running and state == State.RUNNING and not live.brain:
         since = min(job.ts for job in s.jobs.running.values())
-    asked = first_request(s) if state == "waiting" else None
+    asked = first_request(s) if state == State.WAITING else None
     made = SessionRow(
         sid=sid,
         name=s.name or sid,
@@ -102,7 +103,7 @@ def row(
     words = words_of(s, state)
     if words is not None:
         return say(made, words)
-    ringing = s.alarms.ringing(now) if state in ("running", "starting") else []
+    ringing = s.alarms.ringing(now) if state in (State.RUNNING, State.STARTING) else []
     return _alarmed(made, ringing) if ringing else made
 
 

@@ -18,6 +18,7 @@ from harness.events.call_words import Bit
 from harness.events.describe import describe
 from harness.events.describing.approvals import chosen
 from harness.events.iteration_events import PASSED
+from harness.events.states import ParkedFor
 from harness.events.tool import ANSWERED, READ
 from harness.events.transcript_row import FINE, Kind, Row, Stage, checked
 
@@ -27,6 +28,7 @@ LOOK_AHEAD = 2048
 PROSE = 20_000
 """Characters of one text that a row holds; the rest is in the whole of it."""
 _TOLD_LINES = 6
+_TOLD_PARKS = frozenset((ParkedFor.LIMITED, ParkedFor.AUTH, ParkedFor.ERROR, ParkedFor.BREAKER, ParkedFor.REFUSAL))
 
 
 @dataclass(slots=True)
@@ -373,7 +375,7 @@ class Page:
 def worth_a_row(body: t.Body) -> bool:
     """False for what a reader of the conversation does not need, or reads in another row: all of it is in the log."""
     if isinstance(body, t.SessionParked):
-        return body.why in ("limited", "auth", "error", "breaker", "refusal")
+        return body.why in _TOLD_PARKS
     if isinstance(body, t.ModelSummary):
         return bool(body.why)  # one that is used stands in the row of the compaction
     if isinstance(body, t.CheckVerdict):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from harness.events.request import Request
+from harness.events.states import ParkedFor
 
 FAILURES = 3
 """So many failures in a row within a minute, and a session is held until its user wants it again."""
@@ -225,7 +226,7 @@ CODES: dict[str, str] = {code: kind for kind, codes in _CODES.items() for code i
 """Kinds by the code of a refusal (`OpError`) that a session's worker met."""
 
 PARKED: dict[str, Words] = {
-    "approval": Words(
+    ParkedFor.APPROVAL: Words(
         "waits for your decision",
         "nothing of it runs before you answer",
         "answer it",
@@ -233,7 +234,7 @@ PARKED: dict[str, Words] = {
         "watchfloor approvals",
         person=True,
     ),
-    "question": Words(
+    ParkedFor.QUESTION: Words(
         "waits for your answer",
         "it goes on as soon as you answer",
         "answer it",
@@ -241,8 +242,8 @@ PARKED: dict[str, Words] = {
         "watchfloor approvals",
         person=True,
     ),
-    "paused": Words("paused by you", "it stays as it is until you resume it", *_RESUME, person=True),
-    "cap": Words(
+    ParkedFor.PAUSED: Words("paused by you", "it stays as it is until you resume it", *_RESUME, person=True),
+    ParkedFor.CAP: Words(
         "has reached a cap",
         "it spends nothing more before you decide",
         "raise the cap, or let it finish up",
@@ -250,9 +251,9 @@ PARKED: dict[str, Words] = {
         "watchfloor approvals",
         person=True,
     ),
-    "limited": Words("waits for the model's endpoint", "it asks again by itself at the time shown"),
-    "job": Words("waits for a job", "it goes on by itself when the job ends, or when you write to it"),
-    "auth": Words(
+    ParkedFor.LIMITED: Words("waits for the model's endpoint", "it asks again by itself at the time shown"),
+    ParkedFor.JOB: Words("waits for a job", "it goes on by itself when the job ends, or when you write to it"),
+    ParkedFor.AUTH: Words(
         "its key was refused",
         "it goes on once there is a key that works",
         "set the right key, then retry",
@@ -260,7 +261,7 @@ PARKED: dict[str, Words] = {
         "watchfloor approvals",
         person=True,
     ),
-    "endpoint": Words(
+    ParkedFor.ENDPOINT: Words(
         "its endpoint refuses to work for it",
         "it goes on once that is mended and somebody says retry",
         "see what the endpoint says, then retry",
@@ -268,7 +269,7 @@ PARKED: dict[str, Words] = {
         "watchfloor approvals",
         person=True,
     ),
-    "breaker": Words(
+    ParkedFor.BREAKER: Words(
         "went in circles",
         "nothing more of it runs before you answer",
         "tell it what to do, or stop it",
@@ -276,7 +277,7 @@ PARKED: dict[str, Words] = {
         "watchfloor approvals",
         person=True,
     ),
-    "refusal": Words(
+    ParkedFor.REFUSAL: Words(
         "the model refused",
         "nothing of it runs before you answer",
         "answer with other words; the same words are likely to be refused again",
@@ -284,7 +285,7 @@ PARKED: dict[str, Words] = {
         "watchfloor approvals",
         person=True,
     ),
-    "judge": Words(
+    ParkedFor.JUDGE: Words(
         "its judge is not satisfied",
         "nothing of it runs before you answer",
         "tell the agent what to do, or take the work as finished",
@@ -292,7 +293,7 @@ PARKED: dict[str, Words] = {
         "watchfloor approvals",
         person=True,
     ),
-    "error": Words(
+    ParkedFor.ERROR: Words(
         "could not go on",
         "nothing is tried before you say so",
         "retry or stop it",
@@ -300,7 +301,7 @@ PARKED: dict[str, Words] = {
         "watchfloor approvals",
         person=True,
     ),
-    "protected": Words(
+    Request.PROTECTED: Words(
         "changed files that decide whether its work is done",
         "its checks ran on the originals; nothing more happens before you say which are right",
         "allow its changes, or keep the originals",
@@ -308,7 +309,7 @@ PARKED: dict[str, Words] = {
         "watchfloor approvals",
         person=True,
     ),
-    "gate": Words(
+    Request.GATE: Words(
         "a phase of its plan waits for your word",
         "nothing of that phase happens before you say so",
         "let it begin, or keep it waiting",
@@ -316,7 +317,7 @@ PARKED: dict[str, Words] = {
         "watchfloor approvals",
         person=True,
     ),
-    "plan": Words(
+    Request.PLAN: Words(
         "wrote a plan, which waits for your word",
         "no work begins before you say so",
         "accept it, or say what is missing",
@@ -325,7 +326,7 @@ PARKED: dict[str, Words] = {
         person=True,
     ),
     "stopping": Words("waits for the supervisor", "it goes on when the supervisor is there again"),
-    "in_doubt": Words(
+    Request.IN_DOUBT: Words(
         "does not know whether a call happened",
         "nothing more of it runs before you say so",
         "say what happened",
@@ -358,7 +359,7 @@ NO_REQUEST = (HELD, RINGS)
 """Kinds of queue items that are no requests: a session that something holds up or that failed, and one that goes on and
 wants a look.
 """
-_REQUESTED: dict[str, str] = {Request.TOOL: "approval", Request.RESTART: "error"}
+_REQUESTED: dict[str, str] = {Request.TOOL: ParkedFor.APPROVAL, Request.RESTART: ParkedFor.ERROR}
 
 REQUESTS: dict[str, str] = {
     Request.TOOL: "wants to",

@@ -14,6 +14,7 @@ import msgspec
 
 from harness.events import trouble
 from harness.events.endpoints import EndpointView
+from harness.events.states import State
 from harness.events.words import parse_ts
 
 NEEDS_YOU = "needs you"
@@ -190,12 +191,12 @@ def troubled(made: SessionRow, found: trouble.Trouble, *, held: bool) -> Session
     What ends by itself is no failure, and never hides what a person is asked.
     """
     words = trouble.held(found) if held else found.words
-    if not (words.person or words.mend) and made.state == "waiting":
+    if not (words.person or words.mend) and made.state == State.WAITING:
         return made
-    state = "limited"
+    state = State.LIMITED
     group = RUNNING
     if words.person or words.mend:
-        state = "failed" if words.person else "parked"
+        state = State.FAILED if words.person else State.PARKED
         group = ERRORS
     evidence = found.cause or made.evidence
     return say(

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from harness.events.iterations import Chore
 from harness.events.session_state import SessionState
+from harness.events.states import Desired
 from harness.events.words import whole_output
 
 _MOST = 6000
@@ -36,7 +37,7 @@ Due: TypeAlias = Run | Tell
 
 def due(s: SessionState) -> Due | None:
     """What the supervisor does before the next request; None when there is nothing."""
-    if s.intent is None or s.ended is not None or s.desired != "running" or s.finish_up is not None:
+    if s.intent is None or s.ended is not None or s.desired != Desired.RUNNING or s.finish_up is not None:
         return None
     if s.calls.open or s.request is not None:
         return None

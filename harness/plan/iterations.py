@@ -13,6 +13,7 @@ from harness.events.iteration_events import NEVER, PER_ITERATION, IterationEnded
 from harness.events.iterations import COMMIT, SETUP
 from harness.events.plan_events import PlanEntry
 from harness.events.session_state import SessionState
+from harness.events.states import Desired
 from harness.events.words import line
 from harness.plan import gates, order
 from harness.plan.due import due as flips_due
@@ -69,7 +70,13 @@ def by_task(s: SessionState) -> bool:
 
 def due(s: SessionState) -> Due | None:
     """What the supervisor has to do before anybody thinks on; None within a task, or when there is no further one."""
-    if not by_task(s) or s.created is None or s.ended is not None or s.finish_up is not None or s.desired != "running":
+    if (
+        not by_task(s)
+        or s.created is None
+        or s.ended is not None
+        or s.finish_up is not None
+        or s.desired != Desired.RUNNING
+    ):
         return None
     if s.iterations.entry or s.request is not None or s.calls.open or s.unjudged or not s.ratchet.clear:
         return None

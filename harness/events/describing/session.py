@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness.events import types as t
 from harness.events.describing.line import Describers, Line, Tone, first, size
 from harness.events.describing.money import caps_words
+from harness.events.states import ParkedFor
 
 DESCRIBERS = Describers()
 _on = DESCRIBERS.on
@@ -35,7 +36,7 @@ def _parked(b: t.SessionParked) -> Line:
     return Line(
         "parked",
         f"{b.why}{until}" + (f": {first(b.detail)}" if b.detail else ""),
-        "bad" if b.why in ("auth", "error") else "warn",
+        "bad" if b.why in (ParkedFor.AUTH, ParkedFor.ERROR) else "warn",
     )
 
 

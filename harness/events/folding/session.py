@@ -9,6 +9,7 @@ import msgspec
 from harness.events import types as t
 from harness.events.folding.handlers import Handlers
 from harness.events.session_state import SessionState
+from harness.events.states import Desired, ParkedFor
 
 HANDLERS = Handlers()
 _on = HANDLERS.on
@@ -39,11 +40,11 @@ def _committed(s: SessionState, r: t.Record, b: t.WorkCommitted) -> None:
 
 @_on(t.SessionDesired)
 def _desired(s: SessionState, r: t.Record, b: t.SessionDesired) -> None:
-    if s.desired == "stopped" and b.state != "stopped":
+    if s.desired == Desired.STOPPED and b.state != Desired.STOPPED:
         return  # a stop is final, whoever writes what after it
     s.desired = b.state
     s.desired_reason = b.reason
-    if b.state == "running":
+    if b.state == Desired.RUNNING:
         s.quarantined = None
         s.failures_in_row = 0
 
@@ -141,7 +142,7 @@ def _seconds(since: str, until: str) -> int:
 
 def _standing_by(s: SessionState) -> bool:
     """It ended, or waits for its endpoint: the whole of that time is left out when it is over."""
-    return s.ended is not None or (s.parked is not None and s.parked.why == "limited")
+    return s.ended is not None or (s.parked is not None and s.parked.why == ParkedFor.LIMITED)
 
 
 def _waited(s: SessionState, ts: str) -> None:

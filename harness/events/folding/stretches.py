@@ -7,6 +7,7 @@ from __future__ import annotations
 from harness.events import types as t
 from harness.events.row_state import Liveness, state_of
 from harness.events.session_state import SessionState
+from harness.events.states import State
 from harness.events.stretch import ENDED, KEPT, OFF, Stretch, Stretches, shorten, then
 from harness.events.words import parse_ts
 
@@ -39,4 +40,4 @@ def after(known: Stretches, s: SessionState, r: t.Record) -> Stretches:
 
 def _state(s: SessionState) -> str:
     state = state_of(s, Liveness(keeper=True, brain=s.lease is not None))[0]
-    return "running" if state == "starting" else state
+    return State.RUNNING if state == State.STARTING else state

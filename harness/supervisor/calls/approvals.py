@@ -21,6 +21,7 @@ from harness.events.framing import LogError
 from harness.events.ratchet import ALLOW, KEEP
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval
+from harness.events.states import Desired
 from harness.events.views import ApprovalView
 from harness.policy import grants
 from harness.supervisor import ids
@@ -139,7 +140,7 @@ class Approvals:
         """
         found = []
         for session in self._fleet:
-            if session.finished or session.foreign or session.damaged or session.state.desired == "stopped":
+            if session.finished or session.foreign or session.damaged or session.state.desired == Desired.STOPPED:
                 continue  # a decision could not be put on record
             session.shown.only(session.state.approvals.keys())
             for approval_id in list(session.state.approvals):
@@ -245,7 +246,7 @@ class Approvals:
         try:
             # a decision may be a wish of its own (stop, retry), and a stop comes before every other
             async with session.wish:
-                if session.state.desired == "stopped":
+                if session.state.desired == Desired.STOPPED:
                     raise OpError("ended", f"{session.name} was stopped meanwhile; nothing of it is decided any more")
                 await session.append(record, *bodies)
         except OpError as exc:
@@ -272,7 +273,7 @@ class Approvals:
         decision = ids.decision_id()
         if d.decision == "stop":
             await session.append(
-                t.SessionDesired(state="stopped", reason=d.message or f"you stopped it at: {cap}", by=by)
+                t.SessionDesired(state=Desired.STOPPED, reason=d.message or f"you stopped it at: {cap}", by=by)
             )
             return decision
         if d.decision != "raise" or d.value is None:
@@ -301,7 +302,9 @@ class Approvals:
         if d.decision == "stop":
             return [
                 t.SessionDesired(
-                    state="stopped", reason=d.message or f"you stopped it at: {asked.title}"[:300], by=case.record.by
+                    state=Desired.STOPPED,
+                    reason=d.message or f"you stopped it at: {asked.title}"[:300],
+                    by=case.record.by,
                 )
             ]
         match asked.kind:

@@ -15,6 +15,7 @@ from harness.events import checkpoints
 from harness.events import types as t
 from harness.events.checkpoints import Due
 from harness.events.effect import NO_UNDO
+from harness.events.states import State
 from harness.protocol.config_sections import CheckpointConfig
 from harness.supervisor.calls import plans
 from harness.supervisor.calls.ground import held, private_of
@@ -78,7 +79,7 @@ async def at_end(session: Session, config: CheckpointConfig) -> None:
     with contextlib.suppress(WorkspaceError):
         await finish_restoring(session)
     known = session.state.checkpoints
-    stopped = session.state.ended is not None and session.state.ended.outcome == "stopped"
+    stopped = session.state.ended is not None and session.state.ended.outcome == State.STOPPED
     found = checkpoints.due(known, _now(), config.minutes)
     if found is None and stopped and known.changed_seq >= 0:
         found = Due(_STOP, "")

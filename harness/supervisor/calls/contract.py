@@ -7,6 +7,7 @@ from __future__ import annotations
 from harness.events import blobs
 from harness.events import types as t
 from harness.events.framing import LogError
+from harness.events.states import Desired
 from harness.plan import contract
 from harness.roles import pinned
 from harness.roles.role import PLANNER
@@ -30,7 +31,7 @@ async def step(session: Session) -> None:
     wanted = s.contract.wanted
     if wanted is None or s.contract.opened is not None or s.intent is None or s.created is None:
         return
-    if s.terminal or s.desired != "running":
+    if s.terminal or s.desired != Desired.RUNNING:
         return
     try:
         files = await session.do("listing its files", _LIST_S, lambda: paths(open_worktree(private_of(session))))

@@ -12,6 +12,7 @@ from harness.events import types as t
 from harness.events.framing import LogError
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval
+from harness.events.states import Desired
 from harness.plan import draft, progress_log
 from harness.plan.formats import MAX_BYTES, Plan, read
 from harness.supervisor import ids
@@ -35,7 +36,7 @@ async def step(session: Session) -> None:
     """Look at a plan that is said to be written, and do what follows. Raises OpError, LinkLost, Later."""
     s = session.state
     intent = s.intent
-    if intent is None or s.terminal or s.desired != "running" or not draft.due(s):
+    if intent is None or s.terminal or s.desired != Desired.RUNNING or not draft.due(s):
         return
     try:
         data = await session.do("reading its plan", _LOOK_S, lambda: _read(session, intent.draft))

@@ -8,6 +8,7 @@ from harness.events import types as t
 from harness.events.action import canonical
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval
+from harness.events.states import Desired
 from harness.events.words import usd
 from harness.plan import gates
 from harness.plan.due import due
@@ -22,7 +23,7 @@ async def step(session: Session) -> None:
     """Ask where a gate holds, or put on record that a phase begins. Raises OpError, LinkLost."""
     s = session.state
     plan = s.plan
-    if plan is None or s.terminal or s.desired != "running" or s.unjudged or due(s):
+    if plan is None or s.terminal or s.desired != Desired.RUNNING or s.unjudged or due(s):
         return
     held = gates.closed(s)
     asked = next((a for a in s.approvals.values() if a.kind == Request.GATE), None)

@@ -13,6 +13,7 @@ from harness.events.framing import LogError
 from harness.events.grant_events import grant_of, rule_name
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval
+from harness.events.states import Desired
 from harness.policy import granted
 from harness.policy.grant_records import Made, Scope, Used
 from harness.policy.granted import Case, Grants
@@ -111,7 +112,7 @@ class Granting:
             if covered is None or asked.approval_id not in session.state.approvals:
                 return False
             async with session.wish:
-                if session.state.desired != "running":
+                if session.state.desired != Desired.RUNNING:
                     return False
                 await session.append(
                     t.ApprovalDecided(

@@ -12,6 +12,7 @@ from harness.events import person_tool
 from harness.events import types as t
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval, SessionState
+from harness.events.states import State
 from harness.supervisor import ids
 from harness.supervisor.calls.on_record import input_of
 from harness.supervisor.errors import OpError
@@ -86,4 +87,6 @@ def taken(s: SessionState, asked: OpenApproval) -> t.SessionEnded:
     if passed is not None:
         said = passed.verdict
     reason = "; ".join(filter(None, ("you took it as finished", said)))
-    return t.SessionEnded(outcome="done", reason=reason, verified=passed is not None and passed.verified, summary=words)
+    return t.SessionEnded(
+        outcome=State.DONE, reason=reason, verified=passed is not None and passed.verified, summary=words
+    )

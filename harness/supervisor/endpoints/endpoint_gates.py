@@ -19,6 +19,7 @@ from harness.events import endpoints
 from harness.events import types as t
 from harness.events.endpoints import ITEM_KINDS, EndpointView
 from harness.events.session_state import OpenApproval, SessionState
+from harness.events.states import Desired, ParkedFor
 from harness.protocol.api_key import credential
 from harness.protocol.config import Config, ConfigError
 from harness.protocol.credential import Credential
@@ -147,7 +148,7 @@ class Gates:
         try:
             while True:
                 still()
-                if session.state.desired != "running":
+                if session.state.desired != Desired.RUNNING:
                     self.left(session)
                     raise OpError("paused", f"the session is wanted {session.state.desired}")
                 bell.clear()
@@ -206,7 +207,7 @@ class Gates:
             self._ask(session, key)
             return False
         s = session.state
-        if s.requests and not (s.parked is not None and s.parked.why == "limited"):
+        if s.requests and not (s.parked is not None and s.parked.why == ParkedFor.LIMITED):
             return True  # there may be more to do than to ask; its brain asks for itself
         return not isinstance(self._ask(session, key), g.Hold)
 
@@ -335,7 +336,7 @@ class Gates:
         """A session changed: one that is not wanted running does not wait for anything."""
         if session.sid not in self._at:
             return
-        if session.state.desired != "running" or session.state.terminal or session.removing:
+        if session.state.desired != Desired.RUNNING or session.state.terminal or session.removing:
             if (bell := self._bells.get(session.sid)) is not None:
                 bell.set()
             elif session.thinking.brain is None:
@@ -346,11 +347,11 @@ class Gates:
     def recall(self, session: Session) -> None:
         """What a session's log tells of its endpoint, so that a new supervisor asks with one probe too."""
         s = session.state
-        if s.terminal or s.desired != "running" or s.intent is None:
+        if s.terminal or s.desired != Desired.RUNNING or s.intent is None:
             return
         item = next((a for a in s.approvals.values() if a.kind in ITEM_KINDS), None)
         failed = s.last_failure if s.last_failure is not None and s.last_failure.kind in g.WAITS else None
-        limited = s.parked is not None and s.parked.why == "limited"
+        limited = s.parked is not None and s.parked.why == ParkedFor.LIMITED
         if item is None and failed is None and not limited:
             return
         key = self._key(session)
@@ -416,7 +417,7 @@ class Gates:
                 gate.state == g.PERSON
                 and not gate.retried
                 and session.sid in gate.line
-                and session.state.desired == "running"
+                and session.state.desired == Desired.RUNNING
             ):
                 # with another key it goes to another gate
                 return key if key._replace(model="") == self._key(session) else None

@@ -13,6 +13,7 @@ import msgspec
 from harness.events import types as t
 from harness.events.approved import Shape
 from harness.events.rows import row
+from harness.events.states import Desired, State
 from harness.events.trouble import NONE, Trouble
 from harness.events.views import (
     DONE,
@@ -32,8 +33,8 @@ from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.workspace.diff import Extent
 
-_MAY_WAIT = frozenset(("running", "starting", "parked", "limited"))
-_HELD_UP = frozenset({"running", "starting", "lost", "parked", "limited", "stopped"})
+_MAY_WAIT = frozenset((State.RUNNING, State.STARTING, State.PARKED, State.LIMITED))
+_HELD_UP = frozenset(_MAY_WAIT | {State.LOST, State.STOPPED})
 """States of sessions that would go on, were it not for something that ends by itself."""
 
 
@@ -184,10 +185,10 @@ class Fleet:
             return troubled(made, session.trouble, held=session.held)
         if session.state.terminal:
             return made
-        if made.state in _HELD_UP and session.state.desired != "paused" and (told := self._held_up(session)):
+        if made.state in _HELD_UP and session.state.desired != Desired.PAUSED and (told := self._held_up(session)):
             return troubled(made, told, held=False)
         if made.state in _MAY_WAIT and (words := self.at_gate(session)):
-            return msgspec.structs.replace(made, state="limited", detail=words, source="supervisor")
+            return msgspec.structs.replace(made, state=State.LIMITED, detail=words, source="supervisor")
         return made
 
     def _unread(self, session: Session, money: Money) -> SessionRow:

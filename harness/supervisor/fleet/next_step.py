@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from harness.events import asking
 from harness.events.request import Request
 from harness.events.session_state import SessionState
+from harness.events.states import Desired, ParkedFor
 from harness.plan import gates
 from harness.supervisor.fleet.call_records import Track
 
@@ -20,7 +21,9 @@ BLOCKING = frozenset(
     {Request.CAP, Request.RESTART, Request.QUESTION, Request.REFUSAL, Request.PROTECTED, Request.GATE, Request.PLAN}
 )
 """Kinds of requests that a session waits for with all its thinking."""
-_NO_REQUEST = frozenset({"approval", "cap", "paused", "limited", "auth", "job"})
+_NO_REQUEST = frozenset(
+    (ParkedFor.APPROVAL, ParkedFor.CAP, ParkedFor.PAUSED, ParkedFor.LIMITED, ParkedFor.AUTH, ParkedFor.JOB)
+)
 """Parks whose request was made before them, that end by themselves, or whose request is the gate's, one for the whole
 fleet.
 """
@@ -56,7 +59,7 @@ def due(s: SessionState, track: Track) -> Due:
         or s.created is None
         or s.ended is not None
         or s.quarantined is not None
-        or s.desired != "running"
+        or s.desired != Desired.RUNNING
     ):
         return Nothing()
     asked = _request(s)
@@ -66,7 +69,7 @@ def due(s: SessionState, track: Track) -> Due:
         return Nothing()
     if s.lease is not None or s.calls.open or any(a.kind in BLOCKING for a in s.approvals.values()):
         return Nothing()
-    if s.parked is not None and s.parked.why == "job" and s.jobs.running and not s.jobs.heard:
+    if s.parked is not None and s.parked.why == ParkedFor.JOB and s.jobs.running and not s.jobs.heard:
         return Nothing()  # a job's end, or words to the agent, are what it waits for
     return Wake()
 
@@ -77,7 +80,7 @@ def _request(s: SessionState) -> Ask | None:
         return None
     why = s.parked.why
     detail = s.parked.detail
-    if why == "question":
+    if why == ParkedFor.QUESTION:
         checks = {"checks": s.parked.verdict or f"{s.checks_passed} of {len(s.checks)} pass"} if s.checks else {}
         return Ask(
             Request.QUESTION,
@@ -85,17 +88,17 @@ def _request(s: SessionState) -> Ask | None:
             {"asks": detail, **checks},
             ("answer", "done", "stop"),
         )
-    if why == "breaker":
+    if why == ParkedFor.BREAKER:
         return Ask(
             Request.QUESTION,
             detail or "a breaker opened: the agent goes in circles",
             {"breaker": detail},
             ("answer", "retry", "stop"),
         )
-    if why == "judge":
+    if why == ParkedFor.JUDGE:
         title, _, rest = detail.partition("\n")
         return Ask(Request.QUESTION, title, {"judge": rest}, ("answer", "retry", "done", "stop"))
-    if why == "refusal":
+    if why == ParkedFor.REFUSAL:
         return Ask(Request.REFUSAL, detail.partition("\n")[0], {"asks": detail}, ("answer", "retry", "stop"))
     return Ask(
         Request.RESTART, detail or "the model cannot be reached", {"part": "model", "failures": s.failures_in_row}

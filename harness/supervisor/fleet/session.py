@@ -16,6 +16,7 @@ from harness.events.fold import advance
 from harness.events.framing import LogError, NewerLog
 from harness.events.row_state import Liveness
 from harness.events.session_state import SessionState
+from harness.events.states import Desired
 from harness.events.trouble import Trouble
 from harness.protocol.paths import Folders
 from harness.supervisor.errors import LinkLost, OpError
@@ -214,7 +215,7 @@ class Session:
             self.troubles.fail("log", Trouble("unclear", f"a record does not decode: {exc}"))
             if self.link is not None:
                 self.link.abort()
-        if wanted != "stopped" == self.state.desired:
+        if wanted != Desired.STOPPED == self.state.desired:
             self._hands.interrupt()
         self.keep(snapshots.EVERY)
         self._awaited.came(self.state.seq)

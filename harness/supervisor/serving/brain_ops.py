@@ -10,6 +10,7 @@ import msgspec
 
 from harness.events import types as t
 from harness.events.cap import Cap
+from harness.events.states import Desired
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
 from harness.supervisor.endpoints.endpoint_gate import Outcome
 from harness.supervisor.errors import OpError
@@ -88,7 +89,7 @@ class BrainOps:
             raise
 
     async def _reserve(self, session: Session, m: Reply) -> Reply:
-        if session.state.desired != "running":
+        if session.state.desired != Desired.RUNNING:
             raise OpError("paused", f"the session is wanted {session.state.desired}")
         if session.blocked:
             raise OpError("held", session.blocked)

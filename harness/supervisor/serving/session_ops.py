@@ -9,6 +9,7 @@ from harness.events.cap import Cap
 from harness.events.request import Request
 from harness.events.row_state import without_criterion
 from harness.events.session_state import SessionState
+from harness.events.states import Desired
 from harness.events.words import usd
 from harness.supervisor.endpoints.credentials import given_credential
 from harness.supervisor.errors import OpError
@@ -55,7 +56,7 @@ class SessionOps:
         text = text_of(m, "text", MAX_MESSAGE)
         if not text.strip():
             raise OpError("bad_request", "the message is empty")
-        if session.state.terminal or session.state.desired == "stopped":
+        if session.state.terminal or session.state.desired == Desired.STOPPED:
             raise OpError(
                 "ended",
                 f"{session.name} has ended; nobody would read it",
@@ -95,7 +96,7 @@ class SessionOps:
         """Its context is compacted before the next turn; wanted twice, it is done once."""
         session = await self._find(m)
         s = session.state
-        if s.terminal or s.desired == "stopped":
+        if s.terminal or s.desired == Desired.STOPPED:
             raise OpError("ended", f"{session.name} has ended; its context is sent to nobody")
         if not s.context.wanted:
             await session.append(t.ContextWanted(by=c.by))

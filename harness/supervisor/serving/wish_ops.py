@@ -6,6 +6,7 @@ import contextlib
 
 from harness.events import types as t
 from harness.events.request import Request
+from harness.events.states import Desired
 from harness.supervisor.endpoints.credentials import given_credential
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet import set_aside
@@ -24,7 +25,7 @@ _TAKEN_UP_S = 10.0
 def refuse_ended(session: Session, state: str) -> None:
     """Raise OpError ``ended`` when a session that has ended or was stopped is wanted otherwise."""
     s = session.state
-    if s.terminal or (s.desired == "stopped" and state != "stopped"):
+    if s.terminal or (s.desired == Desired.STOPPED and state != Desired.STOPPED):
         how = s.ended.outcome if s.ended is not None else "stopped"
         raise OpError(
             "ended", f"{session.name} has ended ({how})", f"take it up again: watchfloor continue {session.sid}"
@@ -46,33 +47,33 @@ class WishOps:
         reason = text_of(m, "reason")
         session = await look_up(self._p, m)
         if session.damaged:
-            if state != "stopped":
+            if state != Desired.STOPPED:
                 raise damaged(session)
             return await self._set_aside(session, reason)
         if session.foreign:
             raise OpError("foreign", f"{session.name} is not this fleet's: {session.foreign}")
-        if state not in ("running", "paused", "stopped"):
+        if state not in frozenset(Desired):
             raise OpError("bad_request", f"a session can be wanted running, paused or stopped, not {state!r}")
         refuse_ended(session, state)
         if (key := given_credential(m.get("credential"))) is not None:
             self._p.credentials.add(key)
-        if state == "running":
+        if state == Desired.RUNNING:
             self._p.gates.retry(session)
         wish = f"the wish that it be {state}"
         try:
             await unanswered.answered(self._p.fleet, session, wish, self._desire(session, state, reason, c.by))
         except OpError as exc:
-            if exc.code not in unanswered.CODES or state != "stopped":
+            if exc.code not in unanswered.CODES or state != Desired.STOPPED:
                 raise
             await self._end_mute(session)
             await unanswered.answered(self._p.fleet, session, wish, self._desire(session, state, reason, c.by))
-        if state == "running":
+        if state == Desired.RUNNING:
             await self._withdraw_restart(session)
         return {}
 
     async def _desire(self, session: Session, state: str, reason: str, by: t.By) -> None:
-        with session.ending() if state == "stopped" else contextlib.nullcontext():
-            if state == "running" or session.link is None:
+        with session.ending() if state == Desired.STOPPED else contextlib.nullcontext():
+            if state == Desired.RUNNING or session.link is None:
                 self._p.conductor.release(session)
                 await self._taken_up(session)
             async with session.wish:  # another wish may have been recorded while this one waited

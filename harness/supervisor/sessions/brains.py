@@ -12,6 +12,7 @@ from typing import Any
 
 from harness.events import types as t
 from harness.events.request import Request
+from harness.events.states import Desired
 from harness.events.trouble import Trouble
 from harness.linux.proc import Identity, alive, look
 from harness.protocol.config import Config
@@ -108,7 +109,7 @@ class Brains:
         s = session.state
         if (
             s.parked is not None
-            or s.desired != "running"
+            or s.desired != Desired.RUNNING
             or (s.lease is not None and session.track.worked_gen == s.lease.gen)
         ):
             session.unhinder("brain")
@@ -165,7 +166,7 @@ class Brains:
         except ProcessLookupError:
             await self._fell(session, "it ended at once")
             return
-        if session.quiet or session.state.desired == "stopped":
+        if session.quiet or session.state.desired == Desired.STOPPED:
             # the stop came while it was forked; our requests reach the log in their order, so no lease follows it
             brain.watch.signal(signal.SIGKILL)
             self._later(session, 0.5)  # the stop may not reach the log, and then somebody has to think
@@ -255,7 +256,7 @@ class Brains:
                 # its keeper is away, or came late: the next one finds it
                 self._pause(session, session.thinking.fenced.backoff(_FENCED_S))
                 continue
-            if s.ended is None and s.desired == "running" and s.parked is None:
+            if s.ended is None and s.desired == Desired.RUNNING and s.parked is None:
                 why = brain.why or _fall_text(code)
                 track = session.track
                 paid = s.request is not None and track.request_gen == brain.gen

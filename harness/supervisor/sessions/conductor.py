@@ -15,6 +15,7 @@ from collections.abc import Callable
 from harness.events import trouble
 from harness.events import types as t
 from harness.events.framing import LogError
+from harness.events.states import Desired, State
 from harness.events.trouble import Trouble
 from harness.linux.proc import Identity, alive
 from harness.supervisor.calls import publishing
@@ -54,7 +55,7 @@ def stopping(session: Session) -> bool:
     """True when its end can be carried out whatever holds it: stopping needs its keeper, and nothing of its
     worktree.
     """
-    return session.link is not None and (session.state.terminal or session.state.desired == "stopped")
+    return session.link is not None and (session.state.terminal or session.state.desired == Desired.STOPPED)
 
 
 class Conductor:
@@ -136,7 +137,7 @@ class Conductor:
         await self._settle(session)
         if s.terminal:
             return await self._finish(session)
-        if s.desired == "stopped":
+        if s.desired == Desired.STOPPED:
             await self._stop(session)
             return False
         if session.quiet:
@@ -190,7 +191,9 @@ class Conductor:
                 )
             else:
                 bodies.append(t.ToolEnded(call_id=call.call_id, status="cancelled", preview="The session was stopped."))
-        await session.append(*bodies, t.SessionEnded(outcome="stopped", reason=s.desired_reason or "stopped by you"))
+        await session.append(
+            *bodies, t.SessionEnded(outcome=State.STOPPED, reason=s.desired_reason or "stopped by you")
+        )
 
     @staticmethod
     async def _gone(session: Session, call_id: str) -> None:

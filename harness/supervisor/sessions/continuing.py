@@ -15,6 +15,7 @@ from harness.events import tool_input, tools
 from harness.events import types as t
 from harness.events.cap import Cap
 from harness.events.session_state import SessionState
+from harness.events.states import Desired, State
 from harness.supervisor.calls.call_caps import wall_used
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.errors import OpError
@@ -93,7 +94,7 @@ def records(sid: str, s: SessionState, wish: Wish, used: t.Caps, by: t.By) -> li
     caps = _caps(s.caps, wish, used)
     told = _told(s, text)
     rerun = bool(checks) and not s.ended.verified
-    if not (text or told or rerun or s.ended.outcome == "failed" or set(checks) != set(s.checks)):
+    if not (text or told or rerun or s.ended.outcome == State.FAILED or set(checks) != set(s.checks)):
         why = f"its checks pass: {s.ended.reason}" if s.ended.verified else "it has no check that could fail"
         raise OpError(
             "nothing",
@@ -121,18 +122,18 @@ def _told(s: SessionState, text: str) -> list[str]:
     told = [UNDONE] if s.undone_since else []
     if not text and s.finish_up is not None:
         told.append(MORE_MONEY)
-    elif not text and s.ended.outcome == "stopped":
+    elif not text and s.ended.outcome == State.STOPPED:
         told.append(STOPPED)
     return told
 
 
 def _instead(sid: str, s: SessionState) -> str:
     """The way that exists for a session that has not ended."""
-    if s.desired == "stopped":
+    if s.desired == Desired.STOPPED:
         return "it is being stopped; try again in a moment"
     if s.approvals:
         return f"it waits for you; see what it asks: watchfloor approvals {next(iter(s.approvals))}"
-    if s.desired == "paused":
+    if s.desired == Desired.PAUSED:
         return f"it is paused; let it go on: watchfloor resume {sid}"
     return f"tell it what you want: watchfloor say {sid} TEXT"
 
@@ -199,7 +200,7 @@ class Continuing:
     async def _locked(
         self, session: Session, wish: Wish, spent_nano: int | None, by: t.By, first: Sequence[t.Body]
     ) -> None:
-        if not session.state.terminal and session.state.desired != "stopped":
+        if not session.state.terminal and session.state.desired != Desired.STOPPED:
             records(session.sid, session.state, wish, t.Caps(), by)  # says why not
         while True:
             if not await self._fleet.until(lambda: session.work.task is None, _PUT_AWAY_S):

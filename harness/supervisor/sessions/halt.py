@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.events import types as t
+from harness.events.states import Desired
 from harness.linux.proc import Identity, alive, identify
 from harness.protocol import locks
 from harness.protocol.paths import Folders, SessionFolder
@@ -143,8 +144,10 @@ class Halt:
                 self._conductor.release(session)
                 await self._fleet.until(lambda: session.link is not None or session.held, TAKE_UP_S)
             async with session.wish:
-                if session.state.desired != "stopped":
-                    await session.append(t.SessionDesired(state="stopped", reason="everything was stopped", by=by))
+                if session.state.desired != Desired.STOPPED:
+                    await session.append(
+                        t.SessionDesired(state=Desired.STOPPED, reason="everything was stopped", by=by)
+                    )
                 else:
                     session.keeper()
                     session.touch()

@@ -21,6 +21,7 @@ from harness.events import types as t
 from harness.events.cap import OF_SESSION
 from harness.events.evaluation_events import AT_END, AT_TASK
 from harness.events.iteration_events import NEVER
+from harness.events.states import State
 from harness.events.trouble import Trouble
 from harness.events.words import counted
 from harness.plan import draft, patterns
@@ -425,7 +426,7 @@ class Launcher:
                 raise later from exc
             if isinstance(exc, GitMissing):
                 raise Later(_AGAIN_S, Trouble("ground", f"its worktree cannot be made: {exc}")) from exc
-            await session.append(t.SessionEnded(outcome="failed", reason=f"the worktree could not be made: {exc}"))
+            await session.append(t.SessionEnded(outcome=State.FAILED, reason=f"the worktree could not be made: {exc}"))
             return
         bodies: list[t.Body] = []
         if tree.dirty:

@@ -30,6 +30,7 @@ from harness.events.merging import Merging
 from harness.events.pulling import Pulling
 from harness.events.request import Request
 from harness.events.session_state import SessionState
+from harness.events.states import Desired
 from harness.events.views import SessionRow
 from harness.hands import reading
 from harness.linux.proc import Identity, alive
@@ -135,7 +136,7 @@ class _Books:
                     yield "I7", f"{at} grants lease {b.gen} after lease {self.gen}"
                 if b.epoch < self.epoch:
                     yield "I7", f"{at} comes from epoch {b.epoch} after epoch {self.epoch}"
-                if self.desired == "stopped":
+                if self.desired == Desired.STOPPED:
                     yield "I8", f"{at} wakes a session that was told to stop"
                 if self.quarantined:
                     yield "I9", f"{at} restarts a quarantined session"
@@ -144,7 +145,7 @@ class _Books:
                 self.brain = Identity(b.pid, b.start, b.boot) if b.pid else None
             case t.KeeperStarted():
                 self.keepers.append(Identity(b.pid, b.start, b.boot))
-            case t.SessionDesired() if self.desired != "stopped":
+            case t.SessionDesired() if self.desired != Desired.STOPPED:
                 self.desired = b.state
                 if b.state == "running":
                     self.quarantined = False

@@ -21,6 +21,7 @@ import msgspec
 from harness.events import needs, notices, secret
 from harness.events.durable import write_file
 from harness.events.notices import Memory, Notice, Pacing, Want
+from harness.events.states import Desired
 from harness.events.untrusted import to_display
 from harness.events.views import SessionRow
 from harness.protocol.config_sections import NotifyConfig
@@ -131,7 +132,7 @@ class Notifying:
 def _wants(session: Session, row: SessionRow, keys: tuple[str, ...]) -> Iterator[Want]:
     """What a session wants of a person: its open requests, or that it hangs."""
     name = _shown(session, row.name, keys)
-    if not (session.finished or session.foreign or session.damaged or session.state.desired == "stopped"):
+    if not (session.finished or session.foreign or session.damaged or session.state.desired == Desired.STOPPED):
         for asked in session.state.approvals.values():
             yield Want(asked.approval_id, name, asked.kind, asked.risk, asked.deferred is not None)
     if (item := needs.held(row)) is not None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.events.asking import MOST_WORDS, TITLE, asked, words
+from tests.unit.asking_corpus import ENDS, WAITS
 
 ASKS = [
     "Which database should I use?",
@@ -181,11 +182,12 @@ DONE = [
 
 
 def test_the_corpus_is_large_enough() -> None:
-    assert len(ASKS) + len(DONE) >= 80
-    assert len(set(ASKS) | set(DONE)) == len(ASKS) + len(DONE)
+    every = [*ASKS, *DONE, *WAITS, *ENDS]
+    assert len(every) >= 500
+    assert len(set(every)) == len(every)
 
 
-@pytest.mark.parametrize("reply", ASKS)
+@pytest.mark.parametrize("reply", [*ASKS, *WAITS])
 def test_it_asks(reply: str) -> None:
     question = asked(reply)
     assert question
@@ -193,7 +195,7 @@ def test_it_asks(reply: str) -> None:
     assert asked(f"I looked at it.\n\n{reply}\n\n")
 
 
-@pytest.mark.parametrize("reply", DONE)
+@pytest.mark.parametrize("reply", [*DONE, *ENDS])
 def test_it_is_done(reply: str) -> None:
     assert asked(reply) == ""
     assert asked(f"Should I go on?\n\nYes, I did.\n\n{reply}") == ""

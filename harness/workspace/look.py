@@ -14,16 +14,17 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from harness.hands.git_names import refused_by_git
-from harness.workspace import stamps
+from harness.workspace import listings, stamps
 from harness.workspace.errors import CannotKeep, GitFailed, TooMuchToRead
 from harness.workspace.git import Git
 from harness.workspace.ground import Ground, Item, Kind
+from harness.workspace.listings import Entry
 from harness.workspace.private import Worktree
 from harness.workspace.scratch import MAX_RULES, Scratch, scratch
 
@@ -44,13 +45,6 @@ _RULES = (".gitignore", ".gitattributes")
 
 
 _FILES = ("100644", "100755")
-
-
-class Entry(NamedTuple):
-    """One file of a commit."""
-
-    mode: str
-    oid: str
 
 
 class Changes(NamedTuple):
@@ -88,7 +82,7 @@ class View:
         self.ground = ground
         self.scratch = made
         self._tree = tree
-        self.entries = _entries(Git(tree.common), commit)
+        self.entries: Mapping[str, Entry] = listings.of(tree.common, commit)
 
     def walk(self, *, complete: bool = False) -> Seen:
         """Find every file. Ignored folders are entered only when ``complete``. Raises TooMuchToRead."""
@@ -97,7 +91,18 @@ class View:
 
     def changes(self, seen: Seen) -> Changes:
         """What became of the commit's files; our index then holds the worktree's state of them. Raises GitFailed."""
-        self.scratch.git.run("read-tree", self.commit)
+        suspects, gone = self._suspects(seen)
+        return self._compared(seen, suspects, gone)
+
+    def differences(self, seen: Seen) -> Changes:
+        """What became of the commit's files, without our index: where none was written to, no git is asked.
+        Raises GitFailed.
+        """
+        suspects, gone = self._suspects(seen)
+        return self._compared(seen, suspects, gone) if suspects else Changes(set(), gone, set())
+
+    def _suspects(self, seen: Seen) -> tuple[set[str], set[str]]:
+        """Files of the commit whose bytes or kind are not the same, and those that are not there."""
         known = stamps.read(self._tree.admin / "index", len(self.commit) // 2)
         suspects = set[str]()
         gone = set[str]()
@@ -111,6 +116,10 @@ class View:
                     gone.add(path)
             elif not self._same(path, entry, item, stamp):
                 suspects.add(path)
+        return suspects, gone
+
+    def _compared(self, seen: Seen, suspects: set[str], gone: set[str]) -> Changes:
+        self.scratch.git.run("read-tree", self.commit)
         copied = {path for path in suspects if self._copy(path, seen.tracked[path])}
         try:
             self.scratch.take(sorted(copied | gone))
@@ -224,22 +233,13 @@ def commits_since(tree: Worktree, before: str, head: str, most: int) -> tuple[li
 
 def paths(tree: Worktree) -> list[str]:
     """Files of the worktree's base, by name. Raises GitFailed."""
-    return sorted(path for path, entry in _entries(tree.git, tree.base).items() if entry.mode in _FILES)
+    return sorted(path for path, entry in listings.of(tree.common, tree.base).items() if entry.mode in _FILES)
 
 
 def paths_named(tree: Worktree, names: Collection[str]) -> list[str]:
     """Files of the worktree's base that have one of these names, in any folder. Raises GitFailed."""
-    found = _entries(tree.git, tree.base)
+    found = listings.of(tree.common, tree.base)
     return sorted(path for path, entry in found.items() if path.rpartition("/")[2] in names and entry.mode in _FILES)
-
-
-def _entries(git: Git, commit: str) -> dict[str, Entry]:
-    found: dict[str, Entry] = {}
-    for line in git.names("ls-tree", "-r", "-z", "--full-tree", commit):
-        about, _, path = line.partition("\t")
-        mode, _, oid = about.split(" ")
-        found[path] = Entry(mode, oid)
-    return found
 
 
 class _Walk:

@@ -85,7 +85,7 @@ def examine(tree: Worktree, rules: Rules, accepted: Mapping[str, str], since_ns:
         around = folders_around(guarded)
         items = {path: item for folder in around for path, item in _items(view.ground, folder)}
         seen = Seen(tracked={p: i for p, i in items.items() if p in guarded and i.kind in (Kind.FILE, Kind.LINK)})
-        changes = view.changes(seen)
+        changes = view.differences(seen)
         found = [_gone(path, items.get(path)) for path in changes.gone]
         found += [
             Difference(path, "changed", digest(view.ground, path, items[path].kind))

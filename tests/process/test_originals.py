@@ -173,6 +173,27 @@ def test_work_and_new_tests_are_no_difference(change: Change, tree: Worktree) ->
     assert originals.examine(tree, Rules(), {}).differences == ()
 
 
+def test_what_was_not_written_to_is_compared_without_a_git(
+    tree: Worktree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = Rules(("python -m pytest",))
+    assert originals.examine(tree, rules, {}).differences == ()
+    noted = tmp_path / "noted"
+    door = tmp_path / "bin/git"
+    door.parent.mkdir()
+    door.write_text(f'#!/bin/sh\necho "$1" >> {noted}\nexec {shutil.which("git")} "$@"\n')
+    door.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{door.parent}:{os.environ['PATH']}")
+    (tree.root / "app.py").write_text("x = 2\n")
+    assert originals.examine(tree, rules, {}).differences == ()
+    assert not noted.exists()
+    (tree.root / "tests/test_a.py").unlink()
+    (tree.root / "tests/run.sh").write_text("exit 0\n")
+    seen = originals.examine(tree, rules, {}).differences
+    assert [(one.path, one.how) for one in seen] == [("tests/run.sh", "changed"), ("tests/test_a.py", "deleted")]
+    assert noted.exists()
+
+
 def test_lines_end_as_the_repository_says(tree: Worktree, tmp_path: Path) -> None:
     path = tree.root / "tests/data.txt"
     before = path.read_bytes()

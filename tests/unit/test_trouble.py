@@ -20,6 +20,7 @@ from harness.events.fold import fold
 from harness.events.request import Request
 from harness.events.row_state import Liveness
 from harness.events.rows import row
+from harness.events.states import ParkedFor
 from harness.events.trouble import CODES, FLEET, PARKED, PARTS, REQUESTS, SESSION, Trouble, Words
 from harness.events.views import ERRORS, NEEDS_YOU, RUNNING, FleetView, TroubleView, troubled
 from harness.supervisor.upkeep import health
@@ -77,14 +78,11 @@ def test_every_code_of_a_refusal_has_its_words() -> None:
 
 
 def test_every_reason_to_park_has_its_words() -> None:
-    found = {why for _, call in calls("SessionParked") for why in argument(call, 99, "why")} | {
+    untyped = {why for _, call in calls("SessionParked") for why in argument(call, 99, "why")} | {
         why for _, call in calls("Park") for why in argument(call, 0, "why")
     }
-    from harness.agents import standing
-
-    found |= set(standing.HUMAN_KINDS.values())
-    assert {"approval", "paused", "cap", "limited", "error", "breaker", "question"} <= found
-    assert found <= PARKED.keys()
+    assert not untyped, "why an agent leaves is a ParkedFor: the checker of types knows them all then"
+    assert set(ParkedFor) <= PARKED.keys()
 
 
 def test_every_kind_of_request_has_its_words() -> None:

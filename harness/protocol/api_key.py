@@ -6,7 +6,7 @@ import functools
 import os
 from pathlib import Path
 
-from harness.protocol import own_file
+from harness.linux import own_file
 from harness.protocol.config import Config, ConfigError
 from harness.protocol.credential import Credential, key_problem, url_problem
 

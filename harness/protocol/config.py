@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from harness.protocol import own_file, profiles
+from harness.linux import own_file
+from harness.protocol import profiles
 from harness.protocol.config_sections import (
     SECTIONS,
     AlarmsConfig,

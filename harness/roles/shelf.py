@@ -8,6 +8,7 @@ import functools
 from importlib.resources import files
 from pathlib import Path
 
+from harness.linux import own_file
 from harness.roles.role import MAX_BYTES, Role, RoleError, parse
 
 BUILT_IN = "built in"
@@ -38,11 +39,11 @@ def find(config: Path, name: str) -> tuple[Role, str] | None:
         return None
     path = config / FOLDER / f"{name}.toml"
     try:
-        with path.open("rb") as file:
-            text = file.read(MAX_BYTES + 1).decode("utf-8")
+        text = own_file.text(path, MAX_BYTES)
     except FileNotFoundError:
         role = shipped().get(name)
         return None if role is None else (role, BUILT_IN)
     except (OSError, UnicodeDecodeError) as exc:
-        raise RoleError(str(path), 1, "", f"cannot be read: {exc}") from exc
+        why = (exc.strerror if isinstance(exc, OSError) else "") or str(exc)
+        raise RoleError(str(path), 1, "", f"cannot be read: {why}") from exc
     return parse(name, text, str(path)), str(path)

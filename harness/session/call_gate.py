@@ -77,6 +77,8 @@ class Gate:
         self._on_over = on_over
         self._now: dict[str, Running] = {}
         self._preparing: Preparing | None = None
+        self.lacks = ""
+        """For want of what the call that is on record as started has not begun, in words; empty otherwise."""
         self._judged = JudgedActions(journal, folder, sid)
         self._disk = KnownDisk(folder)
         self.limits = limits.DEFAULT
@@ -353,11 +355,13 @@ class Gate:
     def _run_later(self, waiting: Preparing, attempt: int, why: Exception) -> None:
         """Try again in a moment: the machine has no file, process or memory for it just now."""
         print(f"keeper: call {waiting.call_id} waits to begin: {why}", file=sys.stderr, flush=True)
+        self.lacks = f"call {waiting.call_id} waits to begin: {why}"
         self._preparing = waiting
         self._loop.call_later(_AGAIN_S, lambda: self._run_now(waiting, attempt))
 
     def _run_now(self, waiting: Preparing, attempt: int) -> None:
         self._preparing = None
+        self.lacks = ""
         ended = "cancelled" if waiting.cancelled or waiting.dropped else ""
         why = "cancelled before anything of it ran"
         if not ended:

@@ -338,7 +338,8 @@ class Ops:
         return None
 
     def _ping(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
-        return {"waits": waits} if (waits := self._gate.vault.waits) else {}
+        told = {"waits": self._gate.vault.waits, "lacks": self._gate.lacks}
+        return {name: words for name, words in told.items() if words}
 
     def _undo_limits(self, message: dict[str, Any]) -> None:
         """Take what a request says of ``[undo]``; without a word the last ones stay. Raises OpError."""

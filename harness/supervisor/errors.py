@@ -65,6 +65,14 @@ def out_of_space(exc: BaseException | None) -> bool:
     return False
 
 
+def refusal(exc: BaseException) -> OpError | None:
+    """What a person is told of an operation that failed for such a want; None when it failed for anything else."""
+    if not scarce(exc):
+        return None
+    words = Trouble("scarce").words
+    return OpError("scarce", f"{words.headline} ({exc})", f"try it again in a moment; if it lasts, {words.do}")
+
+
 def for_now(exc: BaseException, what: str) -> Later | None:
     """How long to wait when ``what`` failed for a want that ends by itself; None when it was anything else."""
     if out_of_space(exc):

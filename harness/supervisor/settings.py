@@ -15,9 +15,9 @@ from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
 from harness.events import durable
+from harness.linux import own_file
 from harness.policy.rules import Policy, PolicyError, default_policy, parse_policy
 from harness.protocol import config as configuration
-from harness.protocol import own_file
 from harness.protocol.config import Config, ConfigError
 from harness.protocol.paths import Folders
 from harness.supervisor.threads import at_home

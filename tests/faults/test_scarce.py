@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.events import types as t
-from harness.protocol.client import Client
+from harness.protocol.client import Client, SupervisorError
 from harness.protocol.transport import UnixSocket
 from tests.fleetlib import COMMAND, Fleet, fleet, play, wait_for
 
@@ -50,6 +50,22 @@ def test_without_a_file_to_open_a_session_waits_in_words_and_goes_on_by_itself()
         _launched_meanwhile(f)
         assert not [r for r in f.records(sid) if isinstance(r.body, t.ApprovalRequested)]
         assert f.violations() == []
+
+
+def test_a_launch_without_a_file_to_open_is_refused_in_words() -> None:
+    with fleet() as f:
+        f.run("ls")
+        pid = f.supervisor_pid()
+        asked = {"repo": str(f.repository()), "goal": play("Done.")}
+        with Client(UnixSocket(f.folders.supervisor_socket)) as client:
+            limit(pid, NONE)
+            with pytest.raises(SupervisorError) as refused:
+                client.call("launch", **asked)
+            limit(pid, ENOUGH)
+        assert refused.value.code == "scarce"
+        assert "no open file" in str(refused.value)
+        assert "ulimit -n" in str(refused.value)
+        _launched_meanwhile(f)
 
 
 def test_a_keeper_without_a_file_to_open_holds_its_call_and_loses_nothing() -> None:

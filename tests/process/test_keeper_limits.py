@@ -4,8 +4,10 @@ holds is remembered.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -109,3 +111,26 @@ def test_what_a_session_held_at_first_outlives_its_keeper(fleet: Keepers, tmp_pa
     assert memory.known.first_files == 1
     kept.write_text('{"first_bytes": "many"}')
     assert KnownDisk(fleet.folder()).known is None, "a damaged one is counted anew"
+
+
+def test_a_call_that_finds_no_place_says_so_and_begins_when_there_is_one(fleet: Keepers, tmp_path: Path) -> None:
+    """It is on record as started: whoever looks would take it for one that runs."""
+    keeper = fleet.spawn()["pid"]
+    link = fleet.supervisor()
+    at_rest = max(int(fd) for fd in os.listdir(f"/proc/{keeper}/fd")) + 1
+    _, hard = resource.prlimit(keeper, resource.RLIMIT_NOFILE)
+    waiting = ""
+    for more in range(16):
+        resource.prlimit(keeper, resource.RLIMIT_NOFILE, (at_rest + more, hard))
+        call = f"c0.{more}"
+        with contextlib.suppress(Refused):
+            start(fleet, link, tmp_path / "work", call, "echo went", None)
+            waiting = str(link.call("ping").get("lacks", ""))
+        if waiting:
+            break
+    assert call in waiting
+    assert "Too many open files" in waiting
+    assert not [r for r in fleet.log() if r["type"] == "tool.ended" and r["data"]["call_id"] == call]
+    resource.prlimit(keeper, resource.RLIMIT_NOFILE, (hard, hard))
+    assert ended(fleet, call)["preview"] == "went\n"
+    assert "lacks" not in link.call("ping")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 import msgspec
@@ -70,6 +71,21 @@ def test_what_is_wrong_with_a_file_is_said_with_line_and_key(text: str, line: in
     assert (caught.value.file, caught.value.key) == ("mine.toml", key)
     assert says in str(caught.value)
     assert key == "verdict" or caught.value.line == line
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "endless"])
+def test_what_is_no_file_in_the_place_of_a_role_is_said_and_not_waited_for(tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / shelf.FOLDER
+    folder.mkdir()
+    path = folder / "coder.toml"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero")
+    with pytest.raises(RoleError, match="cannot be read: it is no regular file"):
+        shelf.find(tmp_path, "coder")
 
 
 def test_the_users_own_stands_before_the_one_that_ships_and_no_name_leaves_the_folder(tmp_path: Path) -> None:

@@ -9,9 +9,10 @@ from typing import Literal
 
 from harness.events.trouble import NONE, Trouble
 
-Owner = Literal["reading", "log", "hands", "keeper", "vault", "step", "call", "brain", "frozen", "money"]
+Owner = Literal["reading", "log", "hands", "keeper", "vault", "place", "step", "call", "brain", "frozen", "money"]
 """Who finds trouble: who waits for its log to be read, what is in its log, the threads on its worktree, who asks its
-keeper (for itself and for its vault), its worker, a call that runs, who starts brains and who looks at them, the purse.
+keeper (for itself, its vault and a call that finds no place), its worker, a call that runs, who starts brains and who
+looks at them, the purse.
 """
 
 

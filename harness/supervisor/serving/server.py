@@ -21,7 +21,7 @@ from harness.protocol import frames
 from harness.protocol.aio import Wire as AnyWire
 from harness.protocol.exchange import Answering, Ended, Request
 from harness.protocol.struct_json import STRUCT_JSON
-from harness.supervisor.errors import LinkLost, OpError
+from harness.supervisor.errors import LinkLost, OpError, refusal
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.fleet.thinking import Brain
@@ -207,8 +207,11 @@ class Server:
             error = {"code": "too_large", "message": f"the answer to {op} is larger than a frame"}
             frame = answering.refuse(number, error)
         except Exception as exc:
-            traceback.print_exc(file=sys.stderr)
-            error = {"code": "internal", "message": f"{op}: {type(exc).__name__}: {exc}"}
+            if (lacks := refusal(exc)) is not None:
+                error = lacks.to_wire()
+            else:
+                traceback.print_exc(file=sys.stderr)
+                error = {"code": "internal", "message": f"{op}: {type(exc).__name__}: {exc}"}
             frame = answering.refuse(number, error)
         with contextlib.suppress(Ended):
             connection.wire.send(frame)

@@ -200,10 +200,13 @@ class Keepers:
                 # in steps, so that time in which we were frozen is not held against it
                 silent += PULSE_S if silent else MUTE_S
                 await self.mute(session, link, since, silent)
-            waits = str((await answer).get("waits", ""))
+            told = await answer
+            waits = str(told.get("waits", ""))
+            lacks = str(told.get("lacks", ""))
         except (OpError, LinkLost):
             # a keeper of an earlier version does not know the question; one that is gone is taken up again
             waits = ""
+            lacks = ""
         finally:
             answer.cancel()
             session.unhinder("keeper")
@@ -211,6 +214,10 @@ class Keepers:
             session.hinder("vault", Trouble("vault", waits))
         else:
             session.unhinder("vault")
+        if lacks:
+            session.hinder("place", Trouble("scarce", lacks))
+        else:
+            session.unhinder("place")
 
     async def mute(self, session: Session, link: KeeperLink, since: datetime, silent: float) -> None:
         """Say of a keeper that it does not answer, and end it when that lasts; one that a disk holds is left to it,

@@ -11,10 +11,10 @@ from pathlib import Path
 import msgspec
 
 from app.wish import Wish
-from harness.events.durable import replace_file
 from harness.events.framing import BadLine
 from harness.events.regular import opened
 from harness.events.secret import found
+from harness.linux.durable import replace_file
 
 FILE = "launches.json"
 MOST = 50

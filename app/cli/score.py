@@ -8,7 +8,7 @@ from typing import Any
 from app.cli import bundled, exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say, table
-from harness.events.words import counted, usd
+from harness.events.words import counted, stretch, usd
 
 _PATIENCE_S = 120.0
 _HEADS = (
@@ -64,7 +64,7 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
         "-" if tokens is None else f"{tokens:,.0f}",
         "-" if one["cache_hit"] is None else f"{one['cache_hit']:.0%}",
         f"{one['interrupts']:,}",
-        _time(one["blocked_seconds"]),
+        stretch(one["blocked_seconds"]),
         f"{one['false_claims']}/{one['claims']}",
         f"{one['violations']:,}",
         f"{one['resets']:,}",
@@ -84,9 +84,3 @@ def _whole(one: dict[str, Any]) -> None:
     for file in made["files"]:
         digest = file["sha256"][:16] or "gone"
         say(f"    {safe(file['how'])} {safe(digest):16} {file['bytes']:>10,}  {safe(file['path'], 200)}")
-
-
-def _time(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f}s"
-    return f"{seconds / 60:.0f}m" if seconds < 5400 else f"{seconds / 3600:.1f}h"

@@ -25,6 +25,7 @@ from harness.events.reader import read
 from harness.events.request import Request
 from harness.events.session_state import SessionState
 from harness.events.states import OVER
+from harness.events.words import usd
 from harness.protocol.amounts import NANO, usd_to_nano
 from harness.protocol.client import ensure_supervisor
 
@@ -109,7 +110,7 @@ def _tell(story: Story, row: Row) -> None:
     passed = int(row.get("plan_passed", 0))
     if passed != story.passed:
         story.passed = passed
-        warn(f"{passed} of {row.get('plan_total', 0)} entries pass · ${int(row.get('spent_nano', 0)) / NANO:.2f}")
+        warn(f"{passed} of {row.get('plan_total', 0)} entries pass · {usd(int(row.get('spent_nano', 0)))}")
 
 
 def _answer(demo: Demo, story: Story) -> None:

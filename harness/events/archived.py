@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from harness.events import durable
 from harness.events.framing import BadLine
 from harness.events.regular import opened
+from harness.linux import durable
 
 NOTE = "archived.json"
 _MOST = 1 << 20

@@ -7,10 +7,10 @@ import re
 from hashlib import sha256
 from pathlib import Path
 
-from harness.events.durable import sync_folder, write_file
 from harness.events.framing import BadLine, LogError
 from harness.events.log import NoSpace
 from harness.events.regular import opened
+from harness.linux.durable import sync_folder, write_file
 
 _SHA = re.compile("[0-9a-f]{64}")
 

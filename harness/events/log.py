@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.events import anchor, recovery
-from harness.events.durable import sync_folder
 from harness.events.framing import (
     GENESIS,
     MAX_LINE,
@@ -28,6 +27,7 @@ from harness.events.framing import (
     encode_header,
 )
 from harness.events.reader import DamagedLog, Place, missing, segment_name, segments
+from harness.linux.durable import sync_folder
 
 SEGMENT_BYTES = 64 * 1024 * 1024
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})

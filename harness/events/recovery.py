@@ -9,10 +9,10 @@ from hashlib import sha256
 from pathlib import Path
 
 from harness.events import anchor
-from harness.events.durable import write_all
 from harness.events.framing import GENESIS, BadLine, LogError, hash_of, is_footer, parse_mark, whole
 from harness.events.reader import DamagedLog, Place, Scan, segment_name
 from harness.events.regular import opened
+from harness.linux.durable import write_all
 
 
 @dataclass(frozen=True, slots=True)

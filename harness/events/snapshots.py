@@ -14,11 +14,11 @@ from pathlib import Path
 
 import msgspec
 
-from harness.events.durable import replace_file
 from harness.events.framing import BadLine, hash_of
 from harness.events.offsets import OffsetIndex
 from harness.events.regular import opened
 from harness.events.session_state import SessionState
+from harness.linux.durable import replace_file
 
 EVERY = 5000
 _KEEP = 2

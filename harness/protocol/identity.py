@@ -14,6 +14,7 @@ import secrets
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from harness.linux import durable
 from harness.linux.proc import boot_id
 from harness.protocol import frames
 from harness.protocol.paths import FolderError, Folders
@@ -209,11 +210,7 @@ def write(state: Path, fleet: str = "") -> Mark:
         f.flush()
         os.fsync(f.fileno())
     os.replace(part, real / NAME)
-    folder = os.open(real, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    durable.sync_folder(real)
     return made
 
 
@@ -306,6 +303,4 @@ def claim_runtime(folders: Folders) -> None:
                 f" {mine['path']}; set WATCHFLOOR_RUNTIME to another folder, or do not set it (then it lies inside the"
                 " state folder)"
             )
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(json.dumps(mine) + "\n", "utf-8")
-    os.replace(part, path)
+    durable.swap_file(path, (json.dumps(mine) + "\n").encode())

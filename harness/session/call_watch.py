@@ -14,11 +14,11 @@ import time
 from dataclasses import asdict, fields
 from typing import Any
 
-from harness.events import durable
 from harness.hands import usage
 from harness.hands.disk import Known, Meter
 from harness.hands.limits import Limits, Over, ram
 from harness.hands.spawn import Spawn
+from harness.linux import durable
 from harness.protocol.paths import SessionFolder
 from harness.session import own_child
 

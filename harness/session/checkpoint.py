@@ -14,10 +14,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from harness.events import anchor, calls, durable, reader
+from harness.events import anchor, calls, reader
 from harness.events.framing import BadLine
 from harness.events.reader import Place, stands
 from harness.events.regular import opened
+from harness.linux import durable
 from harness.session import keeper_fold
 from harness.session.keeper_fold import KeeperState
 

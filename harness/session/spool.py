@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from harness.events.durable import replace_file, swap_file
+from harness.linux.durable import replace_file, swap_file
 from harness.linux.proc import Identity
 from harness.protocol.paths import SessionFolder
 

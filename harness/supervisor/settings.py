@@ -14,8 +14,7 @@ from typing import Any
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
-from harness.events import durable
-from harness.linux import own_file
+from harness.linux import durable, own_file
 from harness.policy.rules import Policy, PolicyError, default_policy, parse_policy
 from harness.protocol import config as configuration
 from harness.protocol.config import Config, ConfigError

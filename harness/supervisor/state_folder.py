@@ -9,7 +9,7 @@ import os
 import time
 from pathlib import Path
 
-from harness.events.durable import replace_file
+from harness.linux.durable import replace_file
 from harness.protocol import identity
 from harness.protocol.paths import STATE_VERSION, Folders, ensure_private
 from harness.supervisor.fleet.fleet import session_folders

@@ -11,7 +11,7 @@ import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from harness.events import durable
+from harness.linux import durable
 
 _FILE = "limits.json"
 

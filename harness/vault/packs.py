@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.events import durable
+from harness.linux import durable
 from harness.vault import entries
 from harness.vault.entries import Delta, State
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.events import durable
+from harness.linux import durable
 from harness.workspace import kept
 from harness.workspace import private as private_dir
 from harness.workspace.discard import discard

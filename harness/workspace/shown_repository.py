@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from harness.linux import durable
 from harness.workspace import shown_config
 from harness.workspace.errors import DamagedWorktree
 from harness.workspace.git import Git
@@ -51,10 +52,11 @@ def refresh(common: Path, admin: Path, beside: Path, places: Iterable[Path] = ()
         (shown / name).mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in _COPIED:
         _copy(common / name, shown / name)
-    _write(shown / "config", shown_config.shown(git, common / "config"))
+    # each in one step: the folder may be mounted in a fence that runs
+    durable.swap_file(shown / "config", shown_config.shown(git, common / "config"))
     _refs(git, shown)
     if settled(newest, began):
-        _write(stamp, wanted.encode("utf-8", "surrogateescape"))
+        durable.swap_file(stamp, wanted.encode("utf-8", "surrogateescape"))
     else:
         stamp.unlink(missing_ok=True)
     return shown
@@ -137,11 +139,11 @@ def _refs(git: Git, shown: Path) -> None:
     for path in sorted((shown / "refs").rglob("*")):
         if path.is_file() and str(path.relative_to(shown)) not in symbolic:
             path.unlink()
-    _write(shown / "packed-refs", "".join(packed).encode("utf-8", "surrogateescape"))
+    durable.swap_file(shown / "packed-refs", "".join(packed).encode("utf-8", "surrogateescape"))
     for name, target in symbolic.items():
         path = shown / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _write(path, f"ref: {target}\n".encode("utf-8", "surrogateescape"))
+        durable.swap_file(path, f"ref: {target}\n".encode("utf-8", "surrogateescape"))
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -149,18 +151,9 @@ def _copy(source: Path, target: Path) -> None:
         size = source.stat().st_size
         if not source.is_file() or size > _MAX_COPY:
             raise DamagedWorktree(f"{source} is no file of at most {_MAX_COPY >> 20} MiB; put it right, then try again")
-        _write(target, source.read_bytes())
+        durable.swap_file(target, source.read_bytes())
     except FileNotFoundError:
         target.unlink(missing_ok=True)
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Replace a file in one step: the folder may be mounted in a fence that runs."""
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.unlink(missing_ok=True)
-    with open(temporary, "xb") as file:
-        file.write(data)
-    temporary.rename(path)
 
 
 def _text(path: Path) -> str:

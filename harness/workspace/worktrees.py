@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from harness.events import durable
 from harness.hands import reading
+from harness.linux import durable
 from harness.workspace import private as private_dir
 from harness.workspace import shown_repository
 from harness.workspace.discard import discard

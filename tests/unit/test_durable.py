@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.events import durable
+from harness.linux import durable
 
 
 @pytest.mark.parametrize("put", [durable.swap_file, durable.write_file, durable.replace_file])

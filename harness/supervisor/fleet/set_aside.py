@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from harness.events import durable
 from harness.events.framing import BadLine
 from harness.events.regular import opened
+from harness.linux import durable
 from harness.protocol.paths import SessionFolder
 
 NAME = "stopped.json"

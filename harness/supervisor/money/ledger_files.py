@@ -17,12 +17,12 @@ from harness.budget.evidence import Books, Evidence, missing, speaks_of_money
 from harness.budget.ledger import Ledger, NotReserved
 from harness.budget.ledger_types import LedgerRecord, Raised, Reserved, Settled, decode, to_wire
 from harness.events import types as t
-from harness.events.durable import replace_file, sync_folder
 from harness.events.framing import BadLine, LogError, hash_of
 from harness.events.log import LogWriter
 from harness.events.reader import DamagedLog, read
 from harness.events.regular import opened
 from harness.events.words import counted, usd
+from harness.linux.durable import replace_file, sync_folder
 
 LEDGER_ID = "ledger"
 _BATCH = 1000

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.events.durable import replace_file
 from harness.events.framing import BadLine
 from harness.events.regular import opened
+from harness.linux.durable import replace_file
 from harness.protocol import frames, locks
 from harness.protocol.blocking import Connection
 from harness.protocol.exchange import Ended

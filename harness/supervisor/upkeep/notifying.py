@@ -19,11 +19,11 @@ from pathlib import Path
 import msgspec
 
 from harness.events import needs, notices, secret
-from harness.events.durable import write_file
 from harness.events.notices import Memory, Notice, Pacing, Want
 from harness.events.states import Desired
 from harness.events.untrusted import to_display
 from harness.events.views import SessionRow
+from harness.linux.durable import write_file
 from harness.protocol.config_sections import NotifyConfig
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session

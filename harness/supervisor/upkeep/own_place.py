@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable
 
-from harness.events.durable import replace_file
+from harness.linux.durable import replace_file
 from harness.linux.proc import identify
 from harness.protocol import identity
 from harness.protocol.paths import Folders, ensure_private

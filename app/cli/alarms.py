@@ -8,6 +8,7 @@ from typing import Any
 from app.cli import exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say, warn
+from app.cli.several import each
 from harness.events.words import local
 from harness.protocol.amounts import seconds
 
@@ -20,9 +21,8 @@ def snooze(ctx: Context, args: argparse.Namespace) -> int:
         return exits.USAGE
     with ctx.connect() as client:
         rows = [client.call("session", sid=one)["row"] for one in dict.fromkeys(args.ids)]
-        for row in rows:
-            _told(args, client.call("snooze", sid=row["sid"], seconds=stretch))
-    return exits.OK
+        named = ((row["name"], row["sid"]) for row in rows)
+        return each(named, lambda sid: _told(args, client.call("snooze", sid=sid, seconds=stretch)))
 
 
 def _told(args: argparse.Namespace, reply: dict[str, Any]) -> None:

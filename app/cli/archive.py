@@ -8,6 +8,7 @@ from typing import Any
 from app.cli import context, exits
 from app.cli.context import Context
 from app.cli.output import age, emit, emit_all, safe, say, table
+from app.cli.several import each
 from app.cli.shelf import Shelf
 from harness.events.archived import Archived, fitting
 from harness.events.words import spend_cell
@@ -60,13 +61,15 @@ def purge(ctx: Context, args: argparse.Namespace) -> int:
         client.wait_up_to(_PURGE_S)
         notes = _archived(client)
         wanted = [_one(client, fitting(notes, text, whole=True), text) for text in dict.fromkeys(args.ids)]
-        for sid in dict.fromkeys(one.sid for one in wanted):
+
+        def purged(sid: str) -> None:
             client.call("purge", sid=sid)
             if args.json:
                 emit({"sid": sid, "purged": True})
             else:
                 say(f"purged {sid}: its log and payloads are deleted")
-    return exits.OK
+
+        return each(((sid, sid) for sid in dict.fromkeys(one.sid for one in wanted)), purged)
 
 
 def _one(client: Client, found: list[Archived], text: str) -> Archived:

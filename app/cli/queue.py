@@ -14,6 +14,7 @@ from app.cli import context, exits
 from app.cli.context import Context
 from app.cli.output import age, emit, safe, say, table
 from app.cli.sessions import Refused, Usage
+from app.cli.several import each
 from harness.events import needs, person_tool, trouble
 from harness.events.cap_request import CapRequest
 from harness.events.request import Request
@@ -229,9 +230,10 @@ def approve(ctx: Context, args: argparse.Namespace) -> int:
         chosen = [(view, *_chosen(args, view, edited)) for view in views]
         for view, decision, _ in chosen:
             seen(view, args.hash, decision)
-        for view, decision, more in chosen:
-            _decide(ctx, client, view, decision, args, **more)
-    return exits.OK
+        return each(
+            ((view.approval_id, (view, decision, more)) for view, decision, more in chosen),
+            lambda one: _decide(ctx, client, one[0], one[1], args, **one[2]),
+        )
 
 
 def _together(args: argparse.Namespace, views: list[ApprovalView]) -> None:
@@ -283,9 +285,10 @@ def _refuse(ctx: Context, args: argparse.Namespace, ids: list[str], reason: str)
     """Refuse each of them; all are looked at before the first is decided, so a wrong one changes nothing."""
     with ctx.connect() as client:
         decided = [(view, _negative(view)) for view in (_find(client, one) for one in dict.fromkeys(ids))]
-        for view, negative in decided:
-            _decide(ctx, client, view, negative, args, message=reason)
-    return exits.OK
+        return each(
+            ((view.approval_id, (view, negative)) for view, negative in decided),
+            lambda one: _decide(ctx, client, *one, args, message=reason),
+        )
 
 
 def _negative(view: ApprovalView) -> str:
@@ -310,10 +313,12 @@ def answer(ctx: Context, args: argparse.Namespace) -> int:
 def defer(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
         found = [_find(client, one) for one in dict.fromkeys(args.ids)]
-        for view in found:
+
+        def deferred(view: ApprovalView) -> None:
             client.call("defer", approval_id=view.approval_id)
             if args.json:
                 emit({"ok": True})
             else:
                 say(f"deferred: {safe(view.title, 300)} stays open at the end of the queue")
-    return exits.OK
+
+        return each(((view.approval_id, view) for view in found), deferred)

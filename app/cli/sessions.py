@@ -11,13 +11,13 @@ from typing import Any
 from app import requests
 from app.cli import context, exits
 from app.cli.context import Context
-from app.cli.output import age, emit, emit_all, safe, say, table, warn
+from app.cli.output import age, emit, emit_all, safe, say, table
+from app.cli.several import each
 from harness.events import trouble
 from harness.events.cap import OF_SESSION, Cap
 from harness.events.views import GROUPS, SessionRow
 from harness.events.words import cap_text, counted, spend, spend_cell, usd
 from harness.protocol import config as configuration
-from harness.protocol.client import SupervisorError
 
 _NONE = "◇"
 """The mark of a session without a criterion."""
@@ -303,35 +303,31 @@ _BECOMES = {
 
 
 def desire(ctx: Context, args: argparse.Namespace) -> int:
-    """Say what is wanted of each session; all are looked up before the first is told, so a wrong one changes
+    """Say what is wanted of each session. All are looked up before the first is told, so a wrong name changes
     nothing.
     """
     with ctx.connect() as client:
         rows = [client.call("session", sid=one)["row"] for one in dict.fromkeys(args.ids)]
-        for row in rows:
+
+        def told(row: dict[str, Any]) -> None:
             client.call("desire", **requests.desire(ctx.folders, row["sid"], _STATES[args.verb], args.reason))
             named = f"{safe(row['name'])}: " if len(rows) > 1 else ""
             _done(args, named + _BECOMES[args.verb])
-    return exits.OK
+
+        return each(((row["name"], row) for row in rows), told)
 
 
 def remove(ctx: Context, args: argparse.Namespace) -> int:
-    """Archive each session for itself: one that is refused, in words, keeps no other from going. A wrong name changes
-    nothing.
-    """
-    code = exits.OK
+    """Archive each session. A wrong name changes nothing."""
     with ctx.connect() as client:
         client.wait_up_to(REMOVE_S)
         rows = [client.call("session", sid=one)["row"] for one in dict.fromkeys(args.ids)]
-        for row in rows:
-            try:
-                reply = client.call("remove", sid=row["sid"], force_keep=args.keep_as_ref, force=args.force)
-            except SupervisorError as exc:
-                warn(f"watchfloor: {safe(row['name'])}: {exc}")
-                code = exits.REFUSED
-            else:
-                _removed_one(args, row, reply, named=len(rows) > 1)
-    return code
+
+        def gone(row: dict[str, Any]) -> None:
+            reply = client.call("remove", sid=row["sid"], force_keep=args.keep_as_ref, force=args.force)
+            _removed_one(args, row, reply, named=len(rows) > 1)
+
+        return each(((row["name"], row) for row in rows), gone)
 
 
 def _removed_one(args: argparse.Namespace, row: dict[str, Any], reply: dict[str, Any], *, named: bool) -> None:

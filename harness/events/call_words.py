@@ -22,6 +22,7 @@ LONGEST = 600
 """Characters of one line that are kept."""
 _SHOWN = 3
 _BOX = re.compile(r"^\s*[-*+] \[([ xX])\] ", re.MULTILINE)
+_REWRITTEN = re.compile(r"bytes; \+(\d{1,9}) -(\d{1,9})(?: at ([1-9]\d{0,8}(?:, [1-9]\d{0,8})*))?\)$")
 _PASSES = re.compile(r'"passes"\s*:\s*(true|false)')
 
 
@@ -143,6 +144,19 @@ def change(tool: str, data: dict[str, Any] | None) -> Change:
     come = _without(after, before)
     shown = [*_bits("remove", gone), *_bits("add", come)]
     return Change(len(come), len(gone), tuple(shown), _plan(old, new))
+
+
+def rewritten(tool: str, data: dict[str, Any] | None, body: t.ToolEnded) -> Change | None:
+    """What a call changed in the file that it wrote whole, as its end counts it; None when that counts nothing."""
+    known = tools.ALL.get(tool)
+    found = _REWRITTEN.search(body.preview) if known is not None and known.writes is Writes.WHOLE else None
+    if found is None or body.status != "ok":
+        return None
+    lines = str((data or {}).get("content", "")).splitlines()
+    places = [int(number) for number in (found[3] or "").split(", ") if number]
+    return Change(
+        int(found[1]), int(found[2]), tuple(_bits("add", [lines[at - 1] for at in places if at <= len(lines)]))
+    )
 
 
 def _without(lines: list[str], others: list[str]) -> list[str]:

@@ -245,6 +245,10 @@ class Page:
         end = call_words.outcome(call.tool, call.input, body)
         result = " · ".join(part for part in (end.result, call.note) if part)
         more = end.lines or None
+        changed = call_words.rewritten(call.tool, call.input, body)
+        if changed is not None:
+            self.rows[call.row] = replace(self.rows[call.row], added=changed.added, removed=changed.removed)
+            more = changed.lines
         self._settle(call, record, Stage.OK if good else bad, result, ms=body.ms, more=more)
         if call.checks is not None:
             self._unjudged[body.call_id] = call

@@ -207,9 +207,11 @@ def troubled(made: SessionRow, found: trouble.Trouble, *, held: bool) -> Session
     )
 
 
-def changed(made: SessionRow, files: int, added: int, removed: int) -> SessionRow:
-    """The row with how much its session changed against its base; there is nothing to review where that is nothing."""
-    group = DONE if made.group == REVIEW and not files else made.group
+def changed(made: SessionRow, files: int, added: int, removed: int, *, counted: bool) -> SessionRow:
+    """The row with how much its session changed against its base; there is nothing to review where that is nothing and
+    it was ``counted`` after the last call.
+    """
+    group = DONE if made.group == REVIEW and counted and not files else made.group
     return msgspec.structs.replace(made, files=files, lines_added=added, lines_removed=removed, group=group)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from harness.hands import pages
 from harness.hands.beneath import PathError, Root
 
 MAX_READ = 64 << 20
+_MAX_COMPARED = 4 << 20  # larger files are written without a look at what they were
 SHOWN_BYTES = 8 << 10
 """What a keeper passes on of an output whole; of a longer one the middle is left out."""
 _LAST_LINE = 160  # bytes kept free for saying how to go on
@@ -114,12 +116,34 @@ def _write_file(value: dict[str, Any], places: Places) -> Result:
     root, relative = places.find(value["path"])
     data = value["content"].encode()
     existed = root.canonical(relative) is not None
+    moved = _moved(root, relative, data) if existed else ""
     written = root.replace(relative, data)
     lines = data.count(b"\n") + (1 if data and not data.endswith(b"\n") else 0)
     return Result(
-        f"{'replaced' if existed else 'created'} {value['path']} ({lines} lines, {len(data)} bytes)",
+        f"{'replaced' if existed else 'created'} {value['path']} ({lines} lines, {len(data)} bytes{moved})",
         (places.name(root, written, value["path"]),),
     )
+
+
+def _moved(root: Root, relative: str, data: bytes) -> str:
+    """How many lines a file gets and loses, and where the first of the new ones stand; each line counts as often as the
+    other side lacks it. Nothing for what is no text, or too large to be compared.
+    """
+    try:
+        before = root.read(relative, _MAX_COMPARED)
+    except (PathError, OSError):
+        return ""
+    if len(data) > _MAX_COMPARED or b"\0" in before or b"\0" in data:
+        return ""
+    spare = Counter(before.splitlines())
+    come = []
+    for number, line in enumerate(data.splitlines(), 1):
+        if spare[line] > 0:
+            spare[line] -= 1
+        else:
+            come.append(number)
+    where = f" at {', '.join(map(str, come[:3]))}" if come else ""
+    return f"; +{len(come)} -{spare.total()}{where}"
 
 
 def endings_of(data: bytes, old: bytes, new: bytes) -> tuple[bytes, bytes]:

@@ -44,7 +44,12 @@ class Situation:
     """What git does already that stands in the way (a merge, a rebase), in words; ``busy`` is the folder where."""
     busy: str = ""
     elsewhere: str = ""
-    """Another folder in which ``into`` is checked out."""
+    """Another folder in which ``into`` is checked out; ``apart``: that checkout's git folder, which lies elsewhere and
+    does not say where the files are.
+    """
+    apart: bool = False
+    taken_back: bool = False
+    """All that was merged of it before is undone there."""
     related: bool = True
     """They have a commit in common."""
     foreign: bool = False
@@ -78,10 +83,22 @@ def refusal(s: Situation) -> Refusal | None:
             f"commit them to its branch first: watchfloor merge --commit {s.sid}; or have the agent do it: watchfloor"
             f' continue {s.sid} "commit your work"',
         )
+    if not s.commits and s.taken_back:
+        return Refusal(
+            "nothing",
+            f"{s.into} has every commit of {s.branch} already, and later commits took back what they changed",
+            f"revert those: git -C {s.repo} revert COMMIT",
+        )
     if not s.commits:
         return Refusal("nothing", f"{s.into} has every commit of {s.branch} already", "there is nothing to merge")
     if not s.related:
         return Refusal("unrelated", f"{s.branch} and {s.into} have no commit in common", "merge them by hand")
+    if s.elsewhere and s.apart:
+        return Refusal(
+            "elsewhere",
+            f"{s.into} is checked out in another folder, of which git names only the git folder {s.elsewhere}",
+            f"merge there: watchfloor merge --repo FOLDER {s.sid}",
+        )
     if s.elsewhere:
         return Refusal(
             "elsewhere",

@@ -102,7 +102,9 @@ def survey(tree: Worktree, sid: str, wish: Wish, taken: Taken | None = None) -> 
         return known, None
     shown = into == current and not repository.bare
     place = Place(repository.common, repository.git_dir, repository.root, into, onto, shown)
-    return replace(_compared(known, git, place, tree.private.parent), commits=count(git, onto, head, taken)), place
+    gone = was_taken_back(tree, onto, head, taken)
+    commits = count(git, onto, head, None if gone else taken)
+    return replace(_compared(known, git, place, tree.private.parent), commits=commits, taken_back=gone), place
 
 
 def _compared(known: Situation, git: Git, place: Place, folder: Path) -> Situation:
@@ -111,14 +113,27 @@ def _compared(known: Situation, git: Git, place: Place, folder: Path) -> Situati
     if not under_way and (at := checkout.rebased_in(git, place.into)):
         under_way = f"a rebase of {place.into}"
         busy = at
+    elsewhere = "" if place.shown else checkout.shown_in(git, place.into)
     return replace(
         known,
         related=git.call("merge-base", known.head, place.onto, ok=(0, 1))[0] == 0,
-        elsewhere="" if place.shown else checkout.shown_in(git, place.into),
+        elsewhere=elsewhere,
+        apart=bool(elsewhere) and Path(elsewhere).resolve() == place.common.resolve(),
         under_way=under_way,
         busy=busy,
         dirty=tuple(checkout.changed(place, place.onto, folder, aside=False)) if place.shown else (),
     )
+
+
+def was_taken_back(tree: Worktree, onto: str, head: str, taken: Taken | None) -> bool:
+    """True when all that was merged of this very ``head`` is undone there, by a revert or by hand: whoever merges it
+    once more wants it once more. Not when a part still stands, or was changed since. Raises GitFailed.
+    """
+    if taken is None or not taken.onto or head != taken.head:
+        return False
+    with scratch(tree.common, tree.private.parent) as made:
+        work = _Work(made, onto, head, "watchfloor", "", None)
+        return work.undone(taken.onto, taken.commit)
 
 
 def uncommitted(tree: Worktree, head: str) -> tuple[str, ...]:
@@ -149,8 +164,9 @@ def make(
     """
     repository = open_repository(place.root)
     who, address = identity(repository)
+    kept_there = None if was_taken_back(tree, place.onto, head, taken) else taken
     with scratch(tree.common, tree.private.parent) as made:
-        work = _Work(made, place.onto, head, who, address, taken)
+        work = _Work(made, place.onto, head, who, address, kept_there)
         forward = work.git.call("merge-base", "--is-ancestor", place.onto, head, ok=(0, 1))[0] == 0
         title = first_line(wish.message or goal or name)
         found: Result | Conflict
@@ -167,10 +183,7 @@ def make(
         if work.equal(found.commit):
             return None
         if moved := work.submodules(found.commit):
-            raise MovesSubmodule(
-                f"{moved[0]} is a submodule that it has at another commit, and nobody here knows whether that commit is"
-                f" anywhere else; push it, then merge yourself: git -C {place.root} merge {tree.branch}"
-            )
+            raise MovesSubmodule(f"{moved}merge yourself: git -C {place.root} merge {tree.branch}")
         decides = tuple(sorted(chosen(work.changed(tree.base), rules, originals.run_by(tree, rules))))
     Git.of(place.git_dir).run("update-ref", HOLDS + _held_as(tree), found.commit)
     return Result(found.how, found.commit, decides)
@@ -259,16 +272,38 @@ class _Work:
         own = self.git.call("merge-base", "--is-ancestor", self.head, commit, ok=(0, 1))[0] == 0
         return not own and self._files(commit) == self._files(self.onto)
 
+    def undone(self, before: str, after: str) -> bool:
+        """True when taking back what came between two commits, the newer of which ``onto`` has, would change
+        nothing.
+        """
+        if any(self.git.commit(one) is None for one in (before, after)):
+            return False
+        if self.git.call("merge-base", "--is-ancestor", after, self.onto, ok=(0, 1))[0]:
+            return False
+        if after == self.onto or self._files(before) == self._files(after):
+            return False
+        return self._between(self._files(after), self._files(self.onto), self._files(before)) == self._files(self.onto)
+
     def subjects(self) -> list[str]:
         """The first lines of the session's commits, oldest first."""
         out = self.git.run("log", "--reverse", "--format=%s", *self._new).decode("utf-8", "replace")
         return [line for line in out.split("\n") if line]
 
-    def submodules(self, commit: str) -> list[str]:
-        """Submodules that ``commit`` has, or lacks, otherwise than what it goes into."""
+    def submodules(self, commit: str) -> str:
+        """What ``commit`` does to the first submodule that it has, or lacks, otherwise than what it goes into, and what
+        has to be done first, in words; empty when there is none.
+        """
         fields = self.git.names("diff-tree", "-r", "-z", "--no-renames", "--raw", self.onto, commit)
-        pairs = zip(fields[::2], fields[1::2], strict=False)
-        return [path for about, path in pairs if _GITLINK in about.lstrip(":").split(" ")[:2]]
+        for about, path in zip(fields[::2], fields[1::2], strict=False):
+            before, after = about.lstrip(":").split(" ")[:2]
+            if after == _GITLINK:
+                return (
+                    f"{path} is a submodule that it has at another commit, and nobody here knows whether that commit is"
+                    " anywhere else; push it, then "
+                )
+            if before == _GITLINK:
+                return f"{path} is a submodule that it removes, and the files of submodules are yours; "
+        return ""
 
     def changed(self, base: str) -> set[str]:
         """Files of ``base`` that the session changed or removed."""

@@ -9,10 +9,13 @@ from harness.workspace.git import Git
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Work that was merged before: ``head`` of the session became ``commit``, which need not hold it (squash)."""
+    """Work that was merged before: ``head`` of the session, on what the branch had at ``onto`` (empty: nobody knows),
+    became ``commit``, which need not hold it (squash).
+    """
 
     head: str
     commit: str
+    onto: str = ""
 
 
 def count(git: Git, onto: str, head: str, taken: Taken | None) -> int:

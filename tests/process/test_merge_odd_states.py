@@ -98,6 +98,68 @@ def test_a_merge_that_was_taken_back_can_be_made_again(repo: Path, tree: Worktre
     assert (repo / "a.txt").read_text() == "agent 1\n"
 
 
+@pytest.mark.parametrize("how", ["merge", "squash", "rebase"])
+@pytest.mark.parametrize("first", ["squash", "rebase"])
+def test_what_a_revert_took_back_is_merged_once_more(repo: Path, tree: Worktree, first: str, how: str) -> None:
+    work(tree, "a.txt", "agent 1\n")
+    work(tree, "new.txt", "agent 2\n")
+    commit(repo, "b.txt", "mine\n")
+    place, found = made(tree, first)
+    move(tree, place, found)
+    taken = Taken(git(repo, "rev-parse", tree.branch), found.commit, place.onto)
+    commit(repo, "b.txt", "mine again\n")
+    git(repo, "revert", "--no-edit", f"{place.onto}..{found.commit}")
+    assert not (repo / "new.txt").exists()
+    again(repo, tree, how, taken)
+    assert [(repo / name).read_text() for name in ("a.txt", "new.txt", "b.txt")] == [
+        "agent 1\n",
+        "agent 2\n",
+        "mine again\n",
+    ]
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_what_stands_or_was_changed_by_hand_is_not_merged_once_more(repo: Path, tree: Worktree, by_hand: bool) -> None:
+    work(tree, "a.txt", "agent 1\n")
+    work(tree, "new.txt", "agent 2\n")
+    place, found = made(tree, "squash")
+    move(tree, place, found)
+    taken = Taken(git(repo, "rev-parse", tree.branch), found.commit, place.onto)
+    commit(repo, "a.txt", "mine instead\n" if by_hand else "a.txt\n")
+    seen, _ = merging.survey(tree, "s1", Wish("squash", repo), taken)
+    no = refusal(seen)
+    assert (no.code, no.hint) == ("nothing", "there is nothing to merge") if no is not None else False
+
+
+def test_a_reverted_merge_whose_commits_are_all_there_says_how_to_have_it_again(repo: Path, tree: Worktree) -> None:
+    work(tree, "a.txt", "agent 1\n")
+    commit(repo, "b.txt", "mine\n")
+    place, found = made(tree, "merge")
+    move(tree, place, found)
+    taken = Taken(git(repo, "rev-parse", tree.branch), found.commit, place.onto)
+    git(repo, "revert", "--no-edit", "-m", "1", "HEAD")
+    seen, _ = merging.survey(tree, "s1", Wish("squash", repo), taken)
+    no = refusal(seen)
+    assert no is not None
+    assert "later commits took back what they changed" in no.message
+    assert no.hint == f"revert those: git -C {repo} revert COMMIT"
+
+
+def test_a_checkout_whose_git_folder_lies_apart_is_not_called_by_that_folder(tmp_path: Path) -> None:
+    first = repository(tmp_path)
+    apart = tmp_path / "store.git"
+    git(first, "init", "-q", "--separate-git-dir", str(apart))
+    linked = tmp_path / "linked"
+    git(first, "worktree", "add", "-q", str(linked), "-b", "side")
+    tree = session(tmp_path, linked)
+    work(tree, "a.txt", "agent 1\n")
+    seen, _ = merging.survey(tree, "s1", Wish("merge", linked, "main"))
+    no = refusal(seen)
+    assert no is not None
+    assert f"git names only the git folder {apart}" in no.message
+    assert no.hint == "merge there: watchfloor merge --repo FOLDER s1"
+
+
 def rebasing(repo: Path) -> None:
     """A rebase of main that waits for its owner."""
     git(repo, "switch", "-qc", "other", "HEAD")

@@ -284,6 +284,17 @@ def test_a_submodule_at_another_commit_is_left_to_the_person(repo: Path, tree: W
     assert state(repo) == before
 
 
+def test_a_submodule_that_is_removed_is_said_so(tmp_path: Path, repo: Path) -> None:
+    git(repo, "update-index", "--add", "--cacheinfo", f"160000,{'5' * 40},lib")
+    git(repo, "commit", "-qm", "with lib")
+    tree = session(tmp_path, repo)
+    git(tree.root, "rm", "-q", "--cached", "lib")
+    git(tree.root, "commit", "-qm", "without lib")
+    publish(tree)
+    with pytest.raises(MovesSubmodule, match="lib is a submodule that it removes, and the files of submodules are"):
+        made(tree)
+
+
 def test_a_submodule_that_the_work_leaves_alone_is_no_hindrance(tmp_path: Path, repo: Path) -> None:
     lib = tmp_path / "lib"
     lib.mkdir()

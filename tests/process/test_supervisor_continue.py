@@ -354,3 +354,16 @@ def test_a_question_beside_checks_that_pass_is_asked_with_their_verdict_and_take
     assert row["verified"]
     assert row["detail"].endswith("you took it as finished; all checks passed (1 of 1)")
     assert f.violations() == []
+
+
+def test_what_is_refused_for_one_of_several_keeps_no_other_from_it(f: Fleet) -> None:
+    ended = f.launch(play("Done."), name="ended")
+    ended_again(f, ended, 1, "done")
+    first, last = (f.launch(play([HOLD], "Done."), name=name) for name in ("first", "last"))
+    for sid in (first, last):
+        f.wait_event(sid, "tool.started")
+    for verb, wanted in (("pause", "paused"), ("resume", "running"), ("stop", "stopped")):
+        done = f.run(verb, first, ended, last, check=False)
+        assert (done.returncode, done.stderr.splitlines()[0]) == (5, "watchfloor: ended has ended (done)")
+        assert [f.row(sid).get("desired", "running") for sid in (first, last)] == [wanted] * 2
+    assert f.run("pause", first, "nobody", last, check=False).returncode == 4

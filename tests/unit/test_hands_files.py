@@ -101,6 +101,25 @@ def test_writing_creates_folders_and_keeps_modes(ground: Path) -> None:
     assert "is a folder" in failure(ground, "write_file", path="a", content="")
 
 
+@pytest.mark.parametrize(
+    ("before", "content", "said"),
+    [
+        (b"a\nb\nc\n", "a\nB\nc\n", "(3 lines, 6 bytes; +1 -1 at 2)"),
+        (b"a\nb\n", "a\nb\n", "(2 lines, 4 bytes; +0 -0)"),
+        (b"a\n", "1\n2\n3\na\n4\n", "(5 lines, 10 bytes; +4 -0 at 1, 2, 3)"),
+        (b"a\na\n", "", "(0 lines, 0 bytes; +0 -2)"),
+        (b"a\0\n", "a\n", "(1 lines, 2 bytes)"),
+        (b"", "a\n", "(1 lines, 2 bytes; +1 -0 at 1)"),
+    ],
+)
+def test_writing_a_file_that_is_there_says_what_it_changed(
+    ground: Path, before: bytes, content: str, said: str
+) -> None:
+    (ground / "f (2 lines, 3 bytes; +9 -9 at 1)").write_bytes(before)
+    result = call(ground, "write_file", path="f (2 lines, 3 bytes; +9 -9 at 1)", content=content)
+    assert result.text == f"replaced f (2 lines, 3 bytes; +9 -9 at 1) {said}"
+
+
 def test_a_link_inside_is_followed_and_stays(ground: Path) -> None:
     (ground / "real").write_text("old\n")
     (ground / "link").symlink_to("real")

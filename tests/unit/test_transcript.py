@@ -215,6 +215,28 @@ def test_edits_show_their_first_lines_and_how_a_plan_moved() -> None:
     assert call_words.change("exec", {"argv": ["x"]}) == Change()
 
 
+def test_a_file_that_is_written_anew_counts_what_changed_in_it() -> None:
+    content = "one\ntwo\nTHREE\nfour\n"
+    said_by_end = "replaced a.py (4 lines, 19 bytes; +1 -1 at 3)"
+    anew, same, new, blob, torn = rows(
+        call("c0.0", "write_file", path="a.py", content=content),
+        ended("c0.0", said_by_end),
+        call("c1.0", "write_file", path="a.py", content=content),
+        ended("c1.0", "replaced a.py (4 lines, 19 bytes; +0 -0)"),
+        call("c2.0", "write_file", path="a.py", content=content),
+        ended("c2.0", "created x; +9 -9 at 1) (4 lines, 19 bytes)"),
+        t.ToolProposed(call_id="c3.0", tool="write_file", ref="u", input_blob=t.BlobRef("0" * 64, 99_999)),
+        ended("c3.0", said_by_end),
+        call("c4.0", "write_file", path="a.py", content=content),
+        ended("c4.0", "replaced a.py (4 lines, 19 bytes; +1 -0 at 9)"),
+    )
+    assert (anew.added, anew.removed, anew.more) == (1, 1, (Bit("add", "THREE"),))
+    assert (same.added, same.removed, same.more) == (0, 0, ())
+    assert (new.added, new.removed) == (4, 0)
+    assert (blob.added, blob.removed, blob.more) == (1, 1, ())
+    assert (torn.added, torn.more) == (1, ())
+
+
 def test_refusals_doubts_and_denials_say_why() -> None:
     made = rows(
         call("c0.0", "exec", argv=["x"]),

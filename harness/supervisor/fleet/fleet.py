@@ -178,7 +178,7 @@ class Fleet:
         if made.worktree:  # the log says where it was made; a state folder that was moved took it along
             made = msgspec.structs.replace(made, worktree=str(self.folders.worktrees / session.sid))
         if (found := counted_of(session)) is not None:
-            made = changed(made, found.files, found.added, found.removed)
+            made = changed(made, found.files, found.added, found.removed, counted=_is_counted(session))
         if session.aside is not None:
             return self._set_aside(session, made)
         if session.trouble and (session.damaged or not session.state.terminal):
@@ -267,6 +267,18 @@ def counted_of(session: Session) -> Extent | None:
         return session.extent.found
     row = session.indexed.row
     return None if row.files is None else Extent(row.files, row.lines_added, row.lines_removed)
+
+
+def work_of(session: Session) -> tuple[int, str, bool]:
+    """What its files rest on: something else after whatever may have changed them."""
+    return session.state.tool_calls, session.state.last_undo, session.state.terminal
+
+
+def _is_counted(session: Session) -> bool:
+    """What was counted last is of its work as it is now, not of what it was before the newest calls."""
+    if session.extent.found is None and session.indexed is not None:
+        return session.indexed.row.group == DONE
+    return session.extent.found_of == work_of(session)
 
 
 def session_folders(root: Path) -> list[str]:

@@ -98,13 +98,14 @@ class Published:
 
 @dataclass(slots=True)
 class Counted:
-    """The counting's: how much it had changed when its work stood at ``of`` (calls, newest undo, whether it
-    had ended), and when that was (monotonic).
+    """The counting's: how much it had changed when its work stood at ``found_of``; a count of its work at ``of`` was
+    begun at a time ``at`` (monotonic).
     """
 
     of: tuple[int, str, bool] = (-1, "", False)
     at: float = -math.inf
     found: Extent | None = None
+    found_of: tuple[int, str, bool] = (-1, "", False)
 
 
 @dataclass(slots=True)

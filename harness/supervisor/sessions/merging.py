@@ -290,7 +290,7 @@ def _settled(session: Session, started: t.MergeStarted) -> t.MergeEnded:
 
 
 def _taken(known: Known) -> Taken | None:
-    return Taken(known.taken.head, known.taken.commit) if known.taken is not None else None
+    return Taken(known.taken.head, known.taken.commit, known.taken.onto) if known.taken is not None else None
 
 
 def merged(known: Known, tree: Worktree) -> list[str]:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from harness.supervisor.calls.ground import private_of
-from harness.supervisor.fleet.fleet import Fleet
+from harness.supervisor.fleet.fleet import Fleet, work_of
 from harness.supervisor.fleet.session import Session
 from harness.workspace.diff import extent
 from harness.workspace.errors import WorkspaceError
@@ -65,12 +65,8 @@ class Extents:
                 session.extent.found = await session.look(
                     "counting what it changed", _LOOK_S, lambda: extent(open_worktree(private_of(session)))
                 )
+                session.extent.found_of = of
         session.touch()
-
-
-def work_of(session: Session) -> tuple[int, str, bool]:
-    """What its files rest on: something else after whatever may have changed them."""
-    return session.state.tool_calls, session.state.last_undo, session.state.terminal
 
 
 def countable(session: Session) -> bool:

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import argparse
 import base64
-import select
-import sys
 from pathlib import Path
 
 import msgspec
@@ -15,7 +13,7 @@ import msgspec
 from app import records
 from app.cli import exits
 from app.cli.context import Context
-from app.cli.output import emit, safe, say, table
+from app.cli.output import emit, raw, reader_gone, safe, say, table
 from app.cli.sessions import Usage
 from harness.events import types as t
 from harness.events.job_views import JobView
@@ -88,9 +86,9 @@ def _log(ctx: Context, sid: str, job: str, *, follow: bool) -> int:
                 return _rest(ctx, client, Path(reply["folder"]), job, at, exc)
             if missing := int(piece["offset"]) - at:
                 say(f"[… {missing} bytes are not kept …]")
-            _print(base64.b64decode(piece["data"]))
+            raw(base64.b64decode(piece["data"]))
             at = int(piece["end"])
-            if not piece["data"] and (not follow or _reader_gone()):
+            if not piece["data"] and (not follow or reader_gone(_POLL_MS)):
                 return exits.OK
 
 
@@ -113,23 +111,6 @@ def _rest(ctx: Context, client: Client, folder: Path, job: str, at: int, why: Su
     if ended.output is not None:
         kept = source.payload(ended.output.sha)
         left = ended.printed - at if at else len(kept)
-        _print(kept[max(0, len(kept) - left) :])
+        raw(kept[max(0, len(kept) - left) :])
     say(f"[job {safe(job)} {outcome(ended.status, ended.exit_code, ended.ms)}]")
     return exits.OK
-
-
-def _print(data: bytes) -> None:
-    """As it is into a file or a pipe; a terminal gets what it can show and nothing that it would act on."""
-    if not sys.stdout.isatty():
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-        return
-    for line in data.decode("utf-8", "replace").splitlines():
-        say(safe(line))
-
-
-def _reader_gone() -> bool:
-    """Wait a moment for more; True when nobody reads what we print any more."""
-    watch = select.poll()
-    watch.register(sys.stdout.fileno(), 0)
-    return any(what & (select.POLLERR | select.POLLHUP) for _, what in watch.poll(_POLL_MS))

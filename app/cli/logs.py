@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import select
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from app import records
 from app.cli import archive, bundled, exits
 from app.cli.context import Context
 from app.cli.log_filter import Last, Wanted, wanted
-from app.cli.output import escaped, safe, say
+from app.cli.output import escaped, raw, reader_gone, safe, say
 from app.cli.sessions import Usage
 from harness.events import types
 from harness.events.describe import describe
@@ -56,7 +54,7 @@ def logs(ctx: Context, args: argparse.Namespace) -> int:
 
 def _show(source: records.RecordSource, chosen: Wanted, args: argparse.Namespace, ended: bool) -> int:
     if args.payload:
-        _payload(source.payload(args.payload))
+        raw(source.payload(args.payload))
         return exits.OK
     last = Last(args.tail)
     while True:
@@ -72,18 +70,8 @@ def _show(source: records.RecordSource, chosen: Wanted, args: argparse.Namespace
             continue
         for shown in last.caught_up():
             _print(*shown, as_json=args.json)
-        if not args.follow or (ended and piece.closed) or piece.gone or _reader_gone():
+        if not args.follow or (ended and piece.closed) or piece.gone or reader_gone(_POLL_MS):
             return exits.OK
-
-
-def _payload(data: bytes) -> None:
-    """As it is into a file or a pipe; a terminal gets what it can show and nothing that it would act on."""
-    if not sys.stdout.isatty():
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-        return
-    for line in data.decode("utf-8", "replace").splitlines():
-        say(safe(line))
 
 
 def _print(record: types.Record, line: bytes, *, as_json: bool) -> None:
@@ -92,12 +80,3 @@ def _print(record: types.Record, line: bytes, *, as_json: bool) -> None:
         return
     told = describe(record)
     say(f"{record.seq:>6}  {safe(local(record.ts, _CLOCK))}  {safe(told.kind):<10}  {safe(told.summary)}")
-
-
-def _reader_gone() -> bool:
-    """Wait a moment for more; True when the other end of our output was closed meanwhile, which only a write would tell
-    otherwise.
-    """
-    watch = select.poll()
-    watch.register(sys.stdout.fileno(), 0)
-    return any(what & (select.POLLERR | select.POLLHUP) for _, what in watch.poll(_POLL_MS))

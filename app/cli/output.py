@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -70,3 +71,24 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, width: int) -> 
         last = r[-1] if len(r[-1]) <= room else r[-1][: max(room - 1, 0)] + "…"
         lines.append(f"{line}  {last}".rstrip())
     return lines
+
+
+def raw(data: bytes) -> None:
+    """Bytes of an agent, as they are into a file or a pipe; a terminal gets what it can show and nothing that it would
+    act on.
+    """
+    if not sys.stdout.isatty():
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    for line in data.decode("utf-8", "replace").splitlines():
+        say(safe(line))
+
+
+def reader_gone(wait_ms: int) -> bool:
+    """Wait a moment for more; True when the other end of our output was closed meanwhile, which only a write would tell
+    otherwise.
+    """
+    watch = select.poll()
+    watch.register(sys.stdout.fileno(), 0)
+    return any(what & (select.POLLERR | select.POLLHUP) for _, what in watch.poll(wait_ms))

@@ -69,6 +69,24 @@ class Built:
     policy: str
 
 
+async def _refuse(session: Session, call: Call, why: str) -> None:
+    await session.append(t.ToolEnded(call_id=call.call_id, status="refused", preview=why))
+
+
+def _unless_denied_before(session: Session, proposed: t.ToolProposed, verdict: Verdict) -> Verdict:
+    """The policy's verdict, or a denial where a person would be asked what was denied often enough."""
+    name = signature(proposed)
+    if verdict.verdict != "ask" or session.track.denials.get(name, 0) < _DENIALS:
+        return verdict
+    why = session.track.denied_why.get(name, "")
+    return Verdict(
+        "deny",
+        "denied-before",
+        f"the human denied exactly this {_DENIALS} times{': ' + why if why else ''}; do something else",
+        verdict.risk,
+    )
+
+
 class Judging:
     """Judges proposed calls by the policy in force."""
 
@@ -87,10 +105,10 @@ class Judging:
         if not known.proposed.own and closed(session.state) is not None:
             await gates.step(session)
             return False
-        given = await input_of(session, known.proposed)
         proposed = known.proposed
+        given = await input_of(session, proposed)
         if problem := pinned.refusal(session.state, proposed) or tool_input.validate(proposed.tool, given):
-            await session.append(t.ToolEnded(call_id=call.call_id, status="refused", preview=problem))
+            await _refuse(session, call, problem)
             return True
         assert isinstance(given, dict)
         if tools.answered(proposed.tool):
@@ -98,36 +116,42 @@ class Judging:
             return True
         ours = proposed.by_harness or proposed.by_judge or proposed.by_trial
         if ours and (problem := await ratchet.guard(session, call.call_id)):
-            await session.append(t.ToolEnded(call_id=call.call_id, status="refused", preview=problem))
+            await _refuse(session, call, problem)
             return True
         try:
-            built = await self.build(session, known.proposed, given, unprotected)
+            built = await self.build(session, proposed, given, unprotected)
         except WorkspaceError as exc:
-            if later := for_now(exc, "its next call cannot be examined"):
-                raise later from exc
-            await self._or_hold(session, exc)
-            await session.append(
-                t.HarnessNote(
-                    level="error", text=f"call {call.call_id} cannot be judged: {exc}", component="supervisor"
-                ),
-                t.ToolEnded(
-                    call_id=call.call_id, status="refused", preview=f"The harness could not examine this call: {exc}"
-                ),
-            )
+            await self._not_examined(session, call, exc)
             return True
-        name = signature(known.proposed)
-        verdict = built.verdict
-        if verdict.verdict == "ask" and session.track.denials.get(name, 0) >= _DENIALS:
-            why = session.track.denied_why.get(name, "")
-            verdict = Verdict(
-                "deny",
-                "denied-before",
-                f"the human denied exactly this {_DENIALS} times{': ' + why if why else ''}; do something else",
-                verdict.risk,
-            )
+        verdict = _unless_denied_before(session, proposed, built.verdict)
         if verdict.verdict == "ask" and (why := beside.of_jobs(built.action, session.state.jobs.running)):
-            await session.append(t.ToolEnded(call_id=call.call_id, status="refused", preview=f"nothing was run: {why}"))
+            await _refuse(session, call, f"nothing was run: {why}")
             return True
+        await self._record(session, call, known, given, built, verdict)
+        return True
+
+    async def _not_examined(self, session: Session, call: Call, exc: WorkspaceError) -> None:
+        """No action could be made of it. Raises Later when that ends by itself."""
+        if later := for_now(exc, "its next call cannot be examined"):
+            raise later from exc
+        await self._or_hold(session, exc)
+        await session.append(
+            t.HarnessNote(level="error", text=f"call {call.call_id} cannot be judged: {exc}", component="supervisor"),
+            t.ToolEnded(
+                call_id=call.call_id, status="refused", preview=f"The harness could not examine this call: {exc}"
+            ),
+        )
+
+    async def _record(
+        self,
+        session: Session,
+        call: Call,
+        known: OpenCall,
+        given: dict[str, Any],
+        built: Built,
+        verdict: Verdict,
+    ) -> None:
+        """The verdict, in one batch with what follows from it: a rule that covers the call, its end, or a request."""
         covered: Covered | None = None
         if verdict.verdict == "ask":
             case = await self._granting.case(session, call.call_id, built.action, verdict)
@@ -138,38 +162,34 @@ class Judging:
         if covered is not None:
             await session.append(judged, covered.record)
         elif verdict.verdict == "deny":
-            await session.append(
-                judged,
-                t.ToolEnded(
-                    call_id=call.call_id,
-                    status="denied",
-                    preview=f"Denied by policy ({verdict.rule}): {verdict.reason}",
-                ),
-            )
+            told = f"Denied by policy ({verdict.rule}): {verdict.reason}"
+            await session.append(judged, t.ToolEnded(call_id=call.call_id, status="denied", preview=told))
         elif verdict.verdict == "ask":
-            notes = await card_notes.notes(session, built.action, self._approved())
-            asked = t.ApprovalRequested(
-                approval_id=ids.approval_id(),
-                kind=Request.TOOL,
-                title=cards.title(built.action),
-                options=TOOL_OPTIONS,
-                call_id=call.call_id,
-                action_hash=built.hash,
-                risk=verdict.risk,
-                detail=_detail(built, verdict, await self._changed(session, known, built)) | in_detail(notes),
-            )
-            try:
-                shown = await session.do(
-                    "reading what it would change", _CARD_S, lambda: cards.diff(built.action, given)
-                )
-            except WorkspaceError as exc:
-                shown = cards.unread(exc)
-            session.shown.compared(asked.approval_id, shown)
-            asked = msgspec.structs.replace(asked, risk=cards.risk(asked.risk, shown))
-            await session.append(judged, asked)
+            await session.append(judged, await self._request(session, known, given, built, verdict))
         else:
             await session.append(judged, cls="C")  # nothing happens by it before its start, which is durable with it
-        return True
+
+    async def _request(
+        self, session: Session, known: OpenCall, given: dict[str, Any], built: Built, verdict: Verdict
+    ) -> t.ApprovalRequested:
+        """What a person is asked, with what is beside the action on its card."""
+        notes = await card_notes.notes(session, built.action, self._approved())
+        asked = t.ApprovalRequested(
+            approval_id=ids.approval_id(),
+            kind=Request.TOOL,
+            title=cards.title(built.action),
+            options=TOOL_OPTIONS,
+            call_id=known.proposed.call_id,
+            action_hash=built.hash,
+            risk=verdict.risk,
+            detail=_detail(built, verdict, await self._changed(session, known, built)) | in_detail(notes),
+        )
+        try:
+            shown = await session.do("reading what it would change", _CARD_S, lambda: cards.diff(built.action, given))
+        except WorkspaceError as exc:
+            shown = cards.unread(exc)
+        session.shown.compared(asked.approval_id, shown)
+        return msgspec.structs.replace(asked, risk=cards.risk(asked.risk, shown))
 
     @staticmethod
     async def _changed(session: Session, known: OpenCall, built: Built) -> list[str]:

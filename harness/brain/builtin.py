@@ -31,7 +31,8 @@ from harness.brain.decide import Abandon, Ask, Shrink, Sum, next_step
 from harness.brain.keeping import keep
 from harness.brain.own_means import Own
 from harness.brain.request_draft import Draft
-from harness.brain.view import DamagedMessage, View
+from harness.brain.turns import DamagedMessage
+from harness.brain.view import View
 from harness.events import blocks, layers, said
 from harness.events import types as t
 from harness.events.contract_events import PLANS

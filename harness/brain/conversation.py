@@ -20,7 +20,8 @@ from harness.brain.context.layers import beginning
 from harness.brain.context.results import NEVER_RAN, told
 from harness.brain.context.room import KEEP_TURNS
 from harness.brain.context.sizes import PER_TOKEN, shown
-from harness.brain.view import DROPPED, ModelTurn, UserTurn, View
+from harness.brain.turns import DROPPED, ModelTurn, UserTurn
+from harness.brain.view import View
 from harness.events import layers, said
 from harness.events.blocks import Block, block_of
 

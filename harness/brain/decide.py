@@ -19,7 +19,8 @@ from harness.brain.context import compaction, room
 from harness.brain.context.handoff import handoff
 from harness.brain.context.sizes import Sizes
 from harness.brain.retry import AT_THE_GATE, too_long
-from harness.brain.view import IDLE_POINTS, ModelTurn, View, call_id
+from harness.brain.turns import ModelTurn, call_id
+from harness.brain.view import IDLE_POINTS, View
 from harness.events import said
 from harness.events import types as t
 from harness.events.evaluation import Stage

@@ -6,11 +6,9 @@ results, and the counters behind limits. Everything is derived, so a brain that 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import msgspec
-
+from harness.brain import turns
 from harness.brain.agreement import Agreement
 from harness.brain.allowance import Spent
 from harness.brain.context import compaction, project_rules
@@ -21,80 +19,19 @@ from harness.brain.context.room import Measure
 from harness.brain.context.sizes import PER_TOKEN, TurnSize, shown, tokens
 from harness.brain.court import Court
 from harness.brain.retry import too_long
+from harness.brain.turns import DROPPED, CallFact, DamagedMessage, FailedTry, LoadBlob, ModelTurn, UserTurn
 from harness.events import course, said, tools
 from harness.events import types as t
-from harness.events.earlier import parts_in
 from harness.events.framing import LogError
 from harness.events.memory_events import NOW
 from harness.events.session_state import SessionState
 from harness.events.states import ParkedFor
 from harness.plan import contract
 
-LoadBlob = Callable[[t.BlobRef], bytes]
-
 IDLE_POINTS = 3
 """Weight of a turn that only looks; running something is more, and a turn with a command weighs 1."""
 REBOOT = "reboot"
 """Component of the notes of a keeper that the model reads too."""
-DROPPED = (said.REFUSED, said.WINDOW)
-"""Cut replies: what they say is no part of the conversation."""
-
-
-class DamagedMessage(Exception):
-    """A model message whose content cannot be read back; the text names the record."""
-
-
-def call_id(seq: int, index: int) -> str:
-    """The name of a call of the reply that stands at ``seq``."""
-    return f"c{seq}.{index}"
-
-
-class ModelTurn(msgspec.Struct, frozen=True, tag="model"):
-    """A complete reply."""
-
-    seq: int
-    stop: str
-    usage: t.Usage
-    parts: tuple[said.Part, ...]
-    calls: tuple[said.Call, ...]
-
-    def call_id(self, index: int) -> str:
-        return call_id(self.seq, index)
-
-
-class UserTurn(msgspec.Struct, frozen=True, tag="user"):
-    """Text for the model: typed by a human or written by the harness."""
-
-    seq: int
-    text: str
-    origin: str
-
-
-@dataclass(frozen=True, slots=True)
-class FailedTry:
-    """One failed attempt, where and when it was recorded."""
-
-    seq: int
-    ts: str
-    body: t.ModelFailed
-
-
-@dataclass(slots=True)
-class CallFact:
-    """One proposed call; ``result`` once it ended or was resolved for good."""
-
-    seq: int
-    of: int = -1
-    """The reply that made it; -1 for one of the harness."""
-    command: str = ""
-    ended: t.ToolEnded | None = None
-    resolved: t.ToolResolved | None = None
-    result_seq: int = -1
-    verdict: t.CheckVerdict | None = None
-
-    @property
-    def result(self) -> t.ToolEnded | t.ToolResolved | None:
-        return self.ended or self.resolved
 
 
 @dataclass(slots=True)
@@ -216,9 +153,9 @@ class View:
         """
         self.facts.advance(r)
         self.spent.take(r.body)
-        if self.court.take(r, lambda body, seq: _parts(seq, body, load)):
+        if self.court.take(r, lambda body, seq: turns.parts_of(seq, body, load)):
             return
-        if self.agreement.take(r, lambda body, seq: _parts(seq, body, load)):
+        if self.agreement.take(r, lambda body, seq: turns.parts_of(seq, body, load)):
             return
         body = r.body
         match body:
@@ -346,7 +283,7 @@ class View:
         self.overflows = 0
 
     def _model(self, r: t.Record, body: t.ModelMessage, load: LoadBlob) -> None:
-        parts = _parts(r.seq, body, load)
+        parts = turns.parts_of(r.seq, body, load)
         calls = said.calls_of(parts)
         turn = ModelTurn(r.seq, body.stop, body.context, tuple(parts), calls)
         self.turns.append(turn)
@@ -519,16 +456,3 @@ class View:
 
 def _bytes(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
-
-
-def _parts(seq: int, body: t.ModelMessage, load: LoadBlob) -> list[said.Part]:
-    if body.parts is not None:
-        return body.parts
-    if body.parts_blob is None:
-        return []
-    try:
-        return parts_in(load(body.parts_blob))
-    except (LogError, OSError, ValueError) as exc:
-        raise DamagedMessage(
-            f"the reply at seq {seq} cannot be read from its blob {body.parts_blob.sha[:12]}: {exc}"
-        ) from exc

@@ -28,8 +28,8 @@ from harness.session.event_loop import Loop
 from harness.session.fault import Faults
 from harness.session.feeds import Feeds
 from harness.session.request_fields import number, text
+from harness.session.state_ops import StateOps
 from harness.session.wire import Conn
-from harness.vault import limits as undo_limits
 
 BATCH_RECORDS = 64
 SHUTDOWN_S = 10.0
@@ -65,6 +65,8 @@ class Ops:
         """It was told, and is not done yet."""
         self._gate = Gate(loop, journal, folder, sid, faults, self.write, self._call_over)
         self.beside = self._gate.beside
+        states = StateOps(self._gate)
+        self._undo_limits = states.limits
         self._ops: dict[str, tuple[tuple[str, ...], Callable[[Conn, dict[str, Any]], dict[str, Any] | None]]] = {
             "append": (("supervisor", "brain"), self._append),
             "blob": (("supervisor", "brain"), self._blob),
@@ -76,9 +78,9 @@ class Ops:
             "execute": (("supervisor",), self._execute),
             "cancel": (("supervisor",), self._cancel),
             "cancel_job": (("supervisor",), self._cancel_job),
-            "snapshot": (("supervisor",), self._snapshot),
-            "snapshots": (("supervisor",), self._snapshots),
-            "export": (("supervisor",), self._export),
+            "snapshot": (("supervisor",), states.snapshot),
+            "snapshots": (("supervisor",), states.snapshots),
+            "export": (("supervisor",), states.export),
             "undo": (("supervisor",), self._undo),
             "shutdown": (("supervisor",), self._end),
         }
@@ -340,43 +342,6 @@ class Ops:
     def _ping(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
         told = {"waits": self._gate.vault.waits, "lacks": self._gate.lacks}
         return {name: words for name, words in told.items() if words}
-
-    def _undo_limits(self, message: dict[str, Any]) -> None:
-        """Take what a request says of ``[undo]``; without a word the last ones stay. Raises OpError."""
-        if (value := message.get("undo_limits")) is None:
-            return
-        try:
-            self._gate.vault.limits = undo_limits.from_wire(value)
-        except ValueError as exc:
-            raise OpError("bad_request", str(exc)) from exc
-
-    def _snapshot(self, conn: Conn, message: dict[str, Any]) -> None:
-        """Keep the worktree as it is now and say which snapshot that is, with what differs from ``since``."""
-        self._undo_limits(message)
-        request: dict[str, Any] = {
-            "op": "take",
-            "label": str(message.get("label") or "state"),
-            "full": message.get("full") is True,
-        }
-        if message.get("since") is not None:
-            request |= {"since": text(message, "since"), "only": "w/"}
-        self._gate.snapshot(request, self._answer_of_vault(conn, message))
-
-    def _snapshots(self, conn: Conn, message: dict[str, Any]) -> None:
-        self._gate.snapshot({"op": "list"}, self._answer_of_vault(conn, message))
-
-    def _export(self, conn: Conn, message: dict[str, Any]) -> None:
-        """Keep the worktree as it is now, and write what a commit of it takes into the session's folder."""
-        self._undo_limits(message)
-        request = {name: text(message, name) for name in ("label", "head", "ground", "since")}
-        self._gate.snapshot({"op": "export", **request}, self._answer_of_vault(conn, message))
-
-    @staticmethod
-    def _answer_of_vault(conn: Conn, message: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
-        def answer(reply: dict[str, Any]) -> None:
-            conn.send({**reply, "id": message.get("id")})
-
-        return answer
 
     def _undo(self, conn: Conn, message: dict[str, Any]) -> None:
         if self._shutdown is not None:

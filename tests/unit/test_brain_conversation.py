@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.brain import conversation, prompt
-from harness.brain.view import DamagedMessage
+from harness.brain.turns import DamagedMessage
 from harness.events import fold, said, tools
 from harness.events import types as t
 from tests.unit.test_brain_loop import World, shape, text, use

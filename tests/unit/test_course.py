@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from harness.agents import standing
 from harness.agents.steps import Wait
-from harness.brain.view import UserTurn, View
+from harness.brain.turns import UserTurn
+from harness.brain.view import View
 from harness.events import course, course_events, plan_tool, tool_input
 from harness.events import types as t
 from harness.events.session_state import SessionState

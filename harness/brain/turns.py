@@ -1,0 +1,87 @@
+"""What a conversation is made of: replies, words for the model, attempts that failed and calls, as the log has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from harness.events import said
+from harness.events import types as t
+from harness.events.earlier import parts_in
+from harness.events.framing import LogError
+
+LoadBlob = Callable[[t.BlobRef], bytes]
+DROPPED = (said.REFUSED, said.WINDOW)
+"""Cut replies: what they say is no part of the conversation."""
+
+
+class DamagedMessage(Exception):
+    """A model message whose content cannot be read back; the text names the record."""
+
+
+def call_id(seq: int, index: int) -> str:
+    """The name of a call of the reply that stands at ``seq``."""
+    return f"c{seq}.{index}"
+
+
+class ModelTurn(msgspec.Struct, frozen=True, tag="model"):
+    """A complete reply."""
+
+    seq: int
+    stop: str
+    usage: t.Usage
+    parts: tuple[said.Part, ...]
+    calls: tuple[said.Call, ...]
+
+    def call_id(self, index: int) -> str:
+        return call_id(self.seq, index)
+
+
+class UserTurn(msgspec.Struct, frozen=True, tag="user"):
+    """Text for the model: typed by a human or written by the harness."""
+
+    seq: int
+    text: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailedTry:
+    """One failed attempt, where and when it was recorded."""
+
+    seq: int
+    ts: str
+    body: t.ModelFailed
+
+
+@dataclass(slots=True)
+class CallFact:
+    """One proposed call; ``result`` once it ended or was resolved for good."""
+
+    seq: int
+    of: int = -1
+    """The reply that made it; -1 for one of the harness."""
+    command: str = ""
+    ended: t.ToolEnded | None = None
+    resolved: t.ToolResolved | None = None
+    result_seq: int = -1
+    verdict: t.CheckVerdict | None = None
+
+    @property
+    def result(self) -> t.ToolEnded | t.ToolResolved | None:
+        return self.ended or self.resolved
+
+
+def parts_of(seq: int, body: t.ModelMessage, load: LoadBlob) -> list[said.Part]:
+    if body.parts is not None:
+        return body.parts
+    if body.parts_blob is None:
+        return []
+    try:
+        return parts_in(load(body.parts_blob))
+    except (LogError, OSError, ValueError) as exc:
+        raise DamagedMessage(
+            f"the reply at seq {seq} cannot be read from its blob {body.parts_blob.sha[:12]}: {exc}"
+        ) from exc

@@ -11,6 +11,7 @@ import shlex
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 Read = Callable[[str], str]
@@ -18,6 +19,9 @@ Read = Callable[[str], str]
 
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _MOST = 200
+_MOST_COMMANDS = 5_000
+_LONGEST = 64 << 10
+_LONGEST_IN_ALL = 4 << 20
 _INTERPRETERS = re.compile(r"(?:python|pypy)[\d.]*|(?:ba|da|z|k)?sh|node|deno|bun|ruby|perl|php|Rscript|lua")
 _SHELL = re.compile(r"(?:ba|da|z|k)?sh")
 _WRAPPERS = frozenset(
@@ -45,6 +49,7 @@ class Named:
     """Programs, and folders of programs, that are looked for inside the repository."""
     texts: set[str] = field(default_factory=set)
     """Every piece of shell that was followed."""
+    every: bool = False
 
 
 class _Shell(NamedTuple):
@@ -54,23 +59,29 @@ class _Shell(NamedTuple):
     folder: str = ""
 
 
-def named(commands: Collection[str], read: Read) -> Named:
-    """What these commands come to run and read in, as far as the commit's own text tells."""
-    found = Named()
+def named(commands: Collection[str], read: Read, every: bool = False) -> Named:
+    """What these commands come to run and read in, as far as the repository's own text tells. ``every``: also scripts
+    whose names do not say that they check something.
+    """
+    found = Named(every=every)
     left = deque(_Shell(command) for command in commands)
-    done: set[_Shell] = set()
-    while left and len(done) < _MOST:
-        if (shell := left.popleft()) in done:
-            continue
-        done.add(shell)
+    met = set(left)
+    room = _LONGEST_IN_ALL
+    followed = 0
+    while left and room > 0:
+        shell = left.popleft()
+        room -= len(shell.text)
         found.texts.add(shell.text)
         folder = shell.folder
-        for words in simple_commands(shell.text):
-            program, *rest = words
+        for program, *rest in islice(simple_commands(shell.text), _MOST_COMMANDS - followed):
+            followed += 1
             if program == "cd" and rest:
                 folder = _at(folder, rest[0])
                 continue
-            left.extend(_follow(program, rest, folder, read, found))
+            for new in islice(_follow(program, rest, folder, read, found), _MOST):
+                if new not in met and len(met) < _MOST + len(commands):
+                    met.add(new)
+                    left.append(new)
     return found
 
 
@@ -108,7 +119,7 @@ def _follow(program: str, rest: list[str], folder: str, read: Read, found: Named
 
 def _script(path: str, folder: str, read: Read, found: Named) -> Iterator[_Shell]:
     shell = path.endswith((".sh", ".bash"))
-    if not _inside(path) or not (shell or _checks(path)):
+    if not _inside(path) or not (shell or found.every or _checks(path)):
         return
     if path not in found.runs:
         found.runs.add(path)
@@ -153,18 +164,25 @@ def _make(rest: list[str], folder: str, read: Read, found: Named) -> Iterator[_S
     found.reads.update([path] if files else [])
     text = text.replace("\\\n", " ")
     values = dict(_SET.findall(text))
+    included: set[str] = set()
     for names in _INCLUDE.findall(text):
         for name in _plain(names, values).split():
-            if _inside(read_in := _at(folder, name)):
-                found.reads.add(read_in)
+            if _inside(read_in := _at(folder, name)) and read_in not in included:
+                included.add(read_in)
                 text += "\n" + read(read_in).replace("\\\n", " ")
-    rules = list(_rules(text))
-    wanted = wanted or [next((name for names, _, _ in rules for name in names if not name.startswith(".")), "")]
+    found.reads.update(included)
+    rules: dict[str, list[tuple[list[str], list[str]]]] = {}
+    for names, needs, lines in _rules(text):
+        for name in names:
+            rules.setdefault(name, []).append((needs, lines))
+    wanted = wanted or [next((name for name in rules if not name.startswith(".")), "")]
+    known = set(wanted)
     for name in wanted:  # grows by what the targets need
-        for names, needs, lines in rules:
-            if name in names:
-                wanted += [need for need in needs if need not in wanted]
-                yield from (_Shell(_plain(line.lstrip("@-+ "), values), folder) for line in lines)
+        for needs, lines in rules.get(name, ()):
+            fresh = [need for need in dict.fromkeys(needs) if need not in known]
+            known.update(fresh)
+            wanted += fresh
+            yield from (_Shell(_plain(line.lstrip("@-+ "), values), folder) for line in lines)
 
 
 def _rules(text: str) -> Iterator[tuple[list[str], list[str], list[str]]]:
@@ -179,7 +197,16 @@ def _rules(text: str) -> Iterator[tuple[list[str], list[str], list[str]]]:
 
 
 def _plain(text: str, values: dict[str, str]) -> str:
-    return _VARIABLE.sub(lambda m: values.get(m[1], "make" if m[1] == "MAKE" else m[0]), text)
+    """The text with its variables put in, once, as far as there is room: their values are an agent's."""
+    room = _LONGEST
+
+    def value(match: re.Match[str]) -> str:
+        nonlocal room
+        found = values.get(match[1], "make" if match[1] == "MAKE" else match[0])
+        room -= len(found)
+        return found if room >= 0 else match[0]
+
+    return _VARIABLE.sub(value, text)
 
 
 def _node(rest: list[str], folder: str, read: Read) -> Iterator[_Shell]:

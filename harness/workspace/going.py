@@ -56,13 +56,16 @@ def _names(arguments: Sequence[str]) -> list[str]:
 
 def _one(path: str, root: str, kept: bool) -> Going:
     try:
-        mode = os.lstat(path).st_mode
+        seen = os.lstat(path)
     except (OSError, ValueError) as exc:
         return Going(path[:_TEXT], f"not there ({getattr(exc, 'strerror', None) or 'a name that cannot be'})", "")
     real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
     has = (
         "undo brings it back, unless it is too large to be kept" if kept and inside(real, root) and real != root else ""
     )
+    mode = seen.st_mode
+    if not has and stat.S_ISREG(mode) and seen.st_nlink > 1:
+        has = f"its content has {counted(seen.st_nlink - 1, 'other name')} on this disk (a hard link)"
     if stat.S_ISDIR(mode):
         what, files = _folder(path)
         return Going(path[:_TEXT], what, has, files)

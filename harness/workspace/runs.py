@@ -1,25 +1,32 @@
 """Which files of a session's own worktree a call outside the fence would run: an agent writes them, so that their names
 say nothing. Blocking.
 
-Looked at are a command's program and what follows the name of an interpreter, in a script for each of its commands.
-What such a file runs in its turn stands in the file.
+Looked at are a command's program and what follows the name of an interpreter, in a script for each of its commands;
+then what these come to run in their turn: the target of a Makefile, the script of a ``package.json``, a shell script's
+own commands.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 
 from harness.events.action import Action, ExecAction, ShellAction
 from harness.events.card_facts import RunFile
 from harness.hands import reading
+from harness.plan import scripts
 from harness.policy.effects import inside
 
-MOST = 3
+MOST = 6
 """Files that are shown."""
+_MOST_NAMED = 12
 MOST_LINES = 200
 _MOST_BYTES = 1 << 20
+_MOST_FOLLOWED = 256 << 10
+"""Bytes of a file in which further ones are looked for."""
+_MOST_FOLLOWED_IN_ALL = 512 << 10
 _MOST_SHOWN = 12_000
 _MOST_WORDS = 400
 _TEXT = 300
@@ -37,15 +44,48 @@ def runs(action: Action) -> list[RunFile]:
     if action.access != "unfenced":
         return []
     root = os.path.realpath(action.fence.worktree)
-    found: dict[str, RunFile] = {}
-    for name in _names(action):
-        path = _real(os.path.join(action.cwd, name))
-        shown = os.path.relpath(path, root) if inside(path, root) and os.path.isfile(path) else ""
-        if shown and shown not in found:
-            found[shown] = _read(root, shown)
-        if len(found) == MOST:
-            break
-    return list(found.values())
+    names = dict.fromkeys(filter(None, (_shown(root, os.path.join(action.cwd, name)) for name in _names(action))))
+    followed = dict.fromkeys([*names, *_followed(action, root, list(names))])
+    found = [_read(root, name) for name in list(followed)[:MOST]]
+    return found + [
+        RunFile(name[:_TEXT], problem=f"only the first {MOST} files are") for name in list(followed)[MOST:_MOST_NAMED]
+    ]
+
+
+def _shown(root: str, name: str) -> str:
+    """The file of the worktree that is behind a name, from its root; empty when there is none."""
+    path = _real(name)
+    return os.path.relpath(path, root) if inside(path, root) and os.path.isfile(path) else ""
+
+
+def _followed(action: Action, root: str, direct: list[str]) -> list[str]:
+    """What the command comes to read as commands: Makefiles, packages, scripts, in the order in which they are met."""
+    here = os.path.relpath(_real(action.cwd), root)
+    if here.startswith(".."):
+        return []
+    met: dict[str, str] = {}
+    room = _MOST_FOLLOWED_IN_ALL
+
+    def read(name: str) -> str:
+        nonlocal room
+        shown = _shown(root, os.path.join(root, name))
+        if shown and shown not in met:
+            text = _text_of(root, shown) if room > 0 else ""
+            room -= len(text)
+            met[shown] = text
+        return met.get(shown, "")
+
+    command = shlex.join(action.argv) if isinstance(action, ExecAction) else getattr(action, "script", "")
+    begin = f"cd {shlex.quote(here)}\n{command[:_MOST_FOLLOWED]}"
+    scripts.named([begin, *(f"./{shlex.quote(name)}" for name in direct)], read, every=True)
+    return [name for name in met if name not in direct]
+
+
+def _text_of(root: str, name: str) -> str:
+    try:
+        return reading.read_beneath(root, name, _MOST_FOLLOWED).decode("utf-8", "replace")
+    except OSError:
+        return ""  # it stands on the card, and why it is not shown
 
 
 def _real(path: str) -> str:

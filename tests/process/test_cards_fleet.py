@@ -84,5 +84,8 @@ def test_a_call_without_the_fence_shows_the_file_that_it_runs_and_what_became_of
         f.wait_event(sid, "approval.stale")
         again = f.run("approvals", str(f.approval(sid)["approval_id"])).stdout
         assert "deploy.sh has other content" in again
+        told = [line.strip() for line in again.splitlines()]
+        at = told.index("deploy.sh, before (-) and now (+):")
+        assert told[at + 1 : at + 5] == ["@@ -1,2 +1,2 @@", "#!/bin/sh", "-echo fine", "+echo other"]
         assert "  2 │echo other" in again
         assert f.violations() == []

@@ -40,6 +40,9 @@ def test_each_name_is_looked_at_and_what_else_has_it_is_said(tmp_path: Path) -> 
         ("../outside", "a file", ""),
         ("-odd", "a file", undo),
     ]
+    os.link(outside, tmp_path / "second")
+    (linked,) = going(unfenced(root, "rm", str(outside)))[0]
+    assert linked.kept == "its content has 1 other name on this disk (a hard link)"
     found, _ = going(unfenced(root, "rm", "-rf", "plain", ".", kept=True))
     assert [one.kept for one in found] == [undo, ""], "the worktree itself is more than undo brings back"
     assert [one.kept for one in going(unfenced(root, "rm", "plain", kept=False))[0]] == [""]

@@ -90,5 +90,54 @@ def test_a_file_is_shown_as_it_is_and_what_is_left_out_is_said(tmp_path: Path) -
     (wide,) = of("wide.sh")
     assert (wide.lines, wide.more) == ([], 2)
     assert [one.problem for one in (*of("binary"), *of("zero"))] == ["it is no text", "it is no text"]
-    many = " ; ".join(f"./{name}" for name in "abcd")
-    assert len(runs(ShellAction(tool="shell", script=many, **common(root)))) == MOST
+    for number in range(MOST + 2):
+        (root / f"s{number}").write_text("echo\n")
+    many = " ; ".join(f"./s{number}" for number in range(MOST + 2))
+    found = runs(ShellAction(tool="shell", script=many, **common(root)))
+    assert [one.path for one in found] == [f"s{number}" for number in range(MOST + 2)]
+    assert [one.whole for one in found] == [True] * MOST + [False] * 2, "those that are not shown are named"
+
+
+@pytest.mark.parametrize(
+    ("argv", "names"),
+    [
+        (["make"], ["Makefile", "tools/build.sh"]),
+        (["make", "ship"], ["Makefile", "tools/ship.py", "tools/build.sh"]),
+        (["sudo", "make", "-C", "sub", "all"], ["sub/Makefile", "sub/own.sh"]),
+        (["sh", "-c", "cd sub && make all"], ["sub/Makefile", "sub/own.sh"]),
+        (["npm", "run", "deploy"], ["package.json", "deploy.sh", "lib/common.sh"]),
+        (["npm", "test"], ["package.json"]),
+        (["./deploy.sh"], ["deploy.sh", "lib/common.sh"]),
+        (["make", "-f", "gone.mk"], []),
+        (["echo", "make"], []),
+    ],
+)
+def test_what_a_command_comes_to_run_is_followed(tmp_path: Path, argv: list[str], names: list[str]) -> None:
+    root = given(tmp_path / "tree")
+    for folder in ("sub", "lib"):
+        (root / folder).mkdir()
+    (root / "Makefile").write_text("build:\n\t@sh tools/build.sh\nship: build\n\tpython3 tools/ship.py\n")
+    (root / "tools/build.sh").write_text("echo build\n")
+    (root / "sub/Makefile").write_text("all:\n\t./own.sh\n")
+    (root / "sub/own.sh").write_text("#!/bin/sh\necho own\n")
+    (root / "package.json").write_text('{"scripts": {"deploy": "bash deploy.sh", "test": "jest"}}')
+    (root / "deploy.sh").write_text("#!/bin/bash\n. ./lib/common.sh\nupload\n")
+    (root / "lib/common.sh").write_text("upload() { scp x host:; }\n")
+    assert [one.path for one in runs(ExecAction(tool="exec", argv=tuple(argv), **common(root)))] == names
+
+
+def test_following_ends_whatever_the_files_say(tmp_path: Path) -> None:
+    """A target that needs all others, a file that includes itself, scripts in a circle, a Makefile that is no file."""
+    root = given(tmp_path / "tree")
+    targets = " ".join(f"t{number}" for number in range(9000))
+    (root / "Makefile").write_text(f"include Makefile\nall: {targets}\n{targets}: all\n\tsh a.sh\n")
+    (root / "a.sh").write_text("sh b.sh\n")
+    (root / "b.sh").write_text("sh a.sh\nmake\n" + "x" * 100_000)
+    found = runs(ExecAction(tool="exec", argv=("make",), **common(root)))
+    assert [one.path for one in found] == ["Makefile", "a.sh", "b.sh"]
+    (root / "Makefile").write_text("V = " + "x" * 100_000 + "\nall:\n\techo " + "$(V)" * 2_000 + "\n\tsh a.sh\n")
+    found = runs(ExecAction(tool="exec", argv=("make",), **common(root)))
+    assert [one.path for one in found] == ["Makefile", "a.sh", "b.sh"]
+    (root / "Makefile").unlink()
+    os.mkfifo(root / "Makefile")
+    assert runs(ExecAction(tool="exec", argv=("make",), **common(root))) == []

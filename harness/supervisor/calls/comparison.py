@@ -16,12 +16,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from harness.events.card_facts import RunFile
 from harness.events.views import NOT_COMPARED, NOT_SHOWN
+from harness.events.words import counted
 
 HEAD = 48 * 1024
 """Characters of a comparison's beginning that a card shows at most."""
 TAIL = 16 * 1024
 """Characters of a comparison's end that a card shows at most."""
+_MOST_CHANGED = 60
 _CONTEXT = 3
 _DEPTH = 6
 _ROW = 16
@@ -53,6 +56,22 @@ def compare(before: Side, after: Side) -> str:
         return "\n".join([*head, *_hunks(_lines(old), _lines(new))])
     head.append("\\ not plain text: each row is 16 bytes in hexadecimal, then as ASCII")
     return "\n".join([*head, *_hunks(_rows(old), _rows(new))])
+
+
+def rewritten(before: Sequence[RunFile], after: Sequence[RunFile]) -> list[str]:
+    """How the files that a call runs differ from what was shown of them: each as a text of several lines."""
+    known = {one.path: one for one in before if not one.problem}
+    found: list[str] = []
+    for now in after:
+        was = known.get(now.path)
+        if was is None or now.problem or was.lines == now.lines:
+            continue
+        lines = list(_hunks(was.lines, now.lines))
+        if len(lines) > _MOST_CHANGED:
+            left = len(lines) - _MOST_CHANGED
+            lines = [*lines[:_MOST_CHANGED], f"(and {counted(left, 'more line')} of what changed)"]
+        found.append("\n".join([f"{now.path}, before (-) and now (+):", *lines]))
+    return found
 
 
 def replaced(old: str, new: str, why: str) -> str:

@@ -16,7 +16,7 @@ from harness.events.action import Action, InputBlob, Wire, canonical, hash_of
 from harness.events.action_changes import differences
 from harness.events.approved import Shape
 from harness.events.calls import Call
-from harness.events.card_facts import in_detail
+from harness.events.card_facts import CardNotes, in_detail
 from harness.events.gate_kinds import GateKind
 from harness.events.left_out import left_out
 from harness.events.request import Request
@@ -31,7 +31,7 @@ from harness.roles import pinned
 from harness.roles.role import JUDGE, WORKER
 from harness.session import beside
 from harness.supervisor import ids
-from harness.supervisor.calls import card_notes, cards, course, earlier_yes, gates, ratchet, trials
+from harness.supervisor.calls import card_notes, cards, comparison, course, earlier_yes, gates, ratchet, trials
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
 from harness.supervisor.calls.granting import Covered, Granting
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for, private_of
@@ -182,7 +182,7 @@ class Judging:
             call_id=known.proposed.call_id,
             action_hash=built.hash,
             risk=verdict.risk,
-            detail=_detail(built, verdict, await self._changed(session, known, built)) | in_detail(notes),
+            detail=_detail(built, verdict, await self._changed(session, known, built, notes)) | in_detail(notes),
         )
         try:
             shown = await session.do("reading what it would change", _CARD_S, lambda: cards.diff(built.action, given))
@@ -192,11 +192,15 @@ class Judging:
         return msgspec.structs.replace(asked, risk=cards.risk(asked.risk, shown))
 
     @staticmethod
-    async def _changed(session: Session, known: OpenCall, built: Built) -> list[str]:
+    async def _changed(session: Session, known: OpenCall, built: Built, notes: CardNotes) -> list[str]:
         """How the world, and what would run in it, differ from what a person was shown the last time."""
-        told = session.track.changed.get(known.proposed.call_id)
-        before = await stored_action(session, known) if told is not None else None
-        return [*told, *differences(before or built.wire, built.wire)] if told is not None else []
+        call_id = known.proposed.call_id
+        told = session.track.changed.get(call_id)
+        if told is None:
+            return []
+        before = await stored_action(session, known)
+        rewritten = comparison.rewritten(session.track.shown_runs.get(call_id, []), notes.runs)
+        return [*told, *differences(before or built.wire, built.wire), *rewritten]
 
     @staticmethod
     async def _or_hold(session: Session, exc: WorkspaceError) -> None:

@@ -12,6 +12,7 @@ from harness.events import call_words, tools
 from harness.events import types as t
 from harness.events.action import canonical
 from harness.events.cap_request import CapRequest
+from harness.events.card_facts import RunFile, notes_of
 from harness.events.left_out import left_out
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval, SessionState
@@ -61,6 +62,8 @@ class Track:
     denied_why: dict[str, str] = field(default_factory=dict)
     changed: dict[str, list[str]] = field(default_factory=dict)
     """By call: how the world differs from what a person was shown before."""
+    shown_runs: dict[str, list[RunFile]] = field(default_factory=dict)
+    """By call: the files that it would run, as the newest request about it showed them."""
     asked_seq: dict[str, int] = field(default_factory=dict)
     """By kind of request: where it was newest asked, or was open as the session parked (one question of a kind is
     answered once, however often its park is repeated).
@@ -98,6 +101,8 @@ class Track:
                 call.decided = None
         elif isinstance(b, t.ApprovalRequested):
             self.asked_seq[b.kind] = r.seq
+            if b.call_id and (notes := notes_of(b.detail)) is not None and notes.runs:
+                self.shown_runs[b.call_id] = notes.runs
             if b.kind == Request.IN_DOUBT:
                 self.doubt_asked[b.call_id] = b.approval_id
         elif isinstance(b, t.ApprovalDecided):
@@ -157,6 +162,7 @@ class Track:
     def _gone(self, call_id: str) -> None:
         self.calls.pop(call_id, None)
         self.changed.pop(call_id, None)
+        self.shown_runs.pop(call_id, None)
         self.doubt_asked.pop(call_id, None)
 
     def _decided(self, s: SessionState, b: t.ApprovalDecided) -> None:

@@ -24,6 +24,7 @@ _MOST = 30
 _REST = -1
 """A column that gets the room that the others leave."""
 _CLOCK = 6
+_FOR = "FOR "
 _WORD = 9
 """Cells of a clock and of the word of a state, the blank behind them included."""
 
@@ -114,10 +115,13 @@ def arrow(view: View) -> str:
 
 
 def head(column: Column, view: View, cell: int) -> str:
-    """The title of a column, with an arrow when the sessions stand in its order."""
+    """The title of a column, with an arrow when the sessions stand in its order; that of the state also says what its
+    clock is.
+    """
     title = column.title + (arrow(view) if column.id == view.sort else "")
     if column.id == "state":
-        return cells.fit("  " + title, cell)
+        room = max(0, cell - len(_FOR))
+        return cells.fit(cells.fit(f"  {title}", room) + _FOR, cell)
     return _set(title, cell, column.right)
 
 

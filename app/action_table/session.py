@@ -31,7 +31,7 @@ ACTIONS: tuple[Action, ...] = (
         "Show all events again.",
         "escape",
         "session",
-        "all",
+        "show all",
         11,
         palette=False,
     ),

@@ -24,7 +24,7 @@ from widgets.fact_list import Facts
 from widgets.fleet_filter import repository
 
 RAISE = "raise"
-_MOST_LINES = 14
+_MOST_LINES = 40
 STOP = Act(
     "stop",
     "Stop",
@@ -101,9 +101,15 @@ class BulkDialog(Dialog):
         facts = [(f"will {self._act.id}", self._line(row)) for row in self._found.targets]
         facts += [("left alone", why) for _, why in self._found.spared]
         listed = self.query_one(Facts)
-        listed.styles.height = min(_MOST_LINES, len(facts) + 2)
         listed.set_facts(facts)
+        listed.styles.height = min(_MOST_LINES, 2 * len(facts))
+        self.call_after_refresh(self._fit)
         self.query_one("#field" if self._amount else "#reach").focus()
+
+    def _fit(self) -> None:
+        """No higher than what is listed, once it is known into how many lines that wraps."""
+        listed = self.query_one(Facts)
+        listed.styles.height = min(_MOST_LINES, listed.virtual_size.height)
 
     def _line(self, row: SessionRow) -> str:
         hidden = " · marked, not shown" if row.sid in self._hidden else ""

@@ -26,9 +26,10 @@ from widgets import fleet_columns, timeline
 from widgets.fleet_bar import Banner, FleetBar
 from widgets.fleet_filter import FilterError, parse
 from widgets.fleet_table import FleetTable
-from widgets.help_bar import HelpBar
+from widgets.help_bar import Entry, HelpBar
 from widgets.view_line import Shown, ViewLine
 
+_OF_MARKED = frozenset({"table.stop", "table.pause", "table.resume", "table.archive", "table.raise"})
 _FOLLOW_S = 5
 """Seconds between two looks at what the sessions of a timeline did meanwhile."""
 
@@ -136,6 +137,13 @@ class FleetScreen(WatchScreen):
             "table.archive": self._of_many(lambda: bulk.ARCHIVE),
             "table.raise": self._of_many(lambda: bulk.raising(self.host.snapshot.approvals)),
         }
+
+    def help_entries(self) -> list[Entry]:
+        """Once sessions are marked, what can be done to them comes first, with how many it reaches."""
+        entries = super().help_entries()
+        if not self.table.marked:
+            return entries
+        return sorted(entries, key=lambda entry: bool(entry.why) or entry.action not in _OF_MARKED)
 
     def _no_session(self) -> str:
         return "" if self.host.snapshot.rows else "there is no session yet"
@@ -271,7 +279,12 @@ class FleetScreen(WatchScreen):
             more = len(found.spared) - 1
             return first if not more else f"{first}; nor can any of the {more} others"
 
-        return Handler(lambda: self._ask(act_of()), why_not)
+        def label() -> str:
+            act = act_of()
+            reached = len(reach(act, self._meant).targets)
+            return f"{act.yes} {reached}" if self.table.marked and reached else ""
+
+        return Handler(lambda: self._ask(act_of()), why_not, label)
 
     def _ask(self, act: Act) -> None:
         found = reach(act, self._meant)

@@ -27,7 +27,7 @@ from tests.tui.app_world import PAYLOADS
 from widgets import cells, plan_view, tiling
 from widgets.pane_wall import ranked
 from widgets.queue_head import by_weight
-from widgets.session_list import layout, ordered
+from widgets.session_order import layout, ordered
 from widgets.tiling import Leaf, Node, Rect, Split
 
 # -- tiles -----------------------------------------------------------------------------------------

@@ -161,7 +161,7 @@ async def test_search_filter_and_a_whole_record(tmp_path: Path) -> None:
         await s.press("escape", "n", "N", "f")
         await s.see("only")
         here = s.app.screen
-        assert ("log.unfilter", "esc", "all") in s.help
+        assert ("log.unfilter", "esc", "show all") in s.help
         await s.press("escape")
         await s.until("all events", lambda: "only" not in s.text)
         assert s.app.screen is here, "esc leaves the filter before the session"

@@ -30,6 +30,8 @@ from tests.fleetlib import wait_for
 OUT = Path(__file__).parent.parent / "screenshots"
 SIZES = ((80, 24), (120, 40), (200, 50))
 THEMES = ("light", "ansi")
+LOOKING = "looking&#160;…"
+"""What a card's foot says before its key counts, as a picture spells it."""
 Save: TypeAlias = Callable[[str, str], None]
 """Keeps a picture: its name, and itself as SVG."""
 
@@ -86,6 +88,10 @@ async def shoot(demo: Demo, save: Save, size: tuple[int, int], theme: str, stage
         async def keep(name: str) -> None:
             await pilot.pause()
             await settle(app)
+            for _ in range(30):  # a card's foot says for half a second that it is being looked at
+                if LOOKING not in app.export_screenshot():
+                    break
+                await asyncio.sleep(0.1)
             save(f"{name}-{suffix}", app.export_screenshot())
 
         await keep("floor" if stage == "waiting" else "floor-working")

@@ -49,7 +49,7 @@ _BURN = 52
 """From so many cells on, a row shows how fast it spent lately."""
 _COLUMNS = 42
 """Cells of the table beside the name and what a session does now."""
-_HEADS = f" {'plan':>5} {'±':>8} {'spent':>7} {'burn':>5} {'for':>5} "
+_HEADS = f" {'pass':>5} {'±':>8} {'spent':>7} {'burn':>5} {'for':>5} "
 """What the columns of the table are, in the order in which they stand."""
 _DOING = 10
 """Cells that what a session does now has in its one line at least, where it stands there."""

@@ -427,6 +427,20 @@ async def test_a_repository_is_offered_however_many_folders_stand_beside_it(
         await s.see("/ours", "/z")
 
 
+@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+async def test_a_long_choice_leaves_room_for_what_its_keys_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+    async with shown(tmp_path, size=size) as s:
+        s.world.starts = [f"branch-{number:02}" for number in range(60)]
+        await s.press("n", "f2", "f3")
+        await s.see("branch-00", "enter takes it  esc takes none")
+        await s.press("up")
+        await s.see("branch-59", "enter takes it  esc takes none")
+
+
 @pytest.mark.parametrize("size", [(60, 20), (80, 24)])
 async def test_a_choice_that_is_too_long_is_one_line_and_of_a_path_the_end_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]

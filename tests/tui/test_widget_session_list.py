@@ -93,7 +93,7 @@ async def test_a_row_says_what_is_asked_and_a_table_names_its_columns(
         await s.see("docs", "git push origin")
         titles = [line for line in s.grid if "NEEDS YOU" in line]
         assert len(titles) == 1
-        assert (titles[0].split()[3:8] == ["plan", "±", "spent", "burn", "for"]) is head
+        assert (titles[0].split()[3:8] == ["pass", "±", "spent", "burn", "for"]) is head
         listed = [line[: s.app.screen.query_one(SessionList).region.right] for line in s.grid]
         assert not any("wants to" in line for line in listed[:-4]), "its mark and its group say so"
         if head:

@@ -70,4 +70,5 @@ def _state(point: dict[str, Any]) -> str:
     left_out = point.get("left_out", 0)
     words = ["undone"] if point.get("undone") else []
     words += [f"{left_out:,} too large"] if left_out else []
+    words += ["you committed after it"] if point.get("yours") and not point.get("undone") else []
     return ", ".join(words) or "kept"

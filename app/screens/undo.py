@@ -29,6 +29,7 @@ class UndoPoint(msgspec.Struct, frozen=True):
     left_out: int = 0
     undone: bool = False
     expired: bool = False
+    yours: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Consequence:
     calls: int
     names: int
     left_out: int
+    yours: int
 
 
 def points_of(reply: dict[str, Any]) -> list[UndoPoint]:
@@ -54,7 +56,8 @@ def first_choice(points: list[UndoPoint]) -> int:
 def consequence(points: list[UndoPoint], chosen: int) -> Consequence:
     """What is taken back: the chosen call and all that came after it and is still in the worktree."""
     gone = [p for p in points[: chosen + 1] if not p.undone]
-    return Consequence(sum(p.tool != "undo" for p in gone), sum(p.changed for p in gone), points[chosen].left_out)
+    calls = sum(p.tool != "undo" for p in gone)
+    return Consequence(calls, sum(p.changed for p in gone), points[chosen].left_out, sum(p.yours for p in gone))
 
 
 class UndoDialog(Dialog):
@@ -119,6 +122,8 @@ class UndoDialog(Dialog):
         what = consequence(self._points, self._chosen)
         calls = counted(what.calls, "call")
         parts: list[Any] = [(f"Takes back {calls} that changed {counted(what.names, 'name')}. ", "bold $warning")]
+        if what.yours:
+            parts.append(("Takes what you committed after it off the branch as well. ", "$error"))
         if what.left_out:
             parts.append((f"Too large to be kept, so left as it is: {counted(what.left_out, 'name')}.", "$error"))
         return Content.assemble(*parts)

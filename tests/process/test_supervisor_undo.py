@@ -172,7 +172,7 @@ def test_a_state_that_expired_is_refused_and_the_newest_stay() -> None:
 
 @pytest.mark.parametrize("commit", [("pr", "--push-only", "--commit"), ("merge", "--commit", "--no-checks")])
 def test_what_a_person_commits_is_no_change_of_the_last_call(f: Fleet, tmp_path: Path, commit: tuple[str, ...]) -> None:
-    """An undo means the newest call that changed something, and names what that call changed."""
+    """An undo means the newest call that changed something; a person's commit goes with it only where that was said."""
     git(tmp_path, "init", "-q", "--bare", "far")
     if "origin" in git(f.repository(), "remote").split():
         git(f.repository(), "remote", "remove", "origin")
@@ -188,6 +188,12 @@ def test_what_a_person_commits_is_no_change_of_the_last_call(f: Fleet, tmp_path:
     f.run(*commit, sid)
     assert head(f, sid) != at
     assert [(p["call_id"], p["changed"]) for p in points(f, sid)] == before
-    assert undo(f, sid)["to"] == before[1][0]
+    committed = head(f, sid)
+    with pytest.raises(SupervisorError) as caught:
+        undo(f, sid)
+    assert caught.value.code == "yours"
+    assert f"--to {before[1][0]}" in caught.value.hint
+    assert head(f, sid) == committed
+    assert undo(f, sid, to=before[1][0])["to"] == before[1][0]
     wait_for("the branch is where the call found it", lambda: head(f, sid) == at)
     assert f.violations() == []

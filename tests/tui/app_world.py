@@ -597,7 +597,7 @@ PUSH: dict[str, Any] = {
 
 def point(call_id: str, tool: str, title: str, *, changed: int = 0, age: float = 60.0, **more: Any) -> dict[str, Any]:
     """A state of a worktree that can be had back, as the supervisor lists it."""
-    known = {"snapshot": "s" * 40, "left_out": 0, "undone": False, "expired": False}
+    known = {"snapshot": "s" * 40, "left_out": 0, "undone": False, "expired": False, "yours": 0}
     return {"call_id": call_id, "tool": tool, "title": title, "ts": stamp(age), "changed": changed, **known, **more}
 
 

@@ -39,6 +39,20 @@ async def test_the_dialog_says_what_is_taken_back_and_the_chord_does_it(tmp_path
         await s.see("undone to before c20.0")
 
 
+async def test_the_dialog_says_that_a_persons_commit_goes_with_it(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        worked(world)
+        listed = next(iter(world.points.values()))
+        listed[1] |= {"yours": 2}
+
+    async with shown(tmp_path, scene) as s:
+        await s.press("U")
+        await s.see("Takes back 2 calls that changed 12 names.", "Takes what you committed after")
+        await s.press("up")
+        await s.see("Takes back 1 call that changed 0 names.")
+        assert "you committed" not in s.text
+
+
 async def test_an_undo_is_undone_by_the_same_key(tmp_path: Path) -> None:
     async with shown(tmp_path, worked) as s:
         await s.press("U")

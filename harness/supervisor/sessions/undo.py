@@ -32,7 +32,7 @@ _READ_S = 120.0
 class Point(msgspec.Struct, frozen=True):
     """A state that can be had back: the one before ``call_id`` (a call, or an undo).
 
-    ``changed`` counts names that differ after it.
+    ``changed`` counts names that differ after it, ``yours`` those that a person's commit changed before the next one.
     """
 
     call_id: str
@@ -44,6 +44,7 @@ class Point(msgspec.Struct, frozen=True):
     undone: bool = False
     changed: int = 0
     expired: bool = False
+    yours: int = 0
 
 
 @dataclass(slots=True)
@@ -93,14 +94,18 @@ def history(lines: Iterable[bytes]) -> list[Point]:
 
 
 def counted(points: list[Point], marks: list[dict[str, Any]]) -> list[Point]:
-    """The same with what each changed, without what a person committed, and whether its state is still kept.
+    """The same with what each changed, apart from it what a person committed, and whether its state is still kept.
 
     ``marks`` as the vault lists them, oldest first. Pure.
     """
     places = {m["id"]: i for i, m in enumerate(marks)}
-    sums = [0]
+    of_calls = [0]
+    of_you = [0]
     for mark in marks:
-        sums.append(sums[-1] + (0 if mark["label"] == BY_YOU else int(mark["changed"])))
+        changed = int(mark["changed"])
+        mine = mark["label"] == BY_YOU
+        of_calls.append(of_calls[-1] + (0 if mine else changed))
+        of_you.append(of_you[-1] + (changed if mine else 0))
     found: list[Point] = []
     after = len(marks) - 1
     for point in reversed(points):
@@ -108,7 +113,9 @@ def counted(points: list[Point], marks: list[dict[str, Any]]) -> list[Point]:
         if here is None:
             found.append(msgspec.structs.replace(point, expired=True))
             continue
-        found.append(msgspec.structs.replace(point, changed=sums[after + 1] - sums[here + 1]))
+        changed = of_calls[after + 1] - of_calls[here + 1]
+        yours = of_you[after + 1] - of_you[here + 1]
+        found.append(msgspec.structs.replace(point, changed=changed, yours=yours))
         after = here
     return found[::-1]
 
@@ -120,6 +127,12 @@ def newest(points: list[Point]) -> Point | None:
     return next(
         (p for p in reversed(points) if p.tool != "undo" and p.changed and not p.undone and not p.expired), None
     )
+
+
+def yours_after(points: list[Point], chosen: Point) -> int:
+    """How many names of a person's commits go with what is taken back from there on. Pure."""
+    start = points.index(chosen)
+    return sum(p.yours for p in points[start:] if not p.undone)
 
 
 class Undo:
@@ -202,6 +215,13 @@ class Undo:
                 "expired",
                 f"the state before {point.call_id} is no longer kept",
                 f"list what is: watchfloor undo {session.sid} --list",
+            )
+        if not to and yours_after(points, point):
+            raise OpError(
+                "yours",
+                f"you committed in {session.name} after {point.call_id}, the newest call that changed something; an"
+                " undo of that call takes your commit off the branch as well",
+                f"take back both: watchfloor undo {session.sid} --to {point.call_id}",
             )
         return point
 

@@ -94,6 +94,12 @@ TABLE: dict[str, Tool] = {
                     "maximum": 10000,
                     "description": "How many lines to show at most (default: as many as fit).",
                 },
+                "column": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "description": "Show only the line `offset`, from this character on (from 1): the rest of a line"
+                    " that is too long.",
+                },
             },
             ("path",),
             words=Words("read", ("read", "file")),

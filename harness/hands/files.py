@@ -19,6 +19,7 @@ _MAX_COMPARED = 4 << 20  # larger files are written without a look at what they 
 SHOWN_BYTES = 8 << 10
 """What a keeper passes on of an output whole; of a longer one the middle is left out."""
 _LAST_LINE = 160  # bytes kept free for saying how to go on
+_NUMBER = 12  # bytes that the number of a line takes at most
 MAX_LINE = 1900  # characters, so that one line of the widest always fits
 DEFAULT_LINES = 2000
 MAX_LISTED = 1000
@@ -94,12 +95,15 @@ def _read_file(value: dict[str, Any], places: Places) -> Result:
     wanted = value.get("limit", DEFAULT_LINES)
     if first > len(lines):
         raise ToolError(f"{value['path']} has only {len(lines)} lines; offset {first} is beyond its end")
+    if "column" in value:
+        return Result(_part_of_line(lines[first - 1], first, len(lines), value["column"]))
     shown: list[str] = []
     size = 0
     for number in range(first, min(len(lines), first + wanted - 1) + 1):
         text = lines[number - 1]
         if len(text) > MAX_LINE:
-            text = f"{text[:MAX_LINE]} … (+{len(text) - MAX_LINE} characters)"
+            rest = f"+{len(text) - MAX_LINE} characters: offset {number}, column {MAX_LINE + 1}"
+            text = f"{text[:MAX_LINE]} … ({rest})"
         line = f"{number:6}\t{text}"
         size += len(line.encode()) + 1
         if size > SHOWN_BYTES - _LAST_LINE and shown:
@@ -110,6 +114,21 @@ def _read_file(value: dict[str, Any], places: Places) -> Result:
         more = f"; go on with offset {last + 1}" if last < len(lines) else ""
         shown.append(f"(lines {first} to {last} of {len(lines)}{more})")
     return Result("\n".join(shown))
+
+
+def _part_of_line(text: str, number: int, lines: int, column: int) -> str:
+    """As much of one line as reaches the model, from that character on. Raises ToolError beyond its end."""
+    if column > max(1, len(text)):
+        raise ToolError(f"line {number} has only {len(text)} characters; column {column} is beyond its end")
+    room = SHOWN_BYTES - _LAST_LINE - _NUMBER
+    piece = text[column - 1 : column - 1 + room].encode()[:room].decode("utf-8", "ignore")
+    last = column - 1 + len(piece)
+    where = f"line {number} of {lines}, characters {column} to {last} of {len(text)}"
+    if last < len(text):
+        where += f"; go on with column {last + 1}"
+    elif number < lines:
+        where += f"; go on with offset {number + 1}"
+    return f"{number:6}\t{piece}\n({where})"
 
 
 def _write_file(value: dict[str, Any], places: Places) -> Result:

@@ -73,6 +73,33 @@ def test_a_long_file_comes_in_whole_lines_that_all_reach_the_model(ground: Path,
     assert seen == list(range(1, count + 1))
 
 
+@pytest.mark.parametrize("unit", ["abcdefghij", "añ日🦊\t"])
+def test_every_part_of_a_line_of_two_megabytes_can_be_read(ground: Path, unit: str) -> None:
+    whole = unit * (2_000_000 // len(unit.encode()))
+    (ground / "wide.json").write_text(f"first\n{whole}\nlast\n", newline="")
+    begun = call(ground, "read_file", path="wide.json", offset=2).text.split("\n")[0]
+    found = re.fullmatch(r" {5}2\t(.*) … \(\+(\d+) characters: offset 2, column (\d+)\)", begun)
+    assert found is not None, begun[-200:]
+    assert len(found[1]) + int(found[2]) == len(whole)
+    parts = [found[1]]
+    column = int(found[3])
+    while column:
+        text = call(ground, "read_file", path="wide.json", offset=2, column=column).text
+        assert len(text.encode()) < files.SHOWN_BYTES
+        line, where = text.split("\n")
+        parts.append(line.removeprefix("     2\t"))
+        told = re.fullmatch(
+            rf"\(line 2 of 3, characters (\d+) to (\d+) of {len(whole)}; go on with (column|offset) (\d+)\)", where
+        )
+        assert told is not None, where
+        assert (int(told[1]), int(told[2])) == (column, column + len(parts[-1]) - 1)
+        column = int(told[4]) if told[3] == "column" else 0
+    assert "".join(parts) == whole
+    assert int(told[4]) == 3
+    beyond = failure(ground, "read_file", path="wide.json", offset=1, column=6)
+    assert "line 1 has only 5 characters; column 6 is beyond its end" in beyond
+
+
 def test_reading_odd_files(ground: Path) -> None:
     (ground / "empty").touch()
     (ground / "binary").write_bytes(b"\x7fELF\0\0")
@@ -83,7 +110,7 @@ def test_reading_odd_files(ground: Path) -> None:
     assert call(ground, "read_file", path="empty").text == "(the file is empty)"
     assert "binary file of 6 bytes" in failure(ground, "read_file", path="binary")
     assert call(ground, "read_file", path="latin").text == "     1\tcaf\ufffd"
-    assert "(+3100 characters)" in call(ground, "read_file", path="long").text
+    assert "(+3100 characters: offset 1, column 1901)" in call(ground, "read_file", path="long").text
     assert "named pipe" in failure(ground, "read_file", path="pipe")
     assert "is a folder" in failure(ground, "read_file", path=".")
     assert "does not exist" in failure(ground, "read_file", path="nothing")

@@ -16,6 +16,7 @@ from harness.hands import files
 GOOD: list[tuple[str, dict[str, Any]]] = [
     ("read_file", {"path": "a.py"}),
     ("read_file", {"path": "a.py", "offset": 1, "limit": 20, "why": "to see"}),
+    ("read_file", {"path": "a.json", "offset": 3, "column": 1901}),
     ("write_file", {"path": "a", "content": ""}),
     ("edit_file", {"path": "a", "old": "x", "new": "", "all": True}),
     ("list_files", {}),
@@ -42,6 +43,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("read_file", {"path": ""}, "is empty"),
     ("read_file", {"path": "a\0b"}, "NUL"),
     ("read_file", {"path": "a", "offset": 0}, "at least 1"),
+    ("read_file", {"path": "a", "column": 0}, "at least 1"),
     ("read_file", {"path": "a", "limit": True}, "whole number"),
     ("read_file", {"path": "a", "limt": 2}, "unknown field 'limt'"),
     ("write_file", {"path": "a", "content": "\ud800"}, "surrogate"),

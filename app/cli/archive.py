@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from app.cli import context, exits
 from app.cli.context import Context
-from app.cli.output import age, emit, emit_all, safe, say, table
+from app.cli.output import age, emit, emit_all, safe, say, table, warn
 from app.cli.several import each
 from app.cli.shelf import Shelf
 from harness.events.archived import Archived, fitting
+from harness.events.salvage import salvage
+from harness.events.session_state import SessionState
 from harness.events.words import spend_cell
 from harness.protocol.client import Client, SupervisorError
 
@@ -103,3 +106,22 @@ def session(client: Client | Shelf, wanted: str) -> dict[str, Any]:
         if not found:
             raise
         return {"folder": found[0].folder, "state": {"ended": True}}
+
+
+def state(client: Client | Shelf, wanted: str) -> tuple[SessionState, Path]:
+    """What a session has come to, and its folder; a removed one by its archived log, as far as that can be read.
+
+    Raises SupervisorError.
+    """
+    reply = session(client, wanted)
+    folder = Path(reply["folder"])
+    if "row" in reply:
+        return context.convert(reply["state"], SessionState), folder
+    if not (folder / "log").is_dir():
+        raise SupervisorError(
+            "not_found", f"{wanted!r} was removed, and its log lies on another machine", "ask there: watchfloor logs ID"
+        )
+    folded, problem = salvage(folder / "log")
+    if problem:
+        warn(f"watchfloor: {safe(problem)}")
+    return folded, folder

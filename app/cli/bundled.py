@@ -27,14 +27,14 @@ def file_of(text: str) -> Path | None:
 
 @contextmanager
 def look(ctx: Context, ids: Sequence[str]) -> Iterator[tuple[Client | Shelf, list[str]]]:
-    """Who answers about these sessions, and what they are called there: the supervisor, or a bundle that is the only
-    one named.
+    """Who answers about these sessions, and what they are called there: the supervisor, the disk where there must be
+    none, or a bundle that is the only one named.
 
     Raises NotABundle, Refused.
     """
     file = file_of(ids[0]) if len(ids) == 1 else None
     if file is None:
-        with ctx.connect() as client:
+        with ctx.look() as client:
             yield client, list(ids)
         return
     with shelf(file) as (made, sid):

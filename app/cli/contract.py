@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from app import records
-from app.cli import context, exits
+from app.cli import archive, exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say, warn
 from harness.events import blobs
 from harness.events.framing import LogError
-from harness.events.session_state import SessionState
 from harness.protocol.client import Client
 from harness.protocol.paths import SessionFolder
 
@@ -19,8 +17,8 @@ from harness.protocol.paths import SessionFolder
 def show(ctx: Context, args: argparse.Namespace) -> int:
     """Exit code 0 when one stands, 1 while it is being agreed on or cannot be read; 4 for a session without one."""
     with ctx.look() as client:
-        reply = client.call("session", sid=args.id)
-        contract = context.convert(reply["state"], SessionState).contract
+        state, folder = archive.state(client, args.id)
+        contract = state.contract
         if contract.wanted is None:
             warn("watchfloor: it works without a contract; launch a session with --review")
             return exits.NOT_FOUND
@@ -28,7 +26,6 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
         if agreed is None:
             warn("watchfloor: no contract stands yet; watchfloor logs tells how far it is")
             return exits.NO
-        folder = Path(reply["folder"])
         asks = isinstance(client, Client) and not records.readable(client.transport, folder)
         on_disk = SessionFolder(folder, ctx.folders.session(folder.name).keeper_socket)
         try:

@@ -6,11 +6,10 @@ import argparse
 
 import msgspec
 
-from app.cli import context, exits
+from app.cli import archive, exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say
 from harness.events.plan_views import EntryView, PhaseView
-from harness.events.session_state import SessionState
 from harness.events.words import counted
 from harness.plan.board import board
 
@@ -22,8 +21,8 @@ _OPEN = "·"
 def show(ctx: Context, args: argparse.Namespace) -> int:
     """Exit code 0 when every entry passes, else 1; 4 without a plan."""
     with ctx.look() as client:
-        reply = client.call("session", sid=args.id)
-    plan = board(context.convert(reply["state"], SessionState))
+        state, _ = archive.state(client, args.id)
+    plan = board(state)
     if plan is None:
         say("it has no plan; launch a session with --plan FILE")
         return exits.NOT_FOUND

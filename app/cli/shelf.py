@@ -5,12 +5,13 @@ process is started.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from harness.events import briefing, score
-from harness.events.archived import listed
+from harness.events.archived import fitting, listed
 from harness.events.reader import read
 from harness.events.row_state import Liveness
 from harness.events.rows import row
@@ -50,7 +51,7 @@ class Shelf:
         if op == "costs":
             return self._costs()
         if op == "score":
-            return {"scores": [self._score(*one) for one in self._chosen(arguments)]}
+            return {"scores": self._scores(arguments)}
         if op == "brief":
             return self._brief(*self._chosen(arguments)[0], str(arguments.get("since", "")))
         raise SupervisorError("foreign", f"{op} needs a supervisor, and this state folder is not driven")
@@ -78,9 +79,15 @@ class Shelf:
     def _records(self, sid: str) -> Iterator[Record]:
         return map(decode, read(self._folders.session(sid).log))
 
-    def _score(self, made: SessionRow, state: SessionState) -> dict[str, Any]:
-        figures = score.score(score.tally(self._records(made.sid)))
-        return {"sid": made.sid, "name": made.name, **msgspec.to_builtins(figures), "artifacts": None}
+    def _scores(self, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+        try:
+            chosen = self._chosen(arguments)
+        except SupervisorError as exc:
+            kept = fitting(listed(self._folders.archive), str(arguments["sid"]))
+            if exc.code != "not_found" or len(kept) != 1:
+                raise
+            return [_score(kept[0].sid, kept[0].name, map(decode, read(Path(kept[0].folder) / "log")))]
+        return [_score(made.sid, made.name, self._records(made.sid)) for made, _ in chosen]
 
     def _brief(self, made: SessionRow, state: SessionState, since: str) -> dict[str, Any]:
         told = briefing.brief(briefing.follow(self._records(made.sid)), since)
@@ -137,6 +144,11 @@ class Shelf:
                 }
             )
         return {"fleet": msgspec.to_builtins(_totals([made for made, _ in found])), "sessions": sessions, "days": []}
+
+
+def _score(sid: str, name: str, records: Iterator[Record]) -> dict[str, Any]:
+    figures = score.score(score.tally(records))
+    return {"sid": sid, "name": name, **msgspec.to_builtins(figures), "artifacts": None}
 
 
 def _totals(rows: list[SessionRow]) -> FleetView:

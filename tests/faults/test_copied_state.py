@@ -253,6 +253,23 @@ def test_a_keeper_obeys_no_supervisor_of_a_copy(f: Fleet) -> None:
     assert f.violations() == []
 
 
+def test_scores_are_read_from_a_state_that_nobody_drives_also_of_removed_sessions(f: Fleet) -> None:
+    busy, _, ended = three(f)
+    gone = f.launch(WRITES, name="gone")
+    f.wait_state(gone, "done")
+    figures = f.json("score", gone)[0]
+    f.run("rm", "--keep-as-ref", gone)
+    c = copy(f)
+    assert {one["sid"] for one in c.json("score")} >= {busy, ended}
+    for name in (gone, "gone"):
+        (kept,) = c.json("score", name)
+        assert (kept["sid"], kept["steps"], kept["nano"]) == (gone, figures["steps"], figures["nano"])
+    assert c.run("score", "nobody", check=False).returncode == 4
+    assert not c.folders.supervisor_socket.exists()
+    f.release(busy)
+    f.wait_state(busy, "done")
+
+
 # -- moves -----------------------------------------------------------------------------------------
 
 

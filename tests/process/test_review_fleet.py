@@ -91,6 +91,10 @@ def test_the_whole_chain_with_a_brain_killed_while_the_planner_and_while_the_eva
     shown = f.run("contract", sid).stdout
     assert text.strip() in shown
     assert STILL in shown
+    f.run("rm", "--keep-as-ref", sid)
+    assert f.run("contract", sid).stdout == shown, "a removed session's log has it too"
+    assert f.run("plan", sid, check=False).returncode == 4
+    assert f.run("contract", "nobody", check=False).returncode == 4
     assert f.violations() == []
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from harness.events.call_events import ToolEnded, ToolProposed
+from harness.events import tools
+from harness.events.call_events import ToolEnded, ToolProposed, ToolStarted
 from harness.events.iterations import Chore, chore_of, done
 
 HOOK = "hook"
@@ -15,14 +16,27 @@ HOOK = "hook"
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """``edited``: a file tool changed something since they last ran; ``ended``: their results that nobody was told."""
+    """``edited``: something was changed since they last ran; ``since``: the state of the worktree before the first
+    command since then, which may have changed something; ``ended``: their results that nobody was told.
+    """
 
     edited: bool = False
+    since: str = ""
     running: dict[str, Chore] = field(default_factory=dict)
     ended: tuple[Chore, ...] = ()
 
     def changed(self, files: Sequence[str]) -> Hooks:
         return replace(self, edited=True) if files and not self.edited else self
+
+    def started(self, tool: str, b: ToolStarted) -> Hooks:
+        """Of the agent's commands; what the harness runs itself is no edit."""
+        if self.since or not b.snapshot or tool in tools.OWN or not tools.runs(tool):
+            return self
+        return replace(self, since=b.snapshot)
+
+    def looked(self, changed: bool) -> Hooks:
+        """Whether commands changed something since ``since`` is known."""
+        return replace(self, since="", edited=self.edited or changed)
 
     def proposed(self, b: ToolProposed) -> Hooks:
         chore = chore_of(b)

@@ -64,6 +64,25 @@ class ApproachFailed(Body, frozen=True, kw_only=True):
     why: str
 
 
+class EditsLooked(Body, frozen=True, kw_only=True):
+    """Whether the agent's commands since the last look changed files, the first of which are named: then what runs
+    after edits is due, as after an edit by a file tool.
+    """
+
+    TYPE = "edits.looked"
+    changed: bool
+    files: list[str] = []
+
+
+class SetupFound(Body, frozen=True, kw_only=True):
+    """A script that makes the place ready came to the worktree after the session began: it runs before the next
+    task.
+    """
+
+    TYPE = "setup.found"
+    path: str
+
+
 class HooksEnded(Body, frozen=True, kw_only=True):
     """What ran after the agent's edits had something to say: the agent reads ``text`` once, in its next request."""
 

@@ -57,11 +57,13 @@ from harness.events.evaluation_events import (
 from harness.events.grant_events import GrantMade, GrantUsed
 from harness.events.iteration_events import (
     ApproachFailed,
+    EditsLooked,
     HooksEnded,
     IterationEnded,
     IterationStarted,
     PlanArchived,
     ProgressKept,
+    SetupFound,
     Ways,
 )
 from harness.events.job_events import JobEnded, JobStarted, JobWaiting
@@ -132,6 +134,7 @@ __all__ = [
     "ContractDrafted",
     "ContractOpened",
     "ContractWanted",
+    "EditsLooked",
     "Envelope",
     "EvaluationEnded",
     "EvaluationRequested",
@@ -193,6 +196,7 @@ __all__ = [
     "SessionForked",
     "SessionIntent",
     "SessionParked",
+    "SetupFound",
     "TimePassed",
     "ToolEnded",
     "ToolInDoubt",

@@ -32,7 +32,14 @@ class Tell:
     failed: int
 
 
-Due: TypeAlias = Run | Tell
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Compare the worktree with this state of it, to see whether commands changed something."""
+
+    since: str
+
+
+Due: TypeAlias = Run | Look | Tell
 
 
 def due(s: SessionState) -> Due | None:
@@ -44,6 +51,8 @@ def due(s: SessionState) -> Due | None:
     ways = s.intent.ways
     if s.hooks.edited and ways.hooks:
         return Run(tuple(ways.hooks), ways.hook_s)
+    if s.hooks.since:
+        return Look(s.hooks.since)
     speaking = [chore for chore in s.hooks.ended if not chore.good or chore.output.strip()]
     return Tell(words(speaking), sum(not one.good for one in speaking)) if speaking else None
 

@@ -30,7 +30,9 @@ class StateOps:
             raise OpError("bad_request", str(exc)) from exc
 
     def snapshot(self, conn: Conn, message: dict[str, Any]) -> None:
-        """Keep the worktree as it is now and say which snapshot that is, with what differs from ``since``."""
+        """Keep the worktree as it is now and say which snapshot that is, with what differs from ``since``, and
+        what was worked on since ``worked``.
+        """
         self.limits(message)
         request: dict[str, Any] = {
             "op": "take",
@@ -39,6 +41,8 @@ class StateOps:
         }
         if message.get("since") is not None:
             request |= {"since": text(message, "since"), "only": "w/"}
+        if message.get("worked") is not None:
+            request["worked"] = text(message, "worked")
         self._gate.snapshot(request, self._answer(conn, message))
 
     def snapshots(self, conn: Conn, message: dict[str, Any]) -> None:

@@ -143,3 +143,35 @@ def test_a_plan_is_worked_through_task_by_task_each_in_a_context_of_its_own(f: F
     assert progress.index("- mine alone") < progress.index("- US-002\n")
     assert "- mine alone" in begun[1].digest
     assert f.violations() == []
+
+
+def test_hooks_run_after_a_command_that_edits_and_not_after_one_that_looks(f: Fleet) -> None:
+    edits = ("exec", {"argv": ["sh", "-c", "echo x > by-command.txt"]})
+    sid = f.launch(play([edits], [("exec", {"argv": ["ls"]})], "Done."), name="commands")
+    f.wait_state(sid, "done", "failed", "waiting")
+    assert [(b.changed, b.files) for b in bodies(f, sid, t.EditsLooked)] == [(True, ["by-command.txt"]), (False, [])]
+    (told,) = bodies(f, sid, t.HooksEnded)
+    assert "hooked" in told.text
+    asked = [r.seq for r in f.records(sid) if isinstance(r.body, t.ModelRequest)]
+    assert asked[0] < next(r.seq for r in f.records(sid) if isinstance(r.body, t.HooksEnded)) < asked[1]
+    assert f.violations() == []
+
+
+def test_an_init_sh_that_a_task_makes_runs_before_the_next_one(f: Fleet) -> None:
+    repo = make_repository(f.root / "later", {"prd.json": json.dumps(PLAN), "notes.txt": "keep\n"})
+    work = play([write("init.sh", "echo ready > ready.txt\n"), write("one.txt"), write("two.txt")], "Done.")
+    sid = f.launch(work, repo=repo, more=("--plan", "prd.json"))
+    row = f.wait_state(sid, "done", "failed", "waiting")
+    assert (row["state"], row["verified"]) == ("done", True), row["detail"]
+    assert [b.path for b in bodies(f, sid, t.SetupFound)] == ["init.sh"]
+    kinds = (t.IterationStarted, t.IterationEnded)
+    told = [
+        r.body.TYPE if isinstance(r.body, kinds) else "setup"
+        for r in f.records(sid)
+        if isinstance(r.body, kinds)
+        or (isinstance(r.body, t.ToolProposed) and (r.body.input or {}).get("chore") == "setup")
+    ]
+    begun, over = t.IterationStarted.TYPE, t.IterationEnded.TYPE
+    assert told == [begun, over, "setup", begun, over]
+    assert (Path(row["worktree"]) / "ready.txt").read_text() == "ready\n"
+    assert f.violations() == []

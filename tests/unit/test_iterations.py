@@ -47,6 +47,8 @@ class Planned(World):
         checks = [command for entry in entries for command in entry.checks]
         super().__init__(goal=GOAL, checks=checks, max_rounds=2, ways=t.Ways(fresh=fresh, **ways), judge=judge)
         self.truth = truth
+        self.by_command = False
+        """Whether commands of the agent change files."""
         self.put(
             t.PlanLoaded(path="prd.json", form="tasks", entries=list(entries), setup=setup, progress="progress.txt")
         )
@@ -70,6 +72,9 @@ class Planned(World):
             match hooks.due(s):
                 case hooks.Run() as after:
                     self.run(tools.CHORE, *({"chore": "hook", "command": command} for command in after.commands))
+                    continue
+                case hooks.Look():
+                    self.put(t.EditsLooked(changed=self.by_command))
                     continue
                 case hooks.Tell() as after:
                     self.put(t.HooksEnded(text=after.text, failed=after.failed))
@@ -507,6 +512,50 @@ def test_hooks_after_edits_run_once_for_a_reply_and_are_told_once() -> None:
     w.serve()
     assert chores(w, "hook") == ["fmt", "lint"], "nothing was edited since"
     assert len(w.all(t.HooksEnded)) == 1
+
+
+def test_hooks_run_after_commands_that_changed_files_and_not_after_others() -> None:
+    w = Planned(entry("A", "make a"), truth=good, hooks=["fmt"])
+    w.serve()
+    for changes, ran in ((False, 0), (True, 1), (False, 1)):
+        w.by_command = changes
+        w.ask()
+        w.reply("tool_use", use(1, "exec", argv=["sed", "-i", "s/a/b/", "x"]), use(2, "shell", script="ls"))
+        for call_id in w.propose():
+            w.put(t.ToolStarted(call_id=call_id, action_hash="", effect="contained", snapshot="s1.0"))
+            w.end(call_id)
+        assert isinstance(w.step(), steps.Wait), "nobody thinks on before it was looked at"
+        w.serve()
+        assert len(chores(w, "hook")) == ran
+    assert [b.changed for b in w.all(t.EditsLooked)] == [False, True, False], "once for all commands of a reply"
+    plain = Planned(entry("A", "make a"), truth=good)
+    plain.serve()
+    plain.ask()
+    plain.reply("tool_use", use(1, "exec", argv=["true"]))
+    (call_id,) = plain.propose()
+    plain.put(t.ToolStarted(call_id=call_id, action_hash="", effect="contained", snapshot="s1.0"))
+    plain.end(call_id)
+    plain.serve()
+    assert not plain.all(t.EditsLooked), "nobody asked for hooks"
+
+
+def setup_of(w: Planned) -> t.ToolProposed:
+    """The one call that made the place ready."""
+    (found,) = [b for b in w.all(t.ToolProposed) if b.tool == tools.CHORE and (b.input or {}).get("chore") == "setup"]
+    return found
+
+
+def test_an_init_sh_that_comes_later_runs_before_the_next_task() -> None:
+    w = Planned(entry("A", "make a"), entry("B", "make b"), truth=good)
+    w.serve()
+    assert not chores(w, "setup")
+    w.put(t.SetupFound(path="init.sh"))
+    w.serve()
+    assert not chores(w, "setup"), "not in the midst of a task"
+    w.turn(DONE)
+    assert chores(w, "setup") == ["sh ./init.sh"]
+    kinds = [type(r.body) for r in w.records if isinstance(r.body, t.IterationStarted) or r.body == setup_of(w)]
+    assert kinds == [t.IterationStarted, t.ToolProposed, t.IterationStarted]
 
 
 def test_what_init_sh_printed_can_be_read_whole_when_the_page_shows_its_end() -> None:

@@ -85,6 +85,17 @@ def _plan_archived(b: t.PlanArchived) -> Line:
     return Line("plan", f"the plan before this one, of {b.branch}, is kept in {b.folder}", "info")
 
 
+@_on(t.EditsLooked)
+def _edits_looked(b: t.EditsLooked) -> Line:
+    files = f" ({first(', '.join(b.files))})" if b.files else ""
+    return Line("hooks", f"its commands changed files{files}" if b.changed else "its commands changed no file", "dim")
+
+
+@_on(t.SetupFound)
+def _setup_found(b: t.SetupFound) -> Line:
+    return Line("task", f"{b.path} is there now; it runs before the next task", "info")
+
+
 @_on(t.HooksEnded)
 def _hooks_ended(b: t.HooksEnded) -> Line:
     said = b.text.partition("\n\n")[2]

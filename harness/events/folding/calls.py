@@ -40,6 +40,8 @@ def _started(s: SessionState, r: t.Record, b: t.ToolStarted) -> None:
     s.tool_calls += 1
     if b.snapshot:
         s.rules = s.rules.seen_changed(b.worked_names)
+    if call is not None and s.intent is not None and s.intent.ways.hooks:
+        s.hooks = s.hooks.started(call.tool, b)
     doing = f"running {call.tool if call else 'a tool'}"
     if b.call_id in s.trials:
         doing = "trying whether a check can fail"

@@ -18,6 +18,17 @@ def _hooks_ended(s: SessionState, r: t.Record, b: t.HooksEnded) -> None:
     s.hooks = s.hooks.told()
 
 
+@_on(t.EditsLooked)
+def _edits_looked(s: SessionState, r: t.Record, b: t.EditsLooked) -> None:
+    s.hooks = s.hooks.looked(b.changed)
+
+
+@_on(t.SetupFound)
+def _setup_found(s: SessionState, r: t.Record, b: t.SetupFound) -> None:
+    if s.plan is not None:
+        s.plan.setup = b.path
+
+
 @_on(t.CheckVerdict)
 def _verdict(s: SessionState, r: t.Record, b: t.CheckVerdict) -> None:
     s.unjudged.pop(b.call_id, None)

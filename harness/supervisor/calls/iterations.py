@@ -19,14 +19,18 @@ from harness.plan.formats import BadPlan
 from harness.plan.iterations import Begin, Note, Prepare, Recheck, due
 from harness.supervisor.calls import plans, progress
 from harness.supervisor.calls.ground import held, private_of
+from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
-from harness.workspace import look
+from harness.workspace import look, originals
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.worktrees import open_worktree
 
 _COMMITS = 12
 _LOOK_S = 60.0
+_SETUP_BYTES = 1 << 20
 _PER_TOKEN = 4
+_NAMED = 20
+"""Files that a record of a look names."""
 
 
 async def step(session: Session) -> None:
@@ -38,10 +42,24 @@ async def step(session: Session) -> None:
         case hooks.Run():
             given = [{"chore": HOOK, "command": c, "timeout_s": after.seconds} for c in after.commands]
             await session.append(*(_proposed(session, i, tools.CHORE, one) for i, one in enumerate(given)))
+        case hooks.Look():
+            await session.append(await _looked(session, after.since))
         case hooks.Tell():
             await session.append(t.HooksEnded(text=after.text, failed=after.failed))
         case _:
             assert_never(after)
+
+
+async def _looked(session: Session, since: str) -> t.EditsLooked:
+    """Where nobody can say whether something was changed, it counts as changed: hooks that run once too often harm
+    nobody.
+    """
+    try:
+        reply = await session.keeper().call("snapshot", wait=None, label="after commands", worked=since)
+    except OpError:
+        return t.EditsLooked(changed=True)
+    files = [str(name) for name in reply.get("worked_names", [])]
+    return t.EditsLooked(changed=bool(files), files=files[:_NAMED])
 
 
 async def _between(session: Session) -> None:
@@ -76,9 +94,14 @@ async def _followed(session: Session, found: Note) -> None:
 
 async def _begin(session: Session, begin: Begin) -> None:
     try:
-        around = await session.do("looking at its newest commits", _LOOK_S, lambda: _around(session, begin.entry))
+        around, setup = await session.do(
+            "looking at its newest commits", _LOOK_S, lambda: _around(session, begin.entry)
+        )
     except WorkspaceError as exc:
         raise held(exc) from exc
+    if setup:
+        await session.append(t.SetupFound(path=setup))
+        return
     s = session.state
     page = digest(s, begin, around)
     fixed = s.context.layers.get("instructions and tools", 0)
@@ -95,7 +118,8 @@ async def _begin(session: Session, begin: Begin) -> None:
     await session.append(anew, begun)
 
 
-def _around(session: Session, name: str) -> Around:
+def _around(session: Session, name: str) -> tuple[Around, str]:
+    """What the page of an entry says of the repository, and the script that makes it ready where one is new."""
     tree = open_worktree(private_of(session))
     plan = session.state.plan
     noted = progress.read(tree, plan.progress) if plan is not None and plan.progress else None
@@ -104,4 +128,5 @@ def _around(session: Session, name: str) -> Around:
     if plan is not None:
         with contextlib.suppress(BadPlan, LogError):  # the log has its title and its commands
             entry = next((one for one in plans.entries_of(session, tree, plan) if one.id == name), None)
-    return Around(commits, progress_log.digest(noted or ""), look.tip(tree), entry)
+    new = plan is not None and not plan.setup and originals.content(tree, plans.SETUP, _SETUP_BYTES) is not None
+    return Around(commits, progress_log.digest(noted or ""), look.tip(tree), entry), plans.SETUP if new else ""

@@ -13,6 +13,7 @@ from harness.agents.agent import Doing
 from harness.agents.errors import NoSupervisor, Refused
 from harness.agents.peer import Link
 from harness.events.body import UNSETTLED
+from harness.events.model_limits import Limits
 from harness.events.types import Usage
 from harness.protocol import frames
 
@@ -53,13 +54,14 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """The worst case of one attempt that is to be reserved, in tokens."""
+    """The worst case of one attempt that is to be reserved, in tokens; ``hour``: written to a cache for an hour."""
 
     request_id: str
     attempt: int
     model: str
     est_input: int
     max_tokens: int
+    hour: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,11 @@ class Accounts:
         """What the agent is at, for whoever looks; nothing is lost when nobody can be told."""
         with contextlib.suppress(NoSupervisor):
             self._live().tell("doing", what=doing.what, evidence=doing.evidence)
+
+    def tell_limits(self, model: str, limits: Limits) -> None:
+        """What the endpoint said of the model, for the brains that follow; without it they ask themselves."""
+        with contextlib.suppress(NoSupervisor):
+            self._live().tell("model_limits", model=model, window=limits.window, output=limits.output)
 
     def reserve(self, wanted: Wanted) -> Reservation:
         """Raises Refused (``cap``, ``paused`` …), NoSupervisor."""

@@ -60,8 +60,14 @@ class Spec(msgspec.Struct, frozen=True):
     """Those from which it is to summarise what came before; 0 = never."""
     api_memory: bool = False
     """Its own memory tool stands in the place of ours."""
+    cache_hour: bool = False
+    """Its prompt cache is to live an hour instead of five minutes."""
     endpoint: str = ""
     """The credential's short name: whose gate its requests pass."""
+    limits: tuple[int, int] | None = None
+    """What its endpoint said of the model, in tokens: the window and the longest reply, 0 = it does not tell; None:
+    nobody asked.
+    """
     deadlines: tuple[float, float, float] = (300.0, 300.0, 3600.0)
 
     def __repr__(self) -> str:

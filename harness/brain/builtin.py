@@ -21,11 +21,11 @@ from harness.agents.desk import BLOB_FROM, Desk
 from harness.agents.errors import CannotGoOn, Conflict, Refused, Stopped
 from harness.agents.host import Spec
 from harness.agents.steps import Again, Park, Step, Wait
-from harness.brain import agreement, allowance, conversation, court, own_means, prompt, retry, stream, view_memory
+from harness.brain import agreement, allowance, conversation, court, model_limits, own_means, retry, stream, view_memory
 from harness.brain.agreement import Agree, AskAuthor, Keep
 from harness.brain.allowance import Cost
 from harness.brain.context import compaction
-from harness.brain.context.sizes import PER_TOKEN, Sizes
+from harness.brain.context.sizes import PER_TOKEN
 from harness.brain.court import AskJudge, Conclude
 from harness.brain.decide import Abandon, Ask, Shrink, Sum, next_step
 from harness.brain.keeping import keep
@@ -38,6 +38,7 @@ from harness.events import types as t
 from harness.events.contract_events import PLANS
 from harness.events.evaluation_events import JUDGES
 from harness.events.framing import LogError
+from harness.events.model_limits import UNTOLD, Limits
 from harness.events.states import Desired, ParkedFor
 from harness.roles import pinned
 from harness.roles.role import JUDGE, PLANNER, WORKER
@@ -79,12 +80,13 @@ class BuiltIn(Agent):
         self._view = View(state=desk.session)
         self._talk = conversation.Talk()
         self._tools: list[blocks.Block] = []
-        self._system: list[blocks.Block] = []
+        self._prompt = ""
         self._fixed_bytes = 0
         self._counted: tuple[int, int | None] = (-1, None)
         self._patience = _FIRST_PAUSE_S
         self._remembered = -1
-        self._sizes = Sizes(spec.context_tokens, prompt.context_window(spec.model), spec.max_tokens)
+        self._told = None if spec.limits is None else Limits(*spec.limits)
+        self._sizes = model_limits.sizes(spec, self._told or UNTOLD)
         self._reply: stream.Progress | None = None
         self._litter = False
         self._tidied = 0
@@ -133,9 +135,10 @@ class BuiltIn(Agent):
     def start(self) -> None:
         role = pinned.of(self._desk.session.intent, WORKER)
         ours = role.offered()
-        self._tools = conversation.cached_tools(own_means.offered(self._own, ours))
-        self._system = conversation.system_blocks(role.prompt)
-        self._fixed_bytes = len(json.dumps([conversation.cached_tools(ours), self._system]).encode())
+        self._tools = own_means.offered(self._own, ours)
+        self._prompt = role.prompt
+        fixed = [conversation.cached_tools(ours), conversation.system_blocks(role.prompt)]
+        self._fixed_bytes = len(json.dumps(fixed).encode())
         credential = self._spec.credential
         try:
             self._connected = stream.make_client(credential.base_url, credential.key, self._context)
@@ -226,14 +229,15 @@ class BuiltIn(Agent):
 
     def _for_the_agent(self, step: Ask | Sum, head: int, admitted: bool) -> Draft | None:
         summary = isinstance(step, Sum)
-        talk = self._talk.build(self._view, compaction.REQUEST if summary else "")
+        hour = self._spec.cache_hour and not isinstance(step, Sum) and not step.finish  # nothing follows the last word
+        talk = self._talk.build(self._view, compaction.REQUEST if summary else "", hour=hour)
         room = compaction.MOST_TOKENS if isinstance(step, Sum) else self._room(step)
         no_tools = isinstance(step, Sum) or step.finish
         request = stream.Request(
             self._spec.model,
             room,
-            self._system,
-            self._tools,
+            conversation.system_blocks(self._prompt, hour=hour),
+            conversation.cached_tools(self._tools, hour=hour),
             talk.encoded,
             no_tools,
             own=replace(self._own, compact_from=0) if summary else self._own,
@@ -250,6 +254,7 @@ class BuiltIn(Agent):
             delivers=[] if summary else list(talk.delivers),
             layers={layers.INSTRUCTIONS: self._fixed_bytes // PER_TOKEN, **talk.layers},
             working=self._sizes.room,
+            hour=hour,
         )
 
     def _for_the_judge(self, step: AskJudge, started: t.EvaluationStarted, head: int) -> Draft:
@@ -292,7 +297,8 @@ class BuiltIn(Agent):
             admitted = desk.accounts.admit(self._spec.endpoint, model, None if draft is None else _wanted(draft))
             if admitted.held:  # the gate wakes the session when its turn comes
                 return Park(ParkedFor.LIMITED, admitted.held, since=admitted.since)
-            if desk.follow(0.0):  # something was said while it waited
+            learned = isinstance(step, (Ask, Sum)) and not admitted.probe and self._learn()
+            if desk.follow(0.0) or learned:  # something was said while it waited, or there is another room than it was
                 if admitted.reservation is not None:
                     desk.accounts.settle(admitted.reservation, t.Usage())
                 return Again()
@@ -318,6 +324,18 @@ class BuiltIn(Agent):
         self._litter = True
         return Again()
 
+    def _learn(self) -> bool:
+        """Ask the endpoint once what the model takes, while it answers; whether a context has another size then."""
+        if self._told is not None or self._view.failures or not self._spec.credential.key:
+            return False
+        told = model_limits.ask(self._client, self._spec.model)
+        self._told = told or UNTOLD
+        if told is not None:
+            self._desk.accounts.tell_limits(self._spec.model, told)
+        before = self._sizes
+        self._sizes = model_limits.sizes(self._spec, self._told)
+        return self._sizes != before
+
     def _over(self, purpose: str, worst: Cost) -> str:
         """Why the role that would speak may not spend so much more; empty when it may, and for the agent itself."""
         part = allowance.PART.get(purpose)
@@ -327,7 +345,8 @@ class BuiltIn(Agent):
         return allowance.refusal(role, self._view.spent.of(part), worst)
 
     def _room(self, step: Ask) -> int:
-        return max(self._spec.max_tokens, min(_MOST_TOKENS, self._spec.max_tokens << step.room))
+        wanted = max(self._spec.max_tokens, min(_MOST_TOKENS, self._spec.max_tokens << step.room))
+        return model_limits.longest(wanted, self._told or UNTOLD)
 
     def _estimate(self, request: stream.Request) -> int:
         """Input tokens, never too few, of what no reply has measured: counted by the endpoint, else one per byte."""
@@ -511,7 +530,7 @@ def _wanted(draft: Draft) -> Wanted:
     """The worst case of a draft."""
     request = draft.request
     most = request.max_tokens * draft.readings
-    return Wanted(draft.id, draft.attempt, request.model, draft.estimate * draft.readings, most)
+    return Wanted(draft.id, draft.attempt, request.model, draft.estimate * draft.readings, most, draft.hour)
 
 
 def _nobody() -> None:

@@ -27,7 +27,8 @@ from harness.events.blocks import Block, block_of
 
 Message = dict[str, Any]
 
-_CACHE = {"type": "ephemeral"}
+_CACHE: Block = {"type": "ephemeral"}
+_HOUR: Block = {**_CACHE, "ttl": "1h"}
 _OPEN = 4  # messages that may still get blocks or cache breakpoints: the two newest user turns are among them
 _PER_BLOCK = 32  # tokens of framing per message or block that the wire does not show
 
@@ -140,8 +141,9 @@ class Talk:
         while len(self._open) > _OPEN:
             self._closed.append(_encode(self._open.pop(0)))
 
-    def build(self, v: View, last_words: str = "") -> Conversation:
-        """The whole conversation, with ``last_words`` of the harness that no later request repeats.
+    def build(self, v: View, last_words: str = "", *, hour: bool = False) -> Conversation:
+        """The whole conversation, with ``last_words`` of the harness that no later request repeats, cached for five
+        minutes or for an ``hour``.
 
         Raises Unanswered when a call of any kept reply has no result.
         """
@@ -164,7 +166,7 @@ class Talk:
             if message["role"] == "assistant":
                 break
             added += size_bound([message])
-        _breakpoints(messages)
+        _breakpoints(messages, hour)
         encoded = b"[" + b",".join([*self._closed, *map(_encode, messages)]) + b"]"
         return Conversation(encoded, added, tuple(delivers), self._layers(v, messages, newest, len(encoded)))
 
@@ -315,23 +317,28 @@ def _result(v: View, turn: ModelTurn, index: int) -> Block:
     return {**block, "is_error": True} if error else block
 
 
-def _breakpoints(messages: list[Message]) -> None:
+def _breakpoints(messages: list[Message], hour: bool) -> None:
     """Mark the last block of the two newest user turns; with tools and system that makes four."""
     left = 2
     for message in reversed(messages):
         if message["role"] == "user" and left:
-            message["content"][-1] = {**message["content"][-1], "cache_control": _CACHE}
+            message["content"][-1] = cached(message["content"][-1], hour)
             left -= 1
 
 
-def system_blocks(text: str) -> list[Block]:
+def cached(block: Block, hour: bool) -> Block:
+    """The block with a cache breakpoint: what comes before it is kept for five minutes, or for an ``hour``."""
+    return {**block, "cache_control": _HOUR if hour else _CACHE}
+
+
+def system_blocks(text: str, *, hour: bool = False) -> list[Block]:
     """The system prompt as one cached block."""
-    return [{"type": "text", "text": text, "cache_control": _CACHE}]
+    return [cached({"type": "text", "text": text}, hour)]
 
 
-def cached_tools(tools: list[Block]) -> list[Block]:
+def cached_tools(tools: list[Block], *, hour: bool = False) -> list[Block]:
     """The tools with a cache breakpoint on the last."""
-    return [*tools[:-1], {**tools[-1], "cache_control": _CACHE}] if tools else []
+    return [*tools[:-1], cached(tools[-1], hour)] if tools else []
 
 
 def size_bound(messages: list[Message]) -> int:

@@ -11,7 +11,9 @@ from harness.events import types as t
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """``estimate``: input tokens, never too few; the rest as in `ModelRequest`."""
+    """``estimate``: input tokens, never too few; ``hour``: it asks for cache entries that live an hour; the rest as in
+    `ModelRequest`.
+    """
 
     request: Request
     estimate: int
@@ -21,6 +23,7 @@ class Draft:
     delivers: list[str] = field(default_factory=list)
     layers: dict[str, int] = field(default_factory=dict)
     working: int = 0
+    hour: bool = False
 
     @property
     def readings(self) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import anthropic
 import httpx2
 
-from harness.brain import stream
+from harness.brain import model_limits, stream
 from harness.brain.retry import Failure
 
 _LATE = (
@@ -73,6 +73,8 @@ class _Bytes(httpx2.SyncByteStream):
 def _respond(request: httpx2.Request) -> httpx2.Response:
     if request.url.path.endswith("/count_tokens"):
         return httpx2.Response(200, json={"input_tokens": 1})
+    if request.method == "GET":
+        return httpx2.Response(200, json={"max_input_tokens": 200_000, "max_tokens": 8192})
     if b'"fail"' in request.content:
         return httpx2.Response(
             529, json={"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
@@ -110,5 +112,6 @@ def load() -> ssl.SSLContext:
         if not isinstance(outcome := stream.attempt(client, request, lambda: None), kind):
             raise RuntimeError(f"the SDK does not behave as expected: {outcome}")
         stream.count_tokens(client, request)
+        model_limits.ask(client, model)
     client.close()
     return context

@@ -18,7 +18,8 @@ class Profile:
     """``working_tokens``: the size that its requests are kept within (0 = as for every model); ``api_clearing``: input
     tokens from which the endpoint itself clears old tool results (0 = never); ``api_compaction``: those from which it
     summarises what came before (0 = never); ``api_memory``: its own memory tool stands in the place of ours; ``fresh``:
-    when its context begins anew as it goes through a plan (empty = as for every model).
+    when its context begins anew as it goes through a plan (empty = as for every model); ``cache_hour``: its prompt
+    cache lives an hour, not five minutes.
     """
 
     working_tokens: int = 0
@@ -26,6 +27,7 @@ class Profile:
     api_compaction: int = 0
     api_memory: bool = False
     fresh: str = ""
+    cache_hour: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def _setting(key: str, value: object) -> Any:
     known = sorted(f.name for f in fields(Profile))
     if key not in known:
         raise BadProfile(key, f"unknown key; known: {', '.join(known)}")
-    if key == "api_memory":
+    if key in ("api_memory", "cache_hour"):
         if not isinstance(value, bool):
             raise BadProfile(key, "must be true or false")
         return value

@@ -34,6 +34,7 @@ SUMMARY = "\n\n".join(f"{heading}\n{PROSE.format(heading) * 3}" for heading in c
 SUMMARY_REF = t.BlobRef("5" * 64, len(SUMMARY))
 SCRIPT = 5
 EVERY_S = 20.0
+WAIT_S = 600.0
 
 
 @dataclass
@@ -44,6 +45,10 @@ class Bill:
     sizes: Sizes
     short: bool = True
     """False: a large output is shown as it was before it had a short form, 8 KiB of it."""
+    hour: bool = False
+    """Its prompt cache lives an hour."""
+    waits: int = 0
+    """After so many turns each it waits for `WAIT_S`."""
     view: View = field(default_factory=View)
     talk: conversation.Talk = field(default_factory=conversation.Talk)
     cache: prompt_cache.PromptCache = field(default_factory=prompt_cache.PromptCache)
@@ -57,8 +62,8 @@ class Bill:
         intent = t.SessionIntent(name="n", goal=goal, repo="/r", branch="b", worktree="/w", model=self.model.id)
         self.put(intent, t.SessionCreated(base="0" * 40, worktree="/w", branch="b"), t.LeaseGranted(gen=1, epoch=1))
         self.head = {
-            "tools": conversation.cached_tools([tool.definition() for tool in tools.TABLE.values()]),
-            "system": conversation.system_blocks(shipped()["coder"].prompt),
+            "tools": conversation.cached_tools([tool.definition() for tool in tools.TABLE.values()], hour=self.hour),
+            "system": conversation.system_blocks(shipped()["coder"].prompt, hour=self.hour),
         }
 
     def put(self, *bodies: t.Body) -> int:
@@ -82,7 +87,7 @@ class Bill:
             else:
                 summaries += self.sum(step, number)
         assert isinstance(step, decide.Ask), step
-        built = self.talk.build(self.view)
+        built = self.talk.build(self.view, hour=self.hour)
         self.build_ms.append((time.perf_counter() - begun) * 1000)
         blocks = prompt_cache.blocks_of({**self.head, "messages": built.messages})
         total = sum(block.tokens for block in blocks)
@@ -104,13 +109,14 @@ class Bill:
 
     def billed(self, blocks: list[prompt_cache.Block], number: int, out: int) -> tuple[t.Usage, int]:
         """What the endpoint says of a request with ``out`` tokens of reply, and its price in nano-USD."""
-        used = self.cache.account("k", self.model, blocks, number * EVERY_S)
+        waited = WAIT_S * (number // self.waits) if self.waits else 0.0
+        used = self.cache.account("k", self.model, blocks, number * EVERY_S + waited)
         tokens = (used.input, used.cache_read, used.write_5m, used.write_1h, out)
         return t.Usage(*tokens), catalog.cost(self.model, catalog.Tokens(*tokens))
 
     def sum(self, step: decide.Sum, number: int) -> int:
         """The model summarises its task, as it is asked to; nano-USD of that request."""
-        built = self.talk.build(self.view, compaction.REQUEST)
+        built = self.talk.build(self.view, compaction.REQUEST, hour=self.hour)
         blocks = prompt_cache.blocks_of({**self.head, "messages": built.messages})
         usage, nano = self.billed(blocks, number, compaction.size(SUMMARY.decode()))
         change = step.change
@@ -167,6 +173,20 @@ def around(values: list[int], turn: int, width: int = 45) -> float:
     return sum(part) / len(part)
 
 
+def _with_waits(model: str, every: int) -> Figure:
+    """What a cache that lives an hour costs, and saves where a person answers after ten minutes now and then."""
+    bills = []
+    for hour in (True, False):
+        bill = Bill(catalog.find(model), Sizes(window=1_000_000), hour=hour, waits=every)
+        for number in range(100):
+            bill.turn(number)
+        bills.append(bill.usd)
+    waits = f"a wait of {WAIT_S / 60:.0f} min every {every} turns" if every else "no wait"
+    kept, forgotten = bills
+    ratio = kept / forgotten
+    return Figure(f"bill of 100 turns with `cache_hour`, {waits}", "$", [kept], "", None, [forgotten], "without", ratio)
+
+
 @bench("context")
 def context() -> list[Figure]:
     model = "claude-sonnet-5-5"
@@ -198,6 +218,7 @@ def context() -> list[Figure]:
             late,
         ),
     ]
+    figures += [_with_waits(model, every) for every in (0, 5, 20)]
     for name, window in ((model, 1_000_000), ("claude-haiku-4-5", 200_000)):
         gc.collect()
         bill = Bill(catalog.find(name), Sizes(window=window))

@@ -15,10 +15,14 @@ from tests.fleetlib import Fleet
 
 
 class Recorder:
-    """The bodies of the requests for a message, in the order in which they came."""
+    """The bodies of the requests for a message, in the order in which they came; and what was asked of models."""
 
     def __init__(self) -> None:
         self.bodies: list[dict[str, Any]] = []
+        self.asked: list[str] = []
+        """Paths of what was only read."""
+        self.told: bytes | None = None
+        """What is answered to these, in the place of the endpoint; empty cuts them off."""
 
     def of(self, goal: str) -> list[str]:
         """All text that the requests of the session with this goal showed, request by request."""
@@ -51,6 +55,23 @@ def recorded(f: Fleet) -> Iterator[Recorder]:
                 self.wfile.write(piece)
             self.close_connection = True
             onward.close()
+
+        def do_GET(self) -> None:
+            found.asked.append(self.path)
+            told = found.told
+            if told is None:
+                onward = http.client.HTTPConnection(target.hostname or "", target.port)
+                onward.request("GET", self.path, headers=dict(self.headers))
+                told = onward.getresponse().read()
+                onward.close()
+            self.close_connection = True
+            if not told:
+                return
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(told)))
+            self.end_headers()
+            self.wfile.write(told)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             return

@@ -23,6 +23,12 @@ api_memory = true
 PIECE = {"times": 1000, "of": "a line of ordinary length\n"}
 
 
+HOURLY = """
+[profiles."claude-haiku"]
+cache_hour = true
+"""
+
+
 def memory(command: str, **given: Any) -> tuple[str, dict[str, Any]]:
     return "memory", {"command": command, **given}
 
@@ -101,3 +107,31 @@ def test_the_endpoints_own_compaction_and_memory_tool() -> None:
 
 def _plain(tool: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in tool.items() if name != "cache_control"}
+
+
+def test_a_prompt_cache_of_an_hour_is_asked_for_paid_for_and_reserved() -> None:
+    goal = play([("write_file", {"path": "a.txt", "content": PIECE})], [("exec", {"argv": ["true"]})], "Done.")
+    reserved = []
+    for config, ttl in ((HOURLY, "1h"), ("", None)):
+        with fleet(config=config) as f, recorded(f) as sent:
+            sid = f.launch(goal)
+            f.wait_state(sid, "done")
+            marks = [block["cache_control"].get("ttl") for body in sent.bodies for block in marked(body)]
+            assert set(marks) == {ttl}
+            assert len(marks) >= 3 * len(sent.bodies)
+            used = [r.body.usage for r in f.records(sid) if isinstance(r.body, t.ModelMessage)]
+            hour = sum(u.cache_write_1h for u in used)
+            five = sum(u.cache_write_5m for u in used)
+            assert (hour > 0, five > 0) == ((True, False) if ttl else (False, True))
+            first = next(r.body for r in f.records(sid) if isinstance(r.body, t.ModelRequest))
+            reserved.append((first.reserved_nano, first.est_input, first.max_tokens))
+            assert f.violations() == []
+    (dear, *of_hour), (cheap, *of_five) = reserved
+    assert of_hour == of_five
+    assert dear > cheap, "what it may cost at most is more"
+
+
+def marked(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """The blocks of a request that have a cache breakpoint."""
+    said_in = [block for message in body["messages"] for block in message["content"]]
+    return [block for block in (*body["tools"], *body["system"], *said_in) if "cache_control" in block]

@@ -37,9 +37,10 @@ api_clearing = 90000
 api_compaction = 150000
 api_memory = true
 fresh = "never"
+cache_hour = true
 """
     profiles = c.parse(FILE, text).profiles
-    assert profiles.of("claude-sonnet-5-5-20260101") == Profile(120_000, 90_000, 150_000, True, "never")
+    assert profiles.of("claude-sonnet-5-5-20260101") == Profile(120_000, 90_000, 150_000, True, "never", True)
     assert profiles.of("claude-sonnet-4-6") == Profile(60_000, 0)
     assert profiles.of("claude-opus-5") == Profile() == Profiles().of("claude-sonnet-5-5")
 
@@ -52,6 +53,7 @@ fresh = "never"
         ("[profiles.m]\napi_clearing = true\n", 2, "profiles.api_clearing", "10000 at least"),
         ("[profiles.m]\napi_compaction = 49999\n", 2, "profiles.api_compaction", "50000 at least"),
         ("[profiles.m]\napi_memory = 1\n", 2, "profiles.api_memory", "true or false"),
+        ("[profiles.m]\ncache_hour = 60\n", 2, "profiles.cache_hour", "true or false"),
         ("[profiles.m]\nfresh = 'often'\n", 2, "profiles.fresh", "per-task, per-iteration, never"),
         ("[profiles]\nm = 3\n", 2, "profiles.m", "must be a section"),
     ],

@@ -128,13 +128,21 @@ class Purse:
     # -- requests ----------------------------------------------------------------------------------
 
     async def reserve(
-        self, session: Session, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int
+        self,
+        session: Session,
+        request_id: str,
+        attempt: int,
+        model: str,
+        est_input: int,
+        max_tokens: int,
+        *,
+        hour_writes: bool = False,
     ) -> Reserved:
         """See `Bookkeeper.reserve`. Raises CapReached, OpError ``no_space``, ``ledger``: then it only has to wait, and
         asks again by itself; the session says so meanwhile.
         """
         try:
-            made = await self._reserve(session, request_id, attempt, model, est_input, max_tokens)
+            made = await self._reserve(session, request_id, attempt, model, est_input, max_tokens, hour_writes)
         except OpError as exc:
             session.hinder("money", trouble.of_code(exc.code, exc.message))
             raise
@@ -147,7 +155,14 @@ class Purse:
         session.unhinder("money")
 
     async def _reserve(
-        self, session: Session, request_id: str, attempt: int, model: str, est_input: int, max_tokens: int
+        self,
+        session: Session,
+        request_id: str,
+        attempt: int,
+        model: str,
+        est_input: int,
+        max_tokens: int,
+        hour_writes: bool,
     ) -> Reserved:
         s = session.state
         allowance = None if s.finish_up is None else s.finish_up.allowance_nano
@@ -165,6 +180,7 @@ class Purse:
                 s.caps,
                 allowance_nano=allowance,
                 gen=gen,
+                hour_writes=hour_writes,
             )
         except reservations.CapReached as exc:
             raise CapReached(

@@ -121,12 +121,14 @@ class Bookkeeper:
         *,
         allowance_nano: int | None = None,
         gen: int = -1,
+        hour_writes: bool = False,
     ) -> Reserved:
         """Hold the worst case of one attempt against every cap above it; durable when this returns. The same attempt
         asked again gets the same answer.
 
         ``caps`` are the session's own; ``allowance_nano`` is what a human allowed on top of its USD cap to finish up;
-        ``gen`` is the lease of the brain that asks. Raises CapReached, LedgerUnavailable.
+        ``gen`` is the lease of the brain that asks; ``hour_writes``: see `prices.worst_case`. Raises CapReached,
+        LedgerUnavailable.
         """
         known = self._ledger.requests.get((sid, request_id, attempt))
         if known is not None:
@@ -135,7 +137,7 @@ class Bookkeeper:
             if known not in self._ledger.open:
                 raise LedgerUnavailable("ledger", "the reservation could not be written; ask again")
             return record
-        worst = prices.worst_case(model, est_input, max_tokens)
+        worst = prices.worst_case(model, est_input, max_tokens, hour_writes=hour_writes)
         record = Reserved(
             reservation=f"r{secrets.token_hex(8)}",
             sid=sid,

@@ -10,6 +10,7 @@ import msgspec
 
 from harness.events import types as t
 from harness.events.cap import Cap
+from harness.events.model_limits import Limits
 from harness.events.states import Desired
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
 from harness.supervisor.endpoints.endpoint_gate import Outcome
@@ -33,6 +34,7 @@ class BrainOps:
             "admit": self.admit,
             "heard": self.heard,
             "doing": self.doing,
+            "model_limits": self.model_limits,
             "reserve": self.reserve,
             "settle": self.settle,
         }
@@ -80,6 +82,14 @@ class BrainOps:
         self._of_brain(c).told(text_of(m, "what")[:200], text_of(m, "evidence")[:500])
         return {}
 
+    async def model_limits(self, c: Connection, m: Reply) -> Reply:
+        """What the endpoint said of a model."""
+        intent = self._of_brain(c).state.intent
+        if intent is not None:
+            limits = Limits.of(m.get("window"), m.get("output"))
+            self._p.brains.models.note(intent.base_url, text_of(m, "model"), limits)
+        return {}
+
     async def reserve(self, c: Connection, m: Reply) -> Reply:
         session = self._of_brain(c)
         try:
@@ -105,7 +115,13 @@ class BrainOps:
             raise OpError("cap", f"the cap {late.cap} is reached: {late.used} of {late.limit} s")
         try:
             held = await self._p.purse.reserve(
-                session, text_of(m, "request_id"), amounts[0], text_of(m, "model"), amounts[1], amounts[2]
+                session,
+                text_of(m, "request_id"),
+                amounts[0],
+                text_of(m, "model"),
+                amounts[1],
+                amounts[2],
+                hour_writes=m.get("hour") is True,
             )
         except CapReached as exc:
             await ask_cap(session, exc.reached)

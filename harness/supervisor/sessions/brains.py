@@ -21,6 +21,7 @@ from harness.supervisor import ids
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for
 from harness.supervisor.endpoints.credentials import fingerprint
 from harness.supervisor.endpoints.endpoint_gates import Gates
+from harness.supervisor.endpoints.known_models import KnownModels
 from harness.supervisor.errors import Later, LinkLost, OpError
 from harness.supervisor.fleet import next_step
 from harness.supervisor.fleet.fleet import Fleet
@@ -75,6 +76,7 @@ class Brains:
         self._config = config
         self._later = later
         self._codes: dict[int, int] = {}
+        self.models = KnownModels()
         self.nursery = Nursery("harness.brain.brain_nursery", network=True, isolated=False, on_push=self._pushed)
 
     def _pushed(self, message: dict[str, Any]) -> None:
@@ -154,6 +156,8 @@ class Brains:
             "api_clearing": profile.api_clearing,
             "api_compaction": profile.api_compaction,
             "api_memory": profile.api_memory,
+            "cache_hour": profile.cache_hour,
+            "limits": self.models.find(intent.base_url, intent.model),
         }
         try:
             who = await self.nursery.spawn({"brain": order}, wait=60.0)

@@ -1,0 +1,30 @@
+"""How much a model takes in and gives back, as its endpoint says. Standard library only."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+_LEAST_WINDOW = 10_000
+_LEAST_OUTPUT = 1024
+_MOST = 1 << 30
+"""Numbers beyond these are no limits of a model that an agent can work with: nobody told."""
+
+
+class Limits(NamedTuple):
+    """Tokens; 0 is what nobody told."""
+
+    window: int = 0
+    output: int = 0
+
+    @classmethod
+    def of(cls, window: object, output: object) -> Limits:
+        """From whatever an endpoint answered."""
+        return cls(_within(window, _LEAST_WINDOW), _within(output, _LEAST_OUTPUT))
+
+
+UNTOLD = Limits()
+
+
+def _within(value: object, least: int) -> int:
+    fits = isinstance(value, int) and not isinstance(value, bool) and least <= value <= _MOST
+    return value if fits and isinstance(value, int) else 0

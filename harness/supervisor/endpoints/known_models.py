@@ -1,0 +1,30 @@
+"""What endpoints said of their models, for the brains that follow the one that asked. Lost with the supervisor, and
+after a day: then it is asked again.
+"""
+
+from __future__ import annotations
+
+import time
+
+from harness.events.model_limits import Limits
+
+_DAY_S = 24 * 3600.0
+_MOST = 500
+
+
+class KnownModels:
+    """By endpoint and model."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], tuple[float, Limits]] = {}
+
+    def note(self, base_url: str, model: str, limits: Limits) -> None:
+        """What was said just now."""
+        if len(self._known) >= _MOST:
+            del self._known[next(iter(self._known))]
+        self._known[base_url, model] = (time.monotonic(), limits)
+
+    def find(self, base_url: str, model: str) -> Limits | None:
+        """None when nobody asked for a day."""
+        when, limits = self._known.get((base_url, model), (0.0, None))
+        return limits if limits is not None and time.monotonic() - when < _DAY_S else None

@@ -71,7 +71,7 @@ class EditsLooked(Body, frozen=True, kw_only=True):
 
     TYPE = "edits.looked"
     changed: bool
-    files: list[str] = []
+    names: list[str] = []
 
 
 class SetupFound(Body, frozen=True, kw_only=True):

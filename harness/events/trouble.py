@@ -219,7 +219,7 @@ _CODES = {
         " bad_request bad_role bad_start bad_value brain_hello_first busy cancelled cannot_start cap conflict denied"
         " ended expired gone name_taken no_alarm no_commits no_repo no_worktree not_ended not_found not_git not_kept"
         " not_open not_ready not_running not_undone nothing other_host paused poison refused stale stale_lease"
-        " submodule too_large uncommitted undeleted unexamined unreadable unsaved untyped"
+        " submodule too_large uncommitted undeleted unexamined unreadable unsaved untyped yours"
     ),
 }
 CODES: dict[str, str] = {code: kind for kind, codes in _CODES.items() for code in codes.split()}

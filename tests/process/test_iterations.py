@@ -149,7 +149,7 @@ def test_hooks_run_after_a_command_that_edits_and_not_after_one_that_looks(f: Fl
     edits = ("exec", {"argv": ["sh", "-c", "echo x > by-command.txt"]})
     sid = f.launch(play([edits], [("exec", {"argv": ["ls"]})], "Done."), name="commands")
     f.wait_state(sid, "done", "failed", "waiting")
-    assert [(b.changed, b.files) for b in bodies(f, sid, t.EditsLooked)] == [(True, ["by-command.txt"]), (False, [])]
+    assert [(b.changed, b.names) for b in bodies(f, sid, t.EditsLooked)] == [(True, ["by-command.txt"]), (False, [])]
     (told,) = bodies(f, sid, t.HooksEnded)
     assert "hooked" in told.text
     asked = [r.seq for r in f.records(sid) if isinstance(r.body, t.ModelRequest)]

@@ -87,7 +87,7 @@ def _plan_archived(b: t.PlanArchived) -> Line:
 
 @_on(t.EditsLooked)
 def _edits_looked(b: t.EditsLooked) -> Line:
-    files = f" ({first(', '.join(b.files))})" if b.files else ""
+    files = f" ({first(', '.join(b.names))})" if b.names else ""
     return Line("hooks", f"its commands changed files{files}" if b.changed else "its commands changed no file", "dim")
 
 

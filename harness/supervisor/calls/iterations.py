@@ -59,7 +59,7 @@ async def _looked(session: Session, since: str) -> t.EditsLooked:
     except OpError:
         return t.EditsLooked(changed=True)
     files = [str(name) for name in reply.get("worked_names", [])]
-    return t.EditsLooked(changed=bool(files), files=files[:_NAMED])
+    return t.EditsLooked(changed=bool(files), names=files[:_NAMED])
 
 
 async def _between(session: Session) -> None:

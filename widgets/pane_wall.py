@@ -17,9 +17,8 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from harness.events import words
 from harness.events.views import ERRORS, NEEDS_YOU, SessionRow
-from widgets import cells, tiling
+from widgets import cells, pane_title, tiling
 from widgets.cells import Line
 from widgets.palette import palette
 from widgets.tiling import Direction, Leaf, Node, Rect
@@ -31,10 +30,6 @@ if TYPE_CHECKING:
     from widgets.log_rows import LogSource
     from widgets.plan_pane import PlanPane
     from widgets.transcript import Transcript
-
-_PLAN = 12
-"""Cells of a plan's progress in a title, as long as its figures have theirs; fewer than the least say nothing."""
-_LEAST = 3
 
 
 class _Tiles(Layout):
@@ -457,19 +452,18 @@ class PaneWall(Widget, can_focus=True):
             return [("▌" if chosen else rule, edge), (f" empty {rule * width}"[: max(0, width - 1)], edge)]
         line = Line(width).left("▌" if chosen else rule, edge).left(" ", edge)
         line.right(rule, edge)
-        spent = words.spend_cell(row.spent_nano, row.unknown_nano)
-        line.right(f" {spent}/{words.cap_text(row.cap_nano)} ", self._style("quiet"))
+        said = pane_title.said(row, width, zoomed=self.zoomed)
+        line.right(said.spent, self._style("quiet"))
         line.left(cells.row_mark(row) + " ", self._style(cells.role(row.state)))
         name = self._style("heading") if chosen or row.sid == self._selected else self._style("name")
-        line.left(cells.safe(row.name, max(8, line.room * 2 // 3)), name)
-        line.left(f" {row.state} ", self._style(cells.role(row.state)))
+        line.left(said.name, name)
+        line.left(said.state, self._style(cells.role(row.state)))
         if self.zoomed:
-            line.left("zoomed ", self._style("attention"))
+            line.left(pane_title.ZOOMED, self._style("attention"))
         if row.plan_total:
-            figures = len(cells.plan(row, 0)[0][0])
-            width = min(_PLAN, line.room - figures - 1)
-            if figures < line.room:
-                for text, role in cells.plan(row, width if width >= _LEAST else 0):
+            if len(said.plan) < line.room:
+                (_, first), *meter = cells.plan(row, pane_title.meter(line.room - len(said.plan) - 1))
+                for text, role in ((said.plan, first), *meter):
                     line.left(text, self._style(role))
             line.left(" ", edge)
         strip = line.strip(Style.null(), rule, edge)

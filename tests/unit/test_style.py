@@ -5,10 +5,10 @@ its own file never uses; and tests know the program by its public names, and hol
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [
@@ -35,6 +35,26 @@ UNPROMISED = {
     "tests/unit/test_verbs.py": {"_actions", "_SubParsersAction"},
 }
 """What of other libraries has no public name, and who reads it."""
+
+
+class Broken(NamedTuple):
+    """What a file says against each rule."""
+
+    lines: list[int]
+    long: list[str]
+    unused: list[str]
+    hurried: list[int]
+    hidden: list[tuple[int, str]]
+
+
+@functools.cache
+def broken_in(path: Path) -> Broken:
+    """Each file is read once for all rules."""
+    tree = ast.parse((ROOT / path).read_text("utf-8"))
+    if path.parts[0] == "tests":
+        late = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt) and hurried(node)]
+        return Broken([], [], [], late, hidden(tree))
+    return Broken(lines(tree), long(tree), unused(tree), [], [])
 
 
 def nested(node: ast.AST) -> bool:
@@ -66,26 +86,28 @@ def swaps(targets: ast.Tuple, values: ast.Tuple) -> bool:
     )
 
 
-def lines(text: str) -> list[int]:
-    return sorted(n.lineno for n in ast.walk(ast.parse(text)) if isinstance(n, ast.stmt | ast.expr) and broken(n))
+def lines(tree: ast.Module) -> list[int]:
+    return sorted(n.lineno for n in ast.walk(tree) if isinstance(n, ast.stmt | ast.expr) and broken(n))
 
 
 def broken(node: ast.AST) -> bool:
     return nested(node) or several(node)
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=str)
-def test_one_choice_an_expression_and_one_thing_a_statement(path: Path) -> None:
-    found = lines((ROOT / path).read_text("utf-8"))
-    assert not found, f"{path}: lines {', '.join(map(str, found))}"
+def test_one_choice_an_expression_and_one_thing_a_statement() -> None:
+    assert not [f"{path}: line {line}" for path in SOURCES for line in broken_in(path).lines]
 
 
 def test_the_rules_know_what_they_look_for() -> None:
-    assert lines("x = a if b else c if d else e") == [1]
-    assert lines("x = f(a if b else c) if d else e") == [1]
-    assert lines("x = f(a if b else c)") == lines("x = [a if b else c for a in d]") == []
-    assert lines("A, B = 1, 2") == lines("x.a, y[0] = 1, 2") == lines("a = b = 1") == [1]
-    assert lines("a, b = b, a") == lines("a, b = 0, b or a") == lines("a, b = pair") == []
+    assert lines(ast.parse("x = a if b else c if d else e")) == [1]
+    assert lines(ast.parse("x = f(a if b else c) if d else e")) == [1]
+    assert lines(ast.parse("x = f(a if b else c)")) == lines(ast.parse("x = [a if b else c for a in d]")) == []
+    assert (
+        lines(ast.parse("A, B = 1, 2")) == lines(ast.parse("x.a, y[0] = 1, 2")) == lines(ast.parse("a = b = 1")) == [1]
+    )
+    assert (
+        lines(ast.parse("a, b = b, a")) == lines(ast.parse("a, b = 0, b or a")) == lines(ast.parse("a, b = pair")) == []
+    )
 
 
 def long(tree: ast.Module) -> list[str]:
@@ -94,9 +116,8 @@ def long(tree: ast.Module) -> list[str]:
     return [f.name for f in functions if (f.end_lineno or 0) - f.lineno >= LONGEST]
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=str)
-def test_a_function_can_be_seen_whole(path: Path) -> None:
-    assert not long(ast.parse((ROOT / path).read_text("utf-8")))
+def test_a_function_can_be_seen_whole() -> None:
+    assert not [f"{path}: {name}" for path in SOURCES for name in broken_in(path).long]
 
 
 def unused(tree: ast.Module) -> list[str]:
@@ -117,9 +138,8 @@ def named(tree: ast.Module) -> Iterator[str]:
             yield from (target.id for target in targets if isinstance(target, ast.Name))
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=str)
-def test_whatever_is_private_is_used(path: Path) -> None:
-    assert not unused(ast.parse((ROOT / path).read_text("utf-8")))
+def test_whatever_is_private_is_used() -> None:
+    assert not [f"{path}: {name}" for path in SOURCES for name in broken_in(path).unused]
 
 
 def test_the_rule_knows_what_nobody_uses() -> None:
@@ -142,10 +162,8 @@ def hurried(node: ast.AST) -> bool:
     )
 
 
-@pytest.mark.parametrize("path", TESTS, ids=str)
-def test_a_test_holds_nothing_to_a_time(path: Path) -> None:
-    tree = ast.parse((ROOT / path).read_text("utf-8"))
-    assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt) and hurried(node)]
+def test_a_test_holds_nothing_to_a_time() -> None:
+    assert not [f"{path}: line {line}" for path in TESTS for line in broken_in(path).hurried]
 
 
 def test_the_rule_knows_a_bound_on_time() -> None:
@@ -176,11 +194,13 @@ def own(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id in ("self", "cls")
 
 
-@pytest.mark.parametrize("path", TESTS, ids=str)
-def test_a_test_knows_no_private_name(path: Path) -> None:
-    known = UNPROMISED.get(str(path), set())
-    found = [f"line {line}: {name}" for line, name in hidden(ast.parse((ROOT / path).read_text("utf-8")))]
-    assert not [one for one in found if one.rpartition(" ")[2] not in known], f"{path}: {found}"
+def test_a_test_knows_no_private_name() -> None:
+    assert not [
+        f"{path}: line {line}: {name}"
+        for path in TESTS
+        for line, name in broken_in(path).hidden
+        if name not in UNPROMISED.get(str(path), ())
+    ]
 
 
 def test_the_rule_knows_a_private_name() -> None:

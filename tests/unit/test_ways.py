@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import argparse
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from app.cli import parser
 
@@ -122,30 +121,32 @@ def whole(way: str) -> str:
     return f"{verb} needs {needed[len(given)].dest}" if len(given) < len(needed) else ""
 
 
-@pytest.mark.parametrize("path", SOURCES + PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_every_way_that_is_named_exists(path: Path) -> None:
-    wrong = [
-        f"watchfloor {way.replace(HOLE, '…')}: {why}"
-        for text in texts(path)
-        for way in named(text)
+@functools.cache
+def ways(path: Path) -> tuple[str, ...]:
+    """Every way that a file names."""
+    return tuple(way for text in texts(path) for way in named(text))
+
+
+def test_every_way_that_is_named_exists() -> None:
+    assert not [
+        f"{path.relative_to(ROOT)}: watchfloor {way.replace(HOLE, '…')}: {why}"
+        for path in SOURCES + PAGES
+        for way in ways(path)
         if (why := problem(way))
     ]
-    assert not wrong
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_every_way_that_a_message_gives_can_be_typed(path: Path) -> None:
-    wrong = [
-        f"watchfloor {way.replace(HOLE, '…')}: {why}"
-        for text in texts(path)
-        for way in named(text)
+def test_every_way_that_a_message_gives_can_be_typed() -> None:
+    assert not [
+        f"{path.relative_to(ROOT)}: watchfloor {way.replace(HOLE, '…')}: {why}"
+        for path in SOURCES
+        for way in ways(path)
         if (why := whole(way))
     ]
-    assert not wrong
 
 
 def test_ways_are_found_and_wrong_ones_are_seen() -> None:
-    found = [way for path in SOURCES + PAGES for text in texts(path) for way in named(text)]
+    found = [way for path in SOURCES + PAGES for way in ways(path)]
     assert len(found) > 60
     assert {way.split()[0].split("|")[0] for way in found} >= {
         "continue",

@@ -24,6 +24,7 @@ from harness.events.session_state import SessionState
 from harness.protocol.client import Client, Unreachable
 from harness.protocol.paths import Folders, ensure_private
 from harness.protocol.transport import UnixSocket
+from tests import warm
 
 COMMAND = str(Path(sys.executable).with_name("watchfloor"))
 KEY = "sk-sim-test-0001"
@@ -88,20 +89,19 @@ class Fleet:
     folders: Folders
     env: dict[str, str]
     base_url: str
-    simulator: subprocess.Popen[bytes]
+    simulator: subprocess.Popen[bytes] | warm.Forked
     extra: dict[str, str] = field(default_factory=dict)
 
     # -- command line ------------------------------------------------------------------------------
 
     def run(self, *args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [COMMAND, *args],
-            env=self.env | self.extra,
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            timeout=90,
-        )
+        env = self.env | self.extra
+        if warm.fits(env):
+            done = warm.run(args, env, timeout=90)
+        else:
+            done = subprocess.run(
+                [COMMAND, *args], env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=90
+            )
         if check and done.returncode != 0:
             raise AssertionError(
                 f"watchfloor {' '.join(args)} exited with {done.returncode}:"
@@ -274,27 +274,14 @@ def fleet(
         for path in (folders.state, folders.runtime, folders.config):
             ensure_private(path)
         ready = root / "simulator.json"
-        simulator = subprocess.Popen(
-            [
-                sys.executable,
-                "-P",
-                "-s",
-                "-m",
-                "harness.simulator",
-                "--port",
-                "0",
-                "--ready-file",
-                str(ready),
-                "--key",
-                KEY,
-                "--speed",
-                "0",
-                "--scenarios",
-                str(SCENARIOS),
-                *simulator_args,
-            ],
-            stdin=subprocess.DEVNULL,
-        )
+        options = ("--port", "0", "--ready-file", str(ready), "--key", KEY, "--speed", "0")
+        with open(os.devnull) as null:
+            simulator = warm.start(
+                "simulator",
+                [*options, "--scenarios", str(SCENARIOS), *simulator_args],
+                os.environ,
+                (null.fileno(), 1, 2),
+            )
         try:
             port = json.loads(
                 wait_for(

@@ -163,7 +163,7 @@ FORBIDDEN: dict[str, Act] = {
 ALLOWED: dict[str, Act] = {
     "write in the worktree": lambda given: _write(f"{given['worktree']}/from-inside"),
     "run Python": lambda given: subprocess.run(
-        [sys.executable, "-c", "print(6 * 7)"], check=True, capture_output=True, text=True
+        [sys.executable, "-I", "-S", "-c", "print(6 * 7)"], check=True, capture_output=True, text=True
     ).stdout.strip(),
     "run git status": _git,
 }

@@ -62,6 +62,9 @@ class Host(Protocol):
     def send(self, done: str, op: str, **arguments: Any) -> None:
         """Send a request beside everything else; say what the reply notes, else ``done``, or why it was refused."""
 
+    async def change(self, done: str, op: str, arguments: dict[str, Any], unsure: str = "") -> None:
+        """As `send`, and come back when that was said; ``unsure`` is what may hold all the same when no answer came."""
+
     def run_beside(self, work: Coroutine[Any, Any, object]) -> None:
         """Run a coroutine owned by the application, without holding up keys."""
 

@@ -512,15 +512,16 @@ class WatchApp(App[int]):
 
     def send(self, done: str, op: str, **arguments: Any) -> None:
         """Send a request beside everything else; say what the reply notes, else ``done``, or why it was refused."""
-        self.run_beside(self._send(done, op, arguments))
+        self.run_beside(self.change(done, op, arguments))
 
-    async def _send(self, done: str, op: str, arguments: dict[str, Any]) -> None:
+    async def change(self, done: str, op: str, arguments: dict[str, Any], unsure: str = "") -> None:
+        """As `send`, and come back when that was said; ``unsure`` is what may hold all the same when no answer came."""
         try:
             reply = await self.feed.call(op, **arguments)
         except SupervisorError as exc:
             self.tell(f"{exc.message}{'; ' + exc.hint if exc.hint else ''}", bad=True)
         except Unreachable as exc:
-            self.tell(str(exc), bad=True)
+            self.tell(f"{exc}; {unsure}" if unsure else str(exc), bad=True)
         else:
             if note := reply.get("note"):
                 self.tell(str(note))

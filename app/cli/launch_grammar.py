@@ -24,13 +24,7 @@ def _goal(launch: argparse.ArgumentParser) -> None:
     goal = launch.add_mutually_exclusive_group(required=True)
     goal.add_argument("--goal", metavar="TEXT", help="what to achieve")
     goal.add_argument("--goal-file", metavar="F", help="file that says what to achieve (- for standard input)")
-    launch.add_argument(
-        "--check",
-        metavar="CMD",
-        action="append",
-        default=[],
-        help="command that must exit with 0 for the session to be done; may be repeated",
-    )
+    _repeated(launch, "--check", "CMD", "command that must exit with 0 for the session to be done")
     launch.add_argument(
         "--plan",
         metavar="FILE",
@@ -59,27 +53,19 @@ def _goal(launch: argparse.ArgumentParser) -> None:
 
 def _deciding(launch: argparse.ArgumentParser) -> None:
     """Gates, and which files decide."""
-    launch.add_argument(
+    _repeated(
+        launch,
         "--gate",
-        metavar="PHASE=WHY",
-        action="append",
-        default=[],
-        help='a phase of the plan that begins only with your word; why may say "above $5": from that sum on, or "on:'
-        ' external message, delete": each such call asks (also: production write); may be repeated',
+        "PHASE=WHY",
+        'a phase of the plan that begins only with your word; why may say "above $5": from that sum on, or "on:'
+        ' external message, delete": each such call asks (also: production write)',
     )
-    launch.add_argument(
-        "--protect",
-        metavar="PATTERN",
-        action="append",
-        default=[],
-        help="further files that decide whether it is done, such as docs/spec/**; may be repeated",
-    )
-    launch.add_argument(
+    _repeated(launch, "--protect", "PATTERN", "further files that decide whether it is done, such as docs/spec/**")
+    _repeated(
+        launch,
         "--may-change",
-        metavar="PATTERN",
-        action="append",
-        default=[],
-        help="files that it may change although they are protected (tests, their configuration, CI); may be repeated",
+        "PATTERN",
+        "files that it may change although they are protected (tests, their configuration, CI)",
     )
     launch.add_argument(
         "--may-change-tests", action="store_true", help="it may change anything, tests included: the same as '**'"
@@ -132,13 +118,7 @@ def add_continue(go_on: argparse.ArgumentParser) -> None:
     go_on.add_argument(
         "--rounds", metavar="N", help="how often failing checks may send it back (default: as before; counted anew)"
     )
-    go_on.add_argument(
-        "--check",
-        metavar="CMD",
-        action="append",
-        default=[],
-        help="one more command that must exit with 0; may be repeated",
-    )
+    _repeated(go_on, "--check", "CMD", "one more command that must exit with 0")
     go_on.add_argument(
         "--replace-checks", action="store_true", help="the given checks hold instead of the earlier ones"
     )
@@ -150,3 +130,8 @@ def add_continue(go_on: argparse.ArgumentParser) -> None:
         help="new hard cap in wall time such as 90m, or +2h; the time since the end does not count",
     )
     go_on.add_argument("--cap-calls", metavar="N", help="new hard cap in tool calls, or +N")
+
+
+def _repeated(verb: argparse.ArgumentParser, name: str, what: str, words: str) -> None:
+    """An option that may be given more than once."""
+    verb.add_argument(name, metavar=what, action="append", default=[], help=f"{words}; may be repeated")

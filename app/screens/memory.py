@@ -208,12 +208,7 @@ class MemoryScreen(WatchScreen):
         self.host.run_beside(self._change(done, op, arguments))
 
     async def _change(self, done: str, op: str, arguments: dict[str, Any]) -> None:
-        try:
-            await self.host.feed.call(op, **arguments)
-        except (SupervisorError, Unreachable) as exc:
-            self.host.tell(str(exc), bad=True)
-        else:
-            self.host.tell(done)
+        await self.host.change(done, op, arguments)
         await self._read()
 
 

@@ -181,14 +181,7 @@ class RulesScreen(WatchScreen):
         self.host.run_beside(self._change(done, op, arguments))
 
     async def _change(self, done: str, op: str, arguments: dict[str, Any]) -> None:
-        try:
-            await self.host.feed.call(op, **arguments)
-        except SupervisorError as exc:
-            self.host.tell(str(exc), bad=True)
-        except Unreachable as exc:
-            self.host.tell(f"{exc}; the rule may still stand", bad=True)
-        else:
-            self.host.tell(done)
+        await self.host.change(done, op, arguments, "the rule may still stand")
         await self._read()
 
 

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable
 
 from app.copying import passed_through
-from harness.events import notices, secret
+from harness.events import notices
 from harness.events.notices import Memory, Notice, Pacing, Want
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
@@ -45,6 +45,8 @@ class Calling:
 
 
 def _want(view: ApprovalView) -> Want:
+    from harness.events import secret  # its patterns are made when something waits, not before the first paint
+
     name = view.sid if secret.found(view.session_name) else to_display(view.session_name, limit=_NAME)
     return Want(view.approval_id, name, view.kind, view.risk, view.deferred is not None)
 

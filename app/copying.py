@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from harness.events.untrusted import to_display_lines
 from harness.events.words import counted
@@ -16,8 +17,7 @@ MOST = 74_000
 """Bytes: as base64 they stay below the 100,000 that common terminals take."""
 
 
-@dataclass(frozen=True, slots=True)
-class Selected:
+class Selected(msgspec.Struct, frozen=True):
     """What is selected: in words what it is, the text (made when it is wanted), and the id or name it goes by."""
 
     what: str
@@ -25,8 +25,7 @@ class Selected:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Copied:
+class Copied(msgspec.Struct, frozen=True):
     """What is copied of a text of ``of`` characters."""
 
     text: str

@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -30,8 +29,7 @@ _LONGEST_PAUSE_S = 60.0
 """Between two starts of a supervisor that does not come up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
+class Patience(msgspec.Struct, frozen=True):
     """Seconds between two questions whether the supervisor is there, and without an answer until the screen says so."""
 
     pulse_s: float = 3.0
@@ -251,7 +249,7 @@ class Feed:
             self._set(Dirty.LINK, link=Link("lost", str(exc).splitlines()[0]))
 
     def _set(self, dirty: Dirty, **changed: Any) -> None:
-        self._take(replace(self.snapshot, **changed), dirty)
+        self._take(msgspec.structs.replace(self.snapshot, **changed), dirty)
 
     def _take(self, snapshot: Snapshot, dirty: Dirty) -> None:
         if dirty:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+import msgspec
 from textual.binding import Binding, BindingType
 
 from app.actions import ACTIONS
@@ -15,8 +15,7 @@ def _nothing_against_it() -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Handler:
+class Handler(msgspec.Struct, frozen=True):
     """``run`` does the action; ``why_not`` is a sentence that says why it would do nothing now, empty when it would do
     something; ``label`` is what the help bar calls it now, empty for its usual name. ``not_yet`` says why it would be
     refused this moment all the same, by what it looks at when it runs; the help bar greys it meanwhile.

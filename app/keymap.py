@@ -5,8 +5,9 @@ start.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from app.actions import ACTIONS, BY_ID, key_name, overlapping, show_key
 
@@ -48,8 +49,7 @@ class KeymapError(ValueError):
     """A key setting cannot be used; the message names the setting and what is wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class Keymap:
+class Keymap(msgspec.Struct, frozen=True):
     """Keys of every action: single chords, and sequences as (prefix, key)."""
 
     keys: Mapping[str, tuple[str, ...]]

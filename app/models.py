@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import Flag, auto
 from types import MappingProxyType
 from typing import Any
@@ -14,6 +13,7 @@ from harness.events import needs
 from harness.events.views import ApprovalView, FleetView, SessionRow
 from harness.protocol.client import Client, SupervisorError, Unreachable
 from harness.protocol.paths import Folders
+from harness.protocol.struct_json import STRUCT_JSON
 from harness.protocol.transport import UnixSocket
 
 _NO_ROWS: Mapping[str, SessionRow] = MappingProxyType({})
@@ -30,8 +30,7 @@ class Dirty(Flag):
     EVERYTHING = ROWS | APPROVALS | FLEET | LINK
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(msgspec.Struct, frozen=True):
     """The connection to the supervisor: ``connecting``, ``live``, ``mute`` (there, but without an answer) or ``lost``,
     and a sentence for people.
     """
@@ -40,14 +39,13 @@ class Link:
     text: str = "looking for the supervisor"
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """Rows by session id, open requests, totals, and how fresh all of it is."""
 
-    rows: Mapping[str, SessionRow] = field(default_factory=lambda: _NO_ROWS)
+    rows: Mapping[str, SessionRow] = _NO_ROWS
     approvals: tuple[ApprovalView, ...] = ()
-    fleet: FleetView = field(default_factory=FleetView)
-    link: Link = field(default_factory=Link)
+    fleet: FleetView = FleetView()
+    link: Link = Link()
 
     @property
     def live(self) -> bool:
@@ -69,8 +67,7 @@ WHOLE = frozenset({"rows", "approvals"})
 """The pushes that follow a ``subscribe`` at once; together they say everything."""
 
 
-@dataclass(frozen=True, slots=True)
-class FirstLook:
+class FirstLook(msgspec.Struct, frozen=True):
     """What was known before the first paint, and the connection that goes on saying it (None: nobody answered)."""
 
     snapshot: Snapshot
@@ -88,7 +85,7 @@ def first_look(folders: Folders) -> FirstLook:
     """
     # whatever goes wrong here, the feed meets it too and says so on the screen
     try:
-        client = Client(UnixSocket(folders.supervisor_socket), name="tui", timeout=1.0)
+        client = Client(UnixSocket(folders.supervisor_socket), name="tui", timeout=1.0, codec=STRUCT_JSON)
     except (Unreachable, SupervisorError):
         return FirstLook(Snapshot(), None)
     try:
@@ -109,15 +106,15 @@ def first_look(folders: Folders) -> FirstLook:
 def applied(snapshot: Snapshot, push: dict[str, Any]) -> tuple[Snapshot, Dirty]:
     """The snapshot after a push, and which parts of it that touched. Raises msgspec.ValidationError, KeyError."""
     if push["push"] == "approvals":
-        return replace(snapshot, approvals=approvals_of(push["approvals"])), Dirty.APPROVALS
+        return msgspec.structs.replace(snapshot, approvals=approvals_of(push["approvals"])), Dirty.APPROVALS
     if push["push"] != "rows":
         return snapshot, Dirty.NOTHING
     dirty = Dirty.NOTHING
     if push.get("rows") or push.get("gone"):
-        snapshot = replace(snapshot, rows=merge(snapshot.rows, push))
+        snapshot = msgspec.structs.replace(snapshot, rows=merge(snapshot.rows, push))
         dirty |= Dirty.ROWS
     if "fleet" in push:
-        snapshot = replace(snapshot, fleet=fleet_of(push["fleet"]))
+        snapshot = msgspec.structs.replace(snapshot, fleet=fleet_of(push["fleet"]))
         dirty |= Dirty.FLEET
     return snapshot, dirty
 

@@ -8,7 +8,8 @@ right behind them.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from app.pace import MACHINE_GAP_S
 
@@ -22,8 +23,7 @@ _HOLD_S = 0.05
 _REPORT = re.compile(r"\x1b\[(?:<(?:3[2-9]|[45]\d|6[0-3]);\d+;\d+[Mm]|[IO]|\?\d+;\d\$y|48(?:;[\d:]+)+t)")
 
 
-@dataclass(frozen=True, slots=True)
-class Pasted:
+class Pasted(msgspec.Struct, frozen=True):
     """One whole paste."""
 
     text: str

@@ -6,20 +6,24 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from functools import partial
 
-from harness.protocol import api_key, credential
-from harness.protocol import config as configuration
-from harness.protocol.client import Client, ensure_supervisor
+from harness.protocol.client import Client, Given, ensure_supervisor
 from harness.protocol.paths import Folders
 
 
 def supervisor(folders: Folders, *, name: str, tell: Callable[[str], None] | None = None) -> Client:
     """A connection, starting the supervisor when nobody answers. Raises Unreachable, ForeignState, FolderError."""
+    return ensure_supervisor(folders, name=name, given=partial(_given, folders), tell=tell)
+
+
+def _given(folders: Folders) -> Given:
+    from harness.protocol import api_key, config  # most commands find a supervisor, and need no settings for that
+
     drop: tuple[str, ...] = ()
-    key: credential.Credential | None = None
     # the verbs that need settings report it; a look at the floor must still work
-    with contextlib.suppress(configuration.ConfigError):
-        config = configuration.load(folders)
-        drop = (config.model.api_key_env,)
-        key = api_key.credential(config)
-    return ensure_supervisor(folders, name=name, drop=drop, key=key, tell=tell)
+    with contextlib.suppress(config.ConfigError):
+        settings = config.load(folders)
+        drop = (settings.model.api_key_env,)
+        return Given(drop, api_key.credential(settings))
+    return Given(drop)

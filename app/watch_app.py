@@ -17,7 +17,7 @@ from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.timer import Timer
 
-from app import copying, short_turns, themes
+from app import copying, themes
 from app.action_table.action import EVERYWHERE
 from app.calling import AWAY_S, Calling
 from app.copying import Selected
@@ -110,9 +110,6 @@ class WatchApp(App[int]):
     def on_mount(self) -> None:
         self._ticker = self.set_interval(1 / TICK_HZ, self._tick, pause=True)
         self.set_interval(1.0, self._clock)
-        if not self.is_headless:
-            short_turns.take()
-            self.app_resume_signal.subscribe(self, lambda _: short_turns.take())  # its threads are others then
         self.feed.start()
         self.wake()
 
@@ -145,7 +142,19 @@ class WatchApp(App[int]):
         if not self.frames:
             gc.enable()
             gc.freeze()
+            time.sleep(
+                0
+            )  # the thread that writes it out needs the interpreter, which loading what panes show would keep
+            self.call_later(self._take_short_turns)
         self.frames += 1
+
+    def _take_short_turns(self) -> None:
+        if self.is_headless:
+            return
+        from app import short_turns  # with what it needs to speak to the kernel: no first paint waits for that
+
+        short_turns.take()
+        self.app_resume_signal.subscribe(self, lambda _: short_turns.take())  # its threads are others then
 
     @property
     def idle(self) -> bool:

@@ -5,8 +5,8 @@ those that do something at other times, and why not now.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 from rich.cells import cell_len
 from rich.style import Style
 from textual import events
@@ -19,8 +19,7 @@ from widgets.lines import PaintedLines
 from widgets.palette import palette
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """One key as shown, and what it does. ``why``: why it is refused now, empty when it is not; ``stays``: it keeps its
     place all the same, for it is refused for a moment only.
     """

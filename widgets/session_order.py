@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from harness.events.views import DONE, ERRORS, GROUPS, NEEDS_YOU, REVIEW, RUNNING, SessionRow
 
@@ -24,8 +25,7 @@ def ordered(rows: Iterable[SessionRow]) -> list[SessionRow]:
     return [row for name in GROUPS for row in groups[name]]
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(msgspec.Struct, frozen=True):
     """One screen line: a group title (``row`` None) with its count, or part 0/1 of a session."""
 
     group: str

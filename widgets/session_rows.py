@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from operator import attrgetter
 
+import msgspec
 from rich.style import Style
 from textual.strip import Strip
 
@@ -79,8 +79,7 @@ def lasted(row: SessionRow, now: float) -> str:
     return words.clock(now - since) if row.state == "running" and since is not None else words.age(row.since, now)
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(msgspec.Struct, frozen=True):
     """What decides how all lines look: cells of a line and of its names, whether a session has one line, which one is
     selected, whether the list has the focus, and the styles by role.
     """

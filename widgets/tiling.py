@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 MIN_WIDTH = 40
 MIN_HEIGHT = 5
@@ -25,16 +27,14 @@ class Rect(NamedTuple):
     height: int
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(Struct, frozen=True):
     """One pane. An empty ``sid`` follows the selection of the list."""
 
     id: int
     sid: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(Struct, frozen=True):
     """Two parts, side by side (``across``) or one above the other; ``share`` is the first part's size in
     thousandths.
     """

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 Scope: TypeAlias = str
 EVERYWHERE = "everywhere"
@@ -25,8 +26,7 @@ SCOPES: dict[Scope, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(msgspec.Struct, frozen=True):
     """One thing the user can do. ``bar`` is its rank in the help bar (0 = not shown there), ``label`` its words there.
 
     ``decides``: it takes effect at once, so it must have been pressed by a hand (`app.pace`). ``asks``: it asks

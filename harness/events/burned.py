@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from harness.events.words import parse_ts
 
@@ -11,8 +12,7 @@ STEP_S = 300
 KEPT = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Burned:
+class Burned(msgspec.Struct, frozen=True):
     """Nano-USD of the stretches up to number ``step`` (seconds since the epoch by `STEP_S`), the newest last."""
 
     step: int = 0

@@ -7,7 +7,6 @@ whose it is and of what kind, never what an agent wrote, and decides nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import msgspec
 
@@ -46,8 +45,7 @@ class Memory(msgspec.Struct, frozen=True):
     spoke: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Pacing:
+class Pacing(msgspec.Struct, frozen=True):
     """Seconds: how long something waits before it is named, how long it is quiet between two notices, and after how
     long something risky is named again (0 = never).
     """
@@ -57,8 +55,7 @@ class Pacing:
     again_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(msgspec.Struct, frozen=True):
     """What is said at once. ``urgent``: something risky is among it; ``again``: it was all said before."""
 
     items: tuple[Want, ...]

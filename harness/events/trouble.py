@@ -8,7 +8,7 @@ Pure.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import msgspec
 
 from harness.events.request import Request
 from harness.events.states import ParkedFor
@@ -17,8 +17,7 @@ FAILURES = 3
 """So many failures in a row within a minute, and a session is held until its user wants it again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(msgspec.Struct, frozen=True):
     """One trouble. ``person``: it waits for somebody; ``mend``: it goes on by itself once somebody has mended what is
     named; otherwise it ends by itself and is no failure.
 
@@ -35,8 +34,7 @@ class Words:
     mend: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
+class Trouble(msgspec.Struct, frozen=True):
     """A trouble at hand: its ``kind`` in `SESSION`, and its ``cause`` in the words of whatever reported it (untrusted).
 
     False when there is none.
@@ -443,7 +441,7 @@ def held(trouble: Trouble) -> Words:
     """The words of a trouble after which nothing is tried any more, whatever kind it is."""
     own = trouble.words
     aside = SESSION["set_aside"]
-    return own if own.person else replace(aside, headline=own.headline)
+    return own if own.person else msgspec.structs.replace(aside, headline=own.headline)
 
 
 def requested(kind: str) -> Words:

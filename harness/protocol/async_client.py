@@ -11,13 +11,14 @@ from harness.protocol import frames
 from harness.protocol.aio import Asking
 from harness.protocol.client import Client, Unreachable, unreachable, yes
 from harness.protocol.exchange import Ended, Exchange
+from harness.protocol.struct_json import STRUCT_JSON
 from harness.protocol.transport import Transport
 
 
 class AsyncClient:
     """One connection, made by `connect` or `take_over`."""
 
-    def __init__(self, exchange: Exchange | None = None) -> None:
+    def __init__(self, exchange: Exchange) -> None:
         self._pushes: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         self._asking = Asking(self._pushes.put_nowait, lambda: self._pushes.put_nowait(None), exchange)
         self.hello: dict[str, Any] = {}
@@ -34,7 +35,7 @@ class AsyncClient:
             sock = await asyncio.to_thread(transport.open, patience)
         except OSError as exc:
             raise Unreachable(f"no supervisor answers at {transport}: {exc.strerror or exc}") from exc
-        client = cls()
+        client = cls(Exchange(STRUCT_JSON))
         await client._asking.attach(sock)
         try:
             client.hello = await client.call("hello", patience, proto=frames.PROTOCOL, client=name)

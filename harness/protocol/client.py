@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.protocol import frames, identity, locks
 from harness.protocol.blocking import Connection
-from harness.protocol.exchange import Broken, Ended, Exchange, Silent, refusal
+from harness.protocol.exchange import JSON, Broken, Codec, Ended, Exchange, Silent, refusal
 from harness.protocol.paths import STOPPING, FolderError, Folders, ensure_private
 from harness.protocol.transport import Transport, UnixSocket
 
@@ -70,11 +70,11 @@ class Client:
     somebody listens and is silent), SupervisorError when it refuses the greeting.
     """
 
-    def __init__(self, transport: Transport, *, name: str = "cli", timeout: float = 30.0) -> None:
+    def __init__(self, transport: Transport, *, name: str = "cli", timeout: float = 30.0, codec: Codec = JSON) -> None:
         self.transport = transport
         self._timeout = timeout
         try:
-            self._connection = Connection(transport.open(timeout))
+            self._connection = Connection(transport.open(timeout), codec)
         except TimeoutError as exc:
             raise Mute(f"the supervisor at {transport} takes no connection") from exc
         except OSError as exc:
@@ -151,6 +151,13 @@ _LOG_BYTES = 4 * 1024 * 1024
 _SCRUB = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY")
 
 
+class Given(NamedTuple):
+    """What a supervisor that is started does not get from the environment, and the key it gets instead."""
+
+    drop: tuple[str, ...] = ()
+    key: Credential | None = None
+
+
 def spawn_guardian(folders: Folders, drop: tuple[str, ...] = (), key: Credential | None = None) -> int:
     """Start the guardian (parent of the supervisor) detached from this terminal; its pid.
 
@@ -211,19 +218,18 @@ def ensure_supervisor(
     *,
     name: str = "cli",
     timeout: float = 15.0,
-    drop: tuple[str, ...] = (),
-    key: Credential | None = None,
+    given: Callable[[], Given] | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Client:
-    """A connection to the running supervisor, starting it first when nobody answers; ``key`` is handed to the one that
-    is started.
+    """A connection to the running supervisor, starting it first when nobody answers; ``given`` says what the one that
+    is started gets, and is asked only then.
 
     ``tell`` hears within a few seconds why it takes longer. Raises ForeignState for a state folder that must not be
     driven, Unreachable with the supervisor's own reason when it does not come up, FolderError on unusable folders.
     """
     if (foreign := identity.look(folders.state)) is not None:
         raise identity.ForeignState(foreign)
-    return _reach(folders, name, timeout, tell, _Start(folders, drop, key))
+    return _reach(folders, name, timeout, tell, _Start(folders, given))
 
 
 def reach(folders: Folders, *, name: str = "cli", tell: Callable[[str], None] | None = None) -> Client:
@@ -241,10 +247,9 @@ HELLO_S = 3.0
 class _Start:
     """One attempt to start a supervisor, and what became of it."""
 
-    def __init__(self, folders: Folders, drop: tuple[str, ...], key: Credential | None) -> None:
+    def __init__(self, folders: Folders, given: Callable[[], Given] | None) -> None:
         self._folders = folders
-        self._drop = drop
-        self._key = key
+        self._given = given
         self._guardian = 0
         self._offset = 0
 
@@ -253,7 +258,7 @@ class _Start:
         if not self._guardian:
             log = self._folders.supervisor_log
             self._offset = log.stat().st_size if log.exists() else 0
-            self._guardian = spawn_guardian(self._folders, self._drop, self._key)
+            self._guardian = spawn_guardian(self._folders, *(self._given() if self._given is not None else Given()))
             return
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self._guardian, os.WNOHANG)

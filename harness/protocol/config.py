@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from harness.linux import own_file
 from harness.protocol import profiles
@@ -46,26 +47,25 @@ class ConfigError(Exception):
         self.why = why
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(msgspec.Struct, frozen=True):
     """All settings, and the file they came from (which may not exist: then these are the defaults)."""
 
     file: Path
-    model: ModelConfig = field(default_factory=ModelConfig)
-    caps: CapsConfig = field(default_factory=CapsConfig)
-    fence: FenceConfig = field(default_factory=FenceConfig)
-    limits: LimitsConfig = field(default_factory=LimitsConfig)
-    undo: UndoConfig = field(default_factory=UndoConfig)
-    processes: ProcessesConfig = field(default_factory=ProcessesConfig)
-    jobs: JobsConfig = field(default_factory=JobsConfig)
-    ratchet: RatchetConfig = field(default_factory=RatchetConfig)
-    checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)
-    plan: PlanConfig = field(default_factory=PlanConfig)
-    hooks: HooksConfig = field(default_factory=HooksConfig)
-    alarms: AlarmsConfig = field(default_factory=AlarmsConfig)
-    notify: NotifyConfig = field(default_factory=NotifyConfig)
-    profiles: Profiles = field(default_factory=Profiles)
-    ui: UiConfig = field(default_factory=UiConfig)
+    model: ModelConfig = ModelConfig()
+    caps: CapsConfig = CapsConfig()
+    fence: FenceConfig = FenceConfig()
+    limits: LimitsConfig = LimitsConfig()
+    undo: UndoConfig = UndoConfig()
+    processes: ProcessesConfig = ProcessesConfig()
+    jobs: JobsConfig = JobsConfig()
+    ratchet: RatchetConfig = RatchetConfig()
+    checkpoints: CheckpointConfig = CheckpointConfig()
+    plan: PlanConfig = PlanConfig()
+    hooks: HooksConfig = HooksConfig()
+    alarms: AlarmsConfig = AlarmsConfig()
+    notify: NotifyConfig = NotifyConfig()
+    profiles: Profiles = Profiles()
+    ui: UiConfig = UiConfig()
 
 
 def parse(file: Path, source: str) -> Config:
@@ -92,7 +92,7 @@ def parse(file: Path, source: str) -> Config:
             )
         if not isinstance(table, dict):
             raise ConfigError(file, _line_of(source, "", section), section, f"must be a section: write [{section}]")
-        known = {f.name for f in fields(cls)}
+        known = cls.__struct_fields__
         values: dict[str, Any] = {}
         for key, raw in table.items():
             line = _line_of(source, section, key)

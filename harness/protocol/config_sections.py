@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+import msgspec
 
 from harness.protocol.amounts import NANO
 
@@ -11,8 +11,7 @@ JUDGE_AT = ("end", "task")
 SCREENS = ("bell", "osc9", "osc777", "off")
 
 
-@dataclass(frozen=True, slots=True)
-class ModelConfig:
+class ModelConfig(msgspec.Struct, frozen=True):
     """``context_tokens``: the size that a session's requests are kept within, whatever the model's window, because
     every turn pays for all that it reads again. ``reply_*_s``: longest wait for the beginning of a reply, between two
     pieces of its content (pings are none), and for all of it.
@@ -30,8 +29,7 @@ class ModelConfig:
     reply_total_s: int = 3600
 
 
-@dataclass(frozen=True, slots=True)
-class CapsConfig:
+class CapsConfig(msgspec.Struct, frozen=True):
     """USD caps in nano-USD, durations in seconds; None = no cap. ``session_*`` are the defaults of a launch."""
 
     session_usd: int | None = 5 * NANO
@@ -44,19 +42,17 @@ class CapsConfig:
     fleet_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FenceConfig:
+class FenceConfig(msgspec.Struct, frozen=True):
     """Extra folders readable inside the fence, extra PATH entries, extra environment (never secrets)."""
 
     read: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
-    env: dict[str, str] = field(default_factory=dict)
+    env: dict[str, str] = {}
     timeout_s: int = 600
     output_bytes: int = 8 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class LimitsConfig:
+class LimitsConfig(msgspec.Struct, frozen=True):
     """What a call may take of this machine, with all its processes. Sizes in bytes, None = no limit.
 
     0 for ``memory`` means three quarters of the machine's, for ``process_memory`` as much as ``memory``. ``disk`` and
@@ -80,11 +76,10 @@ class LimitsConfig:
 
     def to_wire(self) -> dict[str, int | None]:
         """Plain values by name, as the keeper takes them."""
-        return asdict(self)
+        return msgspec.structs.asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
-class UndoConfig:
+class UndoConfig(msgspec.Struct, frozen=True):
     """What is kept of a worktree before each call, so that it can be brought back. Sizes in bytes.
 
     A file over ``file_bytes`` is left out, so is what goes beyond ``tree_bytes`` in all; a worktree with more than
@@ -99,11 +94,10 @@ class UndoConfig:
 
     def to_wire(self) -> dict[str, int]:
         """Plain values by name, as the keeper takes them."""
-        return asdict(self)
+        return msgspec.structs.asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessesConfig:
+class ProcessesConfig(msgspec.Struct, frozen=True):
     """``stopped``: seconds until a keeper or a brain that was stopped by a signal is ended, and another one takes its
     place.
     """
@@ -111,8 +105,7 @@ class ProcessesConfig:
     stopped: int = 60
 
 
-@dataclass(frozen=True, slots=True)
-class JobsConfig:
+class JobsConfig(msgspec.Struct, frozen=True):
     """Commands that outlive their call. ``limit``: seconds after which one is ended that names no limit of its own,
     ``longest``: the most it can name, ``at_once``: how many a session has at a time, ``log``: about how many bytes of
     output are kept of each, ``grace``: seconds that one has to end when it is asked to.
@@ -129,8 +122,7 @@ class JobsConfig:
         return {"at_once": self.at_once, "grace_s": self.grace}
 
 
-@dataclass(frozen=True, slots=True)
-class RatchetConfig:
+class RatchetConfig(msgspec.Struct, frozen=True):
     """Patterns over paths of a repository, on top of the built-in ones (`harness.plan.protected`).
 
     ``protect``: further files that decide whether work is done; ``free``: files that an agent may change all the same.
@@ -140,8 +132,7 @@ class RatchetConfig:
     free: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointConfig:
+class CheckpointConfig(msgspec.Struct, frozen=True):
     """When a session's state becomes a checkpoint without a milestone, after so many ``minutes`` of change (0 = never),
     and how many stay.
     """
@@ -150,8 +141,7 @@ class CheckpointConfig:
     keep: int = 50
 
 
-@dataclass(frozen=True, slots=True)
-class PlanConfig:
+class PlanConfig(msgspec.Struct, frozen=True):
     """How a session goes through its plan: ``fresh`` says when its context begins anew (per-task, per-iteration,
     never); so many ``attempts`` at each entry; ``setup_s`` seconds for ``init.sh``; ``commit`` says whether the harness
     commits what a finished task left uncommitted; ``judge_at`` whether a judge looks at the end alone, or at each task
@@ -165,16 +155,14 @@ class PlanConfig:
     judge_at: str = "end"
 
 
-@dataclass(frozen=True, slots=True)
-class HooksConfig:
+class HooksConfig(msgspec.Struct, frozen=True):
     """Commands that run in the fence after an agent's edits, each within ``seconds``."""
 
     after_edit: tuple[str, ...] = ()
     seconds: int = 60
 
 
-@dataclass(frozen=True, slots=True)
-class AlarmsConfig:
+class AlarmsConfig(msgspec.Struct, frozen=True):
     """When a session that runs wants a look, 0 = never: ``silent`` seconds without a sign of work, ``no_progress_usd``
     nano-USD within an hour without a step closer to its goal, ``minute_usd`` nano-USD a minute, ``same_failure``
     failures of one check in a row in the same way.
@@ -186,8 +174,7 @@ class AlarmsConfig:
     same_failure: int = 5
 
 
-@dataclass(frozen=True, slots=True)
-class NotifyConfig:
+class NotifyConfig(msgspec.Struct, frozen=True):
     """How a person is called who does not watch. ``command``: a program and its arguments that get each notice on their
     input; ``apprise``: the file that says to Apprise whom to tell (used when there is no command; empty: nobody);
     ``desktop``: whether the desktop's own is used when there is neither; ``screen``: what an open screen does that
@@ -206,8 +193,7 @@ class NotifyConfig:
     title: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class UiConfig:
+class UiConfig(msgspec.Struct, frozen=True):
     """How the screen looks and is steered; ``brief_after``: seconds of absence after which it opens with what happened
     (0 = never).
     """
@@ -215,10 +201,10 @@ class UiConfig:
     theme: str = "dark"
     preset: str = "default"
     brief_after: int = 4 * 3600
-    keys: dict[str, str] = field(default_factory=dict)
+    keys: dict[str, str] = {}
 
 
-SECTIONS: dict[str, type] = {
+SECTIONS: dict[str, type[msgspec.Struct]] = {
     "model": ModelConfig,
     "caps": CapsConfig,
     "fence": FenceConfig,

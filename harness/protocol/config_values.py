@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 from harness.protocol.amounts import seconds, size, usd_to_nano
@@ -31,11 +30,11 @@ _NEVER = frozenset(("/", "/usr", "/etc", "/tmp", "/root", "/home", "/opt", "/var
 
 
 def value_of(section: str, key: str, raw: object) -> Any:
-    """The value of a known key, as its section's dataclass takes it. Raises ValueError, which says what it must be."""
+    """The value of a known key, as its section takes it. Raises ValueError, which says what it must be."""
     special = _OWN.get(section, {}).get(key) or _OWN.get(section, {}).get("")
     if special is not None:
         return special(key, raw)
-    kind = str({f.name: f.type for f in fields(SECTIONS[section])}[key])
+    kind = SECTIONS[section].__annotations__[key]
     return _KINDS[kind.partition("[")[0]](section, key, raw)
 
 
@@ -77,7 +76,7 @@ def _of_caps(key: str, raw: object) -> int | None:
 
 def _of_limits(key: str, raw: object) -> int | None:
     """A limit: a number for what is counted, a size for what is weighed, false for none where there may be none."""
-    optional = "None" in str({f.name: f.type for f in fields(LimitsConfig)}[key])
+    optional = "None" in LimitsConfig.__annotations__[key]
     if raw is False:
         if not optional:
             raise ValueError("cannot be switched off; give a higher limit")
@@ -256,4 +255,4 @@ _KINDS: dict[str, Callable[[str, str, object], object]] = {
     "int": _number,
     "str": _text,
 }
-"""The others, by what the section's dataclass says they are."""
+"""The others, by what the section says they are."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from harness.protocol import frames
 
@@ -63,8 +62,7 @@ class Silent(Ended):
         super().__init__(f"did not answer {op} within {seconds:.0f} s")
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """The error of a reply: ``code`` for programs, the texts for people."""
 
     code: str
@@ -82,23 +80,20 @@ def refusal(reply: Mapping[str, Any], wordless: str) -> Refusal | None:
     return Refusal(str(error.get("code", "error")), str(error.get("message", wordless)), str(error.get("hint", "")))
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """The answer to one of our requests."""
 
     number: int
     message: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Push:
+class Push(NamedTuple):
     """Something the peer says unasked."""
 
     message: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """Something the peer wants; ``number`` is its id as it gave it, which may be anything."""
 
     number: object

@@ -11,8 +11,8 @@ import hashlib
 import json
 import os
 import secrets
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.linux import durable
 from harness.linux.proc import boot_id
@@ -25,8 +25,7 @@ OWNER = "owner.json"
 _FORMAT = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """What a state folder is known by.
 
     ``mark`` is the inode of the mark's own file: restoring files into the same folder changes it.
@@ -42,8 +41,7 @@ class Mark:
     mark: int
 
 
-@dataclass(frozen=True, slots=True)
-class Foreign:
+class Foreign(NamedTuple):
     """A state folder that must not be driven as it is.
 
     ``kind``: copy, moved, restored, machine, alias, damaged; ``why`` and ``hint`` are for people.
@@ -205,8 +203,8 @@ def write(state: Path, fleet: str = "") -> Mark:
     part = real / f".{NAME}.part"
     fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(fd, "w", encoding="ascii") as f:
-        made = replace(observe(real, fleet or secrets.token_hex(16)), mark=os.fstat(f.fileno()).st_ino)
-        f.write(json.dumps({"format": _FORMAT, **asdict(made)}) + "\n")
+        made = observe(real, fleet or secrets.token_hex(16))._replace(mark=os.fstat(f.fileno()).st_ino)
+        f.write(json.dumps({"format": _FORMAT, **made._asdict()}) + "\n")
         f.flush()
         os.fsync(f.fileno())
     os.replace(part, real / NAME)

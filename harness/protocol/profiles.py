@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from typing import Any
+
+import msgspec
 
 from harness.protocol.config_sections import FRESH
 
@@ -13,8 +14,7 @@ LEAST_CLEARING = 10_000
 LEAST_COMPACTION = 50_000
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(msgspec.Struct, frozen=True):
     """``working_tokens``: the size that its requests are kept within (0 = as for every model); ``api_clearing``: input
     tokens from which the endpoint itself clears old tool results (0 = never); ``api_compaction``: those from which it
     summarises what came before (0 = never); ``api_memory``: its own memory tool stands in the place of ours; ``fresh``:
@@ -30,11 +30,10 @@ class Profile:
     cache_hour: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Profiles:
+class Profiles(msgspec.Struct, frozen=True):
     """By the beginning of a model's name."""
 
-    by_name: Mapping[str, Profile] = field(default_factory=dict)
+    by_name: Mapping[str, Profile] = {}
 
     def of(self, model: str) -> Profile:
         """The profile with the longest name that this model's begins with."""
@@ -64,7 +63,7 @@ def parse(table: Mapping[str, object]) -> Profiles:
 
 
 def _setting(key: str, value: object) -> Any:
-    known = sorted(f.name for f in fields(Profile))
+    known = sorted(Profile.__struct_fields__)
     if key not in known:
         raise BadProfile(key, f"unknown key; known: {', '.join(known)}")
     if key in ("api_memory", "cache_hour"):

@@ -6,9 +6,8 @@ Standard library only.
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from harness.protocol import frames
 
@@ -28,8 +27,7 @@ class Transport(Protocol):
         """A new stream. Raises OSError; TimeoutError when somebody is there and takes no connection."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnixSocket:
+class UnixSocket(NamedTuple):
     """A socket in the file system of this machine."""
 
     path: Path

@@ -10,12 +10,12 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from app.feed import Feed
@@ -246,7 +246,7 @@ def test_a_new_supervisor_ends_a_keeper_that_stays_stopped(tmp_path: Path) -> No
             with pytest.raises(OpError, match="is stopped") as refused:
                 await some.past_stopped(session)
             assert refused.value.code == "mute"
-            config[0] = replace(config[0], processes=ProcessesConfig(stopped=0))
+            config[0] = msgspec.structs.replace(config[0], processes=ProcessesConfig(stopped=0))
             await some.past_stopped(session)
             assert identify(who.pid) is None
 

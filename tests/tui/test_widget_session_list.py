@@ -7,6 +7,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from textual.geometry import Region
+from textual.scroll_view import ScrollView
 
 from harness.events.views import SessionRow
 from tests.tui.app_pilot import shown
@@ -128,3 +130,27 @@ async def test_one_line_a_session_says_what_it_does_too(tmp_path: Path, size: tu
         shown_list = s.app.screen.query_one(SessionList)
         line = next(line for line in s.grid if "job-03" in line)[: shown_list.region.right]
         assert "push to or" in line, "its one line says it"
+
+
+async def test_what_many_sessions_cost_is_not_to_ask_the_screen_for_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A widget's width is worked out from the styles and places of all that it stands in."""
+
+    def scene(world: World) -> None:
+        for n in range(300):
+            world.add(f"job-{n:03d}")
+
+    asked = 0
+    width = ScrollView.scrollable_content_region
+
+    def region(self: ScrollView) -> Region:
+        nonlocal asked
+        asked += 1
+        return width.fget(self)
+
+    async with shown(tmp_path, scene) as s:
+        monkeypatch.setattr(ScrollView, "scrollable_content_region", property(region))
+        listed = s.app.screen.query_one(SessionList)
+        listed.set_rows([msgspec.structs.replace(row, detail="elsewhere") for row in listed.rows])
+        assert 0 < asked < 10

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import shutil
@@ -39,7 +38,7 @@ HOME = Mark("fleet", "m1", "b1", "/home/u/state", 7, 99, 1000, 1001)
     ],
 )
 def test_judge(changed: dict[str, object], there: bool, kind: str | None) -> None:
-    found = judge(HOME, dataclasses.replace(HOME, **changed), there)  # type: ignore[arg-type]
+    found = judge(HOME, HOME._replace(**changed), there)
     assert (found.kind if found else None) == kind
     if found is not None:
         assert HOME.path in found.why
@@ -47,7 +46,7 @@ def test_judge(changed: dict[str, object], there: bool, kind: str | None) -> Non
 
 
 def test_a_machine_without_an_id_is_not_another_one() -> None:
-    unnamed = dataclasses.replace(HOME, machine="")
+    unnamed = HOME._replace(machine="")
     assert judge(unnamed, HOME, True) is None
     assert same_folder(unnamed, HOME)
 

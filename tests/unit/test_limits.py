@@ -24,7 +24,7 @@ def read(text: str) -> config_sections.LimitsConfig:
 
 
 def test_the_configuration_and_the_keeper_agree_on_names_and_defaults() -> None:
-    assert asdict(config_sections.LimitsConfig()) == asdict(Limits())
+    assert config_sections.LimitsConfig().to_wire() == asdict(Limits())
     assert limits.from_wire(config_sections.LimitsConfig().to_wire()) == Limits()
     assert limits.from_wire(None) == Limits()
 

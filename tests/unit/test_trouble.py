@@ -7,10 +7,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from msgspec.structs import astuple
 
 from app import actions
 from app.cli import parser
@@ -21,7 +21,7 @@ from harness.events.request import Request
 from harness.events.row_state import Liveness
 from harness.events.rows import row
 from harness.events.states import ParkedFor
-from harness.events.trouble import CODES, FLEET, PARKED, PARTS, REQUESTS, SESSION, Trouble, Words
+from harness.events.trouble import CODES, FLEET, PARKED, PARTS, REQUESTS, SESSION, Trouble
 from harness.events.views import ERRORS, NEEDS_YOU, RUNNING, FleetView, TroubleView, troubled
 from harness.supervisor.upkeep import health
 from widgets.fleet_bar import trouble_phrase
@@ -117,8 +117,7 @@ def test_words_are_for_people(table: str, kind: str) -> None:
     assert words.next, "it says what happens next by itself"
     assert words.do or not words.person, "what waits for a person says what to do"
     assert len(words.headline) <= 56, "it is readable in a row"
-    for field in fields(Words):
-        text = getattr(words, field.name)
+    for text in astuple(words):
         assert isinstance(text, bool) or not INSIDE.search(text), text
     if words.action:
         assert words.action in actions.BY_ID

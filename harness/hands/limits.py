@@ -68,6 +68,7 @@ class Limits:
 
 
 DEFAULT = Limits()
+_KNOWN: dict[str, Any] = {field.name: field.type for field in fields(Limits)}
 
 
 def from_wire(value: object) -> Limits:
@@ -76,11 +77,10 @@ def from_wire(value: object) -> Limits:
         return DEFAULT
     if not isinstance(value, dict):
         raise ValueError("limits must be an object")
-    known: dict[str, Any] = {field.name: field.type for field in fields(Limits)}
     for name, item in value.items():
-        if name not in known:
-            raise ValueError(f"limits: {str(name)[:60]!r} is no limit; the limits are {', '.join(known)}")
-        missing = item is None and "None" in str(known[name])
+        if name not in _KNOWN:
+            raise ValueError(f"limits: {str(name)[:60]!r} is no limit; the limits are {', '.join(_KNOWN)}")
+        missing = item is None and "None" in str(_KNOWN[name])
         if not missing and (isinstance(item, bool) or not isinstance(item, int) or item < 0):
             raise ValueError(f"limits: {name} must be a whole number, 0 or more")
     return Limits(**value)

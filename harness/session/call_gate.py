@@ -22,6 +22,7 @@ from harness.events.log import NoSpace, Poisoned
 from harness.events.tool import READ
 from harness.hands import limits, spawn
 from harness.linux.scarce import scarce
+from harness.linux.spares import Spares
 from harness.protocol.paths import SessionFolder
 from harness.session import beside, call_start, jobs, spool
 from harness.session.appender import Journal
@@ -93,6 +94,7 @@ class Gate:
         self.beside: set[int] = set()
         """Other children of the keeper, which no call's end ends."""
         self.jobs = jobs.Jobs(loop, folder, write, self._over)
+        self._spares = Spares()
         self.waits = Waits(loop, self.jobs, write, lambda: journal.memory.job_ends)
 
     @property
@@ -439,6 +441,7 @@ class Gate:
 
     def _tidy(self) -> None:
         spool.clean(self._folder, set(self._journal.memory.calls.open))
+        self._spares.used()
 
     def _ended(self, data: dict[str, Any]) -> None:
         """Record the end of the running call. Raises NoSpace: then it stays open and is reported again."""

@@ -38,6 +38,7 @@ from harness.events.action import from_wire
 from harness.hands import precheck
 from harness.linux import kernel
 from harness.linux.scarce import scarce
+from harness.linux.spares import Spares
 from harness.protocol import frames
 from harness.vault import entries, limits
 from harness.vault.export import EXPORT, Frame
@@ -60,6 +61,7 @@ def serve(sock: socket.socket, folder: Path) -> NoReturn:
     waits = select.poll()
     waits.register(sock, select.POLLIN)
     sock.setblocking(True)
+    spares = Spares()
     settled = True
     while True:
         if not waits.poll((IDLE_S if settled else SETTLED_S) * 1000):
@@ -74,6 +76,7 @@ def serve(sock: socket.socket, folder: Path) -> NoReturn:
         for body in decoder.feed(data):
             sock.sendall(frames.encode(server.answer(frames.parse(body))))
             server.tidy(overdue=True)
+            spares.used()
             settled = False
 
 

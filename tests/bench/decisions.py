@@ -41,14 +41,14 @@ def decisions() -> list[Figure]:
     woken: list[float] = []
     with fleet() as f:
         for _ in range(SESSIONS):
-            allowed, denied = _asking(f), _asking(f)
+            allowed, answered = _asking(f), _asking(f)
             _answer(f, allowed, "approve")
-            _answer(f, denied, "reject", "--reason", "no")
+            _answer(f, answered, "answer", "not needed")  # refusals in a row would be a breaker
             records = f.records(allowed)
             started += [
                 _ms(r, _after(records, r, "tool.started")) for r in records if isinstance(r.body, t.ApprovalDecided)
             ]
-            records = f.records(denied)
+            records = f.records(answered)
             woken += [
                 _ms(r, _after(records, r, "model.request")) for r in records if isinstance(r.body, t.ApprovalDecided)
             ]

@@ -91,7 +91,9 @@ class AnswerDialog(Dialog):
             Content.assemble((f" {number} ", "bold $warning"), to_display(option))
             for number, option in enumerate(self._offered, 1)
         ]
-        field = AnswerField(self._draft, soft_wrap=True, show_line_numbers=False, id="field")
+        last = f" to {len(self._offered)}" if len(self._offered) > 1 else ""
+        hint = f"1{last}, or words of your own" if self._offered else ""
+        field = AnswerField(self._draft, soft_wrap=True, show_line_numbers=False, placeholder=hint, id="field")
         self._shown = Content("\n").join(asked)
         return [*([VerticalScroll(Static(self._shown), id="asked")] if asked else []), field]
 

@@ -65,6 +65,7 @@ async def test_an_offered_answer_takes_its_number_and_a_second_enter(
         await s.see("Which of them stays?")
         await s.press(*(["2", "w"] if way == "queue" else ["w"]))
         await s.see("Answer cart", "Which of them stays?", " 1 keep it", " 3 ask the maintainers", "enter send")
+        assert "1 to 3, or words of your own" in s.text
         assert "\x1b" not in s.text
         assert "\u202e" not in s.text
         await s.press("9", "enter")

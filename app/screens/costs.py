@@ -76,11 +76,11 @@ class CostTable(SelectingLines, ScrollView, can_focus=True):
         base = self.rich_style
         line = Line(width)
         if y == 0:
-            heads = ("  ", "session", "spent", "of cap", "", "tokens", "cached", "model")
+            heads = ("   ", "session", "spent", "of cap", "", "tokens", "cached", "model")
             for text, cell in zip(heads, self._columns(), strict=True):
                 line.left(
                     cells.fit(text, cell)
-                    if text in ("  ", "session", "", "model")
+                    if text in ("   ", "session", "", "model")
                     else f"{text:>{max(0, cell - 2)}}"[:cell] + "  "[: min(2, cell)],
                     style["title"],
                 )
@@ -98,15 +98,16 @@ class CostTable(SelectingLines, ScrollView, can_focus=True):
         meter = 14 if width >= 100 else 0
         tokens, cached = (10, 9) if width >= 76 else (0, 0)
         model = 22 if width >= 120 else 0
-        fixed = 2 + 11 + 16 + meter + tokens + cached + model
-        return 2, max(10, width - fixed), 11, 16, meter, tokens, cached, model
+        fixed = 3 + 11 + 16 + meter + tokens + cached + model
+        return 3, max(10, width - fixed), 11, 16, meter, tokens, cached, model
 
     def _fill(self, line: Line, row: SessionRow, style: Mapping[str, Style]) -> None:
         _, name, spent, cap, meter, tokens, cached, model = self._columns()
         more = self._more.get(row.sid, {})
         used = row.spent_nano + row.reserved_nano
         near = row.cap_nano is not None and used >= row.cap_nano * 0.9
-        line.left(f"{cells.mark(row.state)} ", style["quiet"]).left(
+        line.left("▌" if row.sid == self.selected else " ", style["meter"])
+        line.left(f"{cells.row_mark(row)} ", style[cells.role(row.state)]).left(
             cells.fit(cells.safe(row.name, name - 1), name), style["text"]
         )
         paid = words.spend_cell(row.spent_nano, row.unknown_nano)

@@ -521,6 +521,11 @@ async def test_done_by_its_own_word_looks_unlike_what_a_check_saw(tmp_path: Path
         await s.see("✗ 1 error", "● 0 running", "✓ 2 to review", "■ 1 done")
         assert "need you" not in s.grid[-2]
         assert s.text.index("ERRORS 1") < s.text.index("TO REVIEW 2") < s.text.index("DONE 1")
+        await s.press("3", "end", "home")
+        await s.see("✓ seen", "◇ said", "■ halted", "✗ broken", "of cap")
+        assert sum(line.lstrip().startswith("▌") for line in s.grid) == 1, (
+            "the selected one is marked by more than a colour"
+        )
 
 
 async def test_one_pane_is_enough_on_a_small_screen_and_the_current_one_is_marked_without_focus(tmp_path: Path) -> None:

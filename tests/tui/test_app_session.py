@@ -427,6 +427,17 @@ async def test_a_repository_is_offered_however_many_folders_stand_beside_it(
         await s.see("/ours", "/z")
 
 
+@pytest.mark.parametrize("size", [(60, 20), (80, 24)])
+async def test_the_form_says_that_it_names_only_some_of_its_further_fields(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    async with shown(tmp_path, size=size) as s:
+        await s.press("n")
+        await s.see("f2 more: begin from")
+        (line,) = (one for one in s.grid if "f2 more: begin from" in one)
+        assert "…" in line, line
+
+
 @pytest.mark.parametrize("size", [(60, 20), *SIZES])
 async def test_a_long_choice_leaves_room_for_what_its_keys_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]

@@ -27,6 +27,7 @@ from harness.brain.carried import MAX_DEPTH, too_deep, whole
 from harness.brain.errors import Overdue, TooLarge
 from harness.brain.own_means import Own
 from harness.brain.retry import Failure, classify, used_up_s
+from harness.brain.wire import COMPRESSED, Wire
 from harness.events.blocks import STOPS, Block, parts_of
 from harness.events.types import Usage
 from harness.protocol.api_key import DEFAULT_BASE_URL
@@ -39,6 +40,10 @@ END_S = 0.005
 _NAME = re.compile(r"[A-Za-z0-9_.:|/=+-]{1,256}")
 """Ids and tool names are sent back with every later request: what the API would not take must not enter the log."""
 _LONGEST_MODEL = 256
+_LONGEST_WORD = 80
+"""Of what an endpoint says in place of a word that is known."""
+_MOST_TOKENS = 1 << 32
+"""No request is as long: who counts more does not count."""
 MAX_CONTENT = 4 << 20
 """Bytes of a reply's parts, as JSON: what a frame to the keeper carries."""
 _MAX_RAW = 128 << 20
@@ -163,7 +168,7 @@ def make_client(base_url: str, key: str, context: ssl.SSLContext | None = None) 
     ``context``: a TLS context made earlier, so that a fork need not make one.
     """
     verify: dict[str, Any] = {} if context is None else {"verify": context}
-    http = anthropic.DefaultHttpxClient(follow_redirects=False, **verify)
+    http = anthropic.DefaultHttpxClient(follow_redirects=False, event_hooks=Wire().hooks(), **verify)
     return anthropic.Anthropic(
         api_key=key, base_url=base_url or DEFAULT_BASE_URL, max_retries=0, http_client=http, open_telemetry=False
     )
@@ -191,6 +196,8 @@ def attempt(
     try:
         with _open(client, request, deadlines) as sent:
             response = sent.response
+            if encoding := response.extensions.get(COMPRESSED):
+                return Failure("server", f"it compresses ({encoding[:40]!r}) what it was asked to send as it is")
             used_up = used_up_s(response.headers)
             paced = Paced(cast(httpx2.SyncByteStream, response.stream), deadlines, watch)
             response.stream = paced
@@ -282,7 +289,9 @@ def accept(reply: Assembly, tools: list[Block], ms: int, used_up: float | None =
     if not reply.complete or reply.closed != set(range(len(message.content))):
         return Failure("cut", "the reply has unfinished blocks")
     if reason not in STOPS:
-        return Failure("cut", f"the reply stopped for an unknown reason: {reason or 'none'}", usage=usage)
+        return Failure(
+            "cut", f"the reply stopped for an unknown reason: {reason[:_LONGEST_WORD] or 'none'}", usage=usage
+        )
     if any(too_deep(block) for block in message.content):
         return Failure("cut", f"a block of the reply is nested deeper than {MAX_DEPTH} levels", usage=usage)
     content = [cast(Block, whole(block)) for block in message.content]
@@ -369,4 +378,4 @@ def count_tokens(client: anthropic.Anthropic, request: Request) -> int | None:
         return None
     # an endpoint that is no Messages API may answer 200 with anything
     value = cast(dict[str, object], counted).get("input_tokens") if isinstance(counted, dict) else None
-    return value if isinstance(value, int) and value >= 0 else None
+    return value if isinstance(value, int) and 0 <= value < _MOST_TOKENS else None

@@ -72,7 +72,7 @@ def test_no_reply_makes_models_of_the_sdk() -> None:
         gc.enable()
 
 
-def _request_came(connection: socket.socket) -> bool:
+def request_came(connection: socket.socket) -> bool:
     got = b""
     while b"\r\n\r\n" not in got or len(got) < got.index(b"\r\n\r\n") + 4 + _length(got):
         if not (more := connection.recv(1 << 16)):
@@ -94,7 +94,7 @@ def _serves_twice(
     while bodies:
         accepted.append(len(bodies))
         with listener.accept()[0] as connection:
-            while bodies and _request_came(connection):
+            while bodies and request_came(connection):
                 body = bodies.pop()
                 connection.sendall(head + b"%x\r\n%b\r\n" % (len(body), body) + (last if end == "with it" else b""))
                 taken.acquire()

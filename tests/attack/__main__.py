@@ -1,5 +1,7 @@
-"""``make attack``: every family as root and as an unprivileged user; one table at the end, exit code 1 when anything
-escaped.
+"""``make attack``: every family as root and as an unprivileged user, both at once; one table at the end, exit code 1
+when anything escaped.
+
+It ends with its minutes: what is under way then has one more to come to its end, and is named when it does not.
 """
 
 from __future__ import annotations
@@ -10,52 +12,57 @@ import json
 import os
 import secrets
 import shutil
+import signal
 import site
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import IO, Any
 
 from harness.hands import fence
 from harness.workspace.gather_facts import shfmt_program
 from tests.attack.ground import ground
-from tests.attack.play import play
+from tests.attack.play import carry_out, turns
 from tests.attack.registry import FAMILIES
 
 ROOT = Path(__file__).parents[2]
 NOBODY = 65534
+REST_S = 60.0
+"""What is under way when the time is over has so long to come to its end."""
+TIDY_S = 10.0
 STATUSES = ("refused", "escaped", "skipped")
 
 
 def work(user: str, seed: int, seconds: float, only: str, number: int | None, attempt: str) -> None:
-    """The attacks of one user, as JSON lines on standard output."""
-    end = time.monotonic() + seconds
+    """The attacks of one user, as JSON lines on standard output: the list, and then what is generated, for as long as
+    there is time. A round that was asked for is carried out whole.
+    """
+    end = float("inf") if number is not None else time.monotonic() + seconds
     families = [family for family in FAMILIES if not only or family.name == only]
     with ground() as made:
-        rounds = [number] if number is not None else [0]
-        while True:
-            for current in rounds:
-                for family in families:
-                    if current and number is None and time.monotonic() > end:
-                        return
-                    for result in play(
-                        made, family, user, seed, current, attempt, end if number is None else float("inf")
-                    ):
-                        line = {
-                            "user": user,
-                            "family": family.name,
-                            "round": current,
-                            "name": result.name,
-                            "status": result.status,
-                            "detail": result.detail,
-                        }
-                        print(json.dumps(line), flush=True)
-            if number is not None or time.monotonic() > end:
+        current = number or 0
+        while time.monotonic() < end:
+            now = turns(made, families, user, seed, current, attempt)
+            _say(round=current, attempts=sum(turn.count for turn in now))
+            for turn in now:
+                if time.monotonic() > end:
+                    return
+                _say(at=str(turn))
+                for result in carry_out(made, turn.attempts):
+                    _say(family=turn.family, round=current, **asdict(result))
+            if number is not None:
                 return
-            rounds = [rounds[-1] + 1]
+            current += 1
+
+
+def _say(**line: object) -> None:
+    print(json.dumps(line), flush=True)
 
 
 @contextlib.contextmanager
@@ -107,7 +114,8 @@ def account(user: str) -> dict[str, object]:
     env = {"PATH": os.environ.get("PATH", os.defpath), "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
     if user == "nobody":
         return {"user": NOBODY, "group": NOBODY, "extra_groups": [], "env": env, "cwd": "/"}
-    return {"env": env, "cwd": "/"}
+    own = {name: os.environ[name] for name in ("TMPDIR",) if name in os.environ}
+    return {"env": env | own, "cwd": "/"}
 
 
 def users() -> list[tuple[str, str]]:
@@ -138,51 +146,86 @@ def table(rows: dict[tuple[str, str], Counter[str]]) -> str:
     )
 
 
-def run(user: str, seed: int, seconds: float, more: list[str], rows: dict[tuple[str, str], Counter[str]]) -> list[str]:
-    """Let one user attack; what escaped or went wrong, a paragraph each."""
-    bad: list[str] = []
+@dataclass(slots=True)
+class Heard:
+    """What one user's attacks said."""
+
+    user: str
+    rows: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
+    bad: list[str] = field(default_factory=list)
+    """What escaped or went wrong, a paragraph each."""
+    listed: int = 0
+    tried: int = 0
+    made: int = 0
+    at: str = "its beginning"
+
+    def take(self, line: dict[str, Any], seed: int) -> None:
+        if "at" in line:
+            self.at = line["at"]
+            return
+        if "attempts" in line:
+            self.listed += line["attempts"] if line["round"] == 0 else 0
+            return
+        if line["round"] == 0:
+            self.tried += 1
+        else:
+            self.made += 1
+        self.rows.setdefault((line["family"], self.user), Counter())[line["status"]] += 1
+        if line["status"] == "skipped":
+            print(f"skipped: {line['family']} as {self.user}: {line['name']}: {line['detail']}", flush=True)
+        elif line["status"] == "escaped":
+            again = (
+                f"--seed {seed} --user {self.user} --only {line['family']} --round {line['round']} --attempt"
+                f" {json.dumps(line['name'])}"
+            )
+            self.bad.append(
+                f"ESCAPED  {line['family']} as {self.user}: {line['name']}\n  {line['detail'][:1500]}\n  again:"
+                f" python -m tests.attack {again}"
+            )
+            print(self.bad[-1], flush=True)
+
+    def reached(self) -> str:
+        """How far it came, in words."""
+        if not self.rows:
+            return f"{self.user}: nothing was tried"
+        rest = "" if self.tried >= self.listed else "; no time for the others, of which another seed tries others first"
+        return f"{self.user}: {self.tried} of {self.listed} listed attempts, {self.made} generated{rest}"
+
+
+def run(heard: Heard, seed: int, end: float, more: list[str], over: threading.Event) -> None:
+    """Let one user attack until ``end`` (monotonic seconds), or until it is ``over``; what is under way then has
+    `REST_S` to come to its end.
+    """
+    user = heard.user
     with interpreter(user) as (python, why):
         if why:
             print(f"skipped: {user}: {why}", flush=True)
-            return bad
-        command = [
-            python,
-            "-P",
-            "-s",
-            "-m",
-            "tests.attack",
-            "--work",
-            "--user",
-            user,
-            "--seed",
-            str(seed),
-            "--seconds",
-            str(seconds),
-            *more,
-        ]
+            return
+        given = {"user": user, "seed": seed, "seconds": end - time.monotonic()}
+        command = [python, "-P", "-s", "-m", "tests.attack", "--work", *more]
+        command += [word for name, value in given.items() for word in (f"--{name}", str(value))]
         worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **account(user))  # type: ignore[call-overload]
+        reads = threading.Thread(target=_listen, args=(worker.stdout, heard, seed), daemon=True)
+        reads.start()
         try:
-            for raw in worker.stdout:
-                line = json.loads(raw)
-                rows.setdefault((line["family"], user), Counter())[line["status"]] += 1
-                if line["status"] == "escaped":
-                    again = (
-                        f"--seed {seed} --user {user} --only {line['family']} --round {line['round']} --attempt"
-                        f" {json.dumps(line['name'])}"
-                    )
-                    bad.append(
-                        f"ESCAPED  {line['family']} as {user}: {line['name']}\n  {line['detail'][:1500]}\n  again:"
-                        f" python -m tests.attack {again}"
-                    )
-                    print(bad[-1], flush=True)
-                elif line["status"] == "skipped":
-                    print(f"skipped: {line['family']} as {user}: {line['name']}: {line['detail']}", flush=True)
-            if worker.wait() != 0:
-                bad.append(f"the attacks as {user} ended early with {worker.returncode}")
+            while reads.is_alive() and time.monotonic() < end + REST_S and not over.is_set():
+                reads.join(0.2)
+            late = reads.is_alive()
+            if late:
+                worker.terminate()
+                reads.join(TIDY_S)
+            if late and not over.is_set():
+                heard.bad.append(f"the attacks as {user} did not come to their end: they were at {heard.at}")
+            elif not late and worker.wait() != 0:
+                heard.bad.append(f"the attacks as {user} ended early with {worker.returncode}, at {heard.at}")
         finally:
             worker.kill()
             worker.wait()
-    return bad
+
+
+def _listen(lines: IO[str], heard: Heard, seed: int) -> None:
+    for raw in lines:
+        heard.take(json.loads(raw), seed)
 
 
 def main() -> int:
@@ -197,8 +240,12 @@ def main() -> int:
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.work:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         work(given.user, given.seed, given.seconds, given.only, given.round, given.attempt)
         return 0
+    over = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: over.set())
     print(f"seed {given.seed}", flush=True)
     more = [
         word
@@ -206,20 +253,29 @@ def main() -> int:
         if (value := getattr(given, name)) not in (None, "")
         for word in (f"--{name}", str(value))
     ]
-    chosen = [(user, why) for user, why in users() if given.user in (None, user)]
-    rows: dict[tuple[str, str], Counter[str]] = {}
-    bad: list[str] = []
-    able = max(1, sum(not why for _, why in chosen))
-    for user, why in chosen:
-        if why:
-            print(f"skipped: {user}: {why}", flush=True)
-            continue
-        bad += run(user, given.seed, given.minutes * 60 / able, more, rows)
-    print(f"\n{table(rows)}")
+    end = float("inf") if given.round is not None else time.monotonic() + given.minutes * 60
+    heard: list[Heard] = []
+    for user, why in users():
+        if given.user in (None, user):
+            if why:
+                print(f"skipped: {user}: {why}", flush=True)
+            else:
+                heard.append(Heard(user))
+    runs = [threading.Thread(target=run, args=(each, given.seed, end, more, over)) for each in heard]
+    for one in runs:
+        one.start()
+    for one in runs:
+        one.join()
+    bad = [paragraph for each in heard for paragraph in each.bad]
+    rows = {key: counts for each in heard for key, counts in sorted(each.rows.items())}
+    print(f"\n{table(rows)}\n")
+    for each in heard:
+        print(each.reached())
     if bad:
         print("\n" + "\n".join(bad))
-    print(f"\nseed {given.seed}: {'nothing escaped' if not bad else f'{len(bad)} escaped or broke off'}")
-    return 1 if bad or not rows else 0
+    came = "nothing escaped" if not bad else f"{len(bad)} escaped or broke off"
+    print(f"\nseed {given.seed}: {came}{', but it was told to end' if over.is_set() else ''}")
+    return 1 if bad or not rows or over.is_set() else 0
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from tests.attack.ground import Ground
 from tests.attack.model import Attempt, Escape, Family, Inside, Outside, Result, Skip
@@ -73,14 +73,34 @@ def attempts_of(ground: Ground, family: Family, user: str, seed: int, number: in
     return list({attempt.name: attempt for attempt in family.attempts(ground, dice)}.values())
 
 
-def play(
-    ground: Ground, family: Family, user: str, seed: int, number: int, only: str = "", until: float = float("inf")
-) -> Iterator[Result]:
-    """One round; generated rounds stop at ``until`` (monotonic seconds)."""
-    for batch in batches([a for a in attempts_of(ground, family, user, seed, number) if not only or a.name == only]):
-        if number and time.monotonic() > until:
-            return
-        if isinstance(batch, Outside):
-            yield _outside(ground, batch)
-        else:
-            yield from _together(ground, batch)
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What is carried out at once, of a round of a family."""
+
+    family: str
+    number: int
+    attempts: list[Inside] | Outside
+
+    @property
+    def count(self) -> int:
+        return 1 if isinstance(self.attempts, Outside) else len(self.attempts)
+
+    def __str__(self) -> str:
+        first = self.attempts if isinstance(self.attempts, Outside) else self.attempts[0]
+        return f"{self.family}, round {self.number}: {first.name}" + (f" and {self.count - 1} more" * (self.count > 1))
+
+
+def turns(ground: Ground, families: Iterable[Family], user: str, seed: int, number: int, only: str = "") -> list[Turn]:
+    """A round of these families, in an order of the seed's: whoever has time for a part of the list tries another part
+    with another seed.
+    """
+    found = []
+    for family in families:
+        chosen = [a for a in attempts_of(ground, family, user, seed, number) if not only or a.name == only]
+        found += [Turn(family.name, number, batch) for batch in batches(chosen)]
+    random.Random(f"{seed}/{user}/order/{number}").shuffle(found)
+    return found
+
+
+def carry_out(ground: Ground, attempts: list[Inside] | Outside) -> list[Result]:
+    return [_outside(ground, attempts)] if isinstance(attempts, Outside) else _together(ground, attempts)

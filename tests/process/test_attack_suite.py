@@ -10,6 +10,9 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,11 +20,11 @@ from pathlib import Path
 import pytest
 
 from harness.hands import fence
-from tests.attack.__main__ import table
+from tests.attack.__main__ import Heard, run, table, users
 from tests.attack.families import kernel, paths
 from tests.attack.ground import DRIVER, Ground, ground
-from tests.attack.model import Escape, Family, Inside, Outside
-from tests.attack.play import attempts_of, batches, play
+from tests.attack.model import Escape, Family, Inside, Outside, Result
+from tests.attack.play import attempts_of, batches, carry_out, turns
 from tests.attack.registry import FAMILIES
 from tests.attack.watch import inhabitants
 from tests.process.keeperlib import wait_until
@@ -41,6 +44,10 @@ def seen(field: Ground) -> str:
 
 def family(*attempts: Inside | Outside) -> Family:
     return Family("made here", lambda _ground, _dice: attempts)
+
+
+def play(field: Ground, tried: Family) -> list[Result]:
+    return [result for turn in turns(field, [tried], "root", 1, 0) for result in carry_out(field, turn.attempts)]
 
 
 def test_a_host_that_nobody_touched_is_quiet(field: Ground) -> None:
@@ -171,7 +178,7 @@ def test_escapes_are_told_and_pinned_to_their_attempt(field: Ground) -> None:
         Outside("reaches out", reach_out),
         Outside("says so", say_so),
     )
-    results = {result.name: result for result in play(field, tried, "root", 1, 0)}
+    results = {result.name: result for result in play(field, tried)}
     escaped = {name for name, result in results.items() if result.status == "escaped"}
     assert escaped == {"claims", "shows a secret", "keeps a secret", "reaches out", "says so"}
     assert "secret of memory" in results["shows a secret"].detail
@@ -180,7 +187,7 @@ def test_escapes_are_told_and_pinned_to_their_attempt(field: Ground) -> None:
 
 def test_a_broken_attempt_is_no_refusal(field: Ground) -> None:
     with pytest.raises(RuntimeError, match="broken"):
-        list(play(field, family(Inside("typo", "return nonsense")), "root", 1, 0))
+        play(field, family(Inside("typo", "return nonsense")))
 
 
 def test_a_seed_gives_the_same_attempts_again(field: Ground) -> None:
@@ -215,3 +222,45 @@ def test_the_table_adds_up() -> None:
         ["kernel", "nobody", "6", "2", "0", "4"],
         ["all", "10", "5", "1", "4"],
     ]
+
+
+def test_how_far_a_run_came_is_told() -> None:
+    heard = Heard("root")
+    heard.take({"round": 0, "attempts": 3}, 1)
+    for name in ("a", "b"):
+        heard.take({"family": "paths", "round": 0, "name": name, "status": "refused", "detail": ""}, 1)
+    assert heard.reached().startswith("root: 2 of 3 listed attempts, 0 generated; no time for the others")
+    heard.take({"family": "paths", "round": 0, "name": "c", "status": "escaped", "detail": "it did"}, 1)
+    heard.take({"round": 1, "attempts": 9}, 1)
+    heard.take({"family": "paths", "round": 1, "name": "d", "status": "refused", "detail": ""}, 1)
+    assert heard.reached() == "root: 3 of 3 listed attempts, 1 generated"
+    assert len(heard.bad) == 1
+
+
+def test_another_seed_tries_the_same_list_in_another_order(field: Ground) -> None:
+    one, other = ([str(turn) for turn in turns(field, FAMILIES, "root", seed, 0)] for seed in (1, 2))
+    assert one != other
+    assert sorted(one) == sorted(other)
+
+
+def test_who_is_told_to_end_says_what_was_tried_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    over = threading.Event()
+    heard = Heard(next(user for user, why in users() if not why))
+    running = threading.Thread(target=run, args=(heard, 1, float("inf"), ["--only", "kernel"], over))
+    monkeypatch.setenv("TMPDIR", str(home := Path(tempfile.mkdtemp(prefix="wf-told-"))))
+    running.start()
+    wait_until("a first attempt", lambda: heard.rows)
+    over.set()
+    running.join(60)
+    assert not running.is_alive()
+    assert heard.bad == []
+    assert list(home.iterdir()) == []
+    home.rmdir()
+
+
+def test_what_does_not_come_to_its_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.attack.__main__.REST_S", 0.0)
+    heard = Heard(next(user for user, why in users() if not why))
+    run(heard, 1, time.monotonic(), ["--only", "kernel", "--round", "0"], threading.Event())
+    assert len(heard.bad) == 1
+    assert "did not come to their end" in heard.bad[0]

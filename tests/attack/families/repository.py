@@ -124,7 +124,7 @@ THINGS: dict[str, str] = {
     "a link to another branch": "ln -s $COMMON/refs/heads/main {f}",
     "a link to endless zeros": "ln -s /dev/zero {f}",
     "a link to a terminal": "ln -s /dev/stdin {f}",
-    "a sparse file": "truncate -s 900G {f} || truncate -s 3G {f}",
+    "a sparse file": "truncate -s 900G {f} || truncate -s 600M {f}",
     "nothing": "true",
     "noise": "head -c 5000 /dev/urandom > {f}",
     "zeros": "head -c 5000 /dev/zero > {f}",

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harness.linux import own_file
 from harness.protocol import frames, identity, locks
 from harness.protocol.blocking import Connection
 from harness.protocol.exchange import JSON, Broken, Codec, Ended, Exchange, Silent, refusal
@@ -140,8 +141,8 @@ def abandoned(folders: Folders) -> bool:
     if locks.held(folders.supervisor_lock) or locks.held(folders.state / "guardian.lock"):
         return False
     try:
-        last = json.loads((folders.runtime / "supervisor.json").read_bytes())["pid"]
-        return (folders.runtime / STOPPING).read_text("ascii").strip() != str(last)
+        last = json.loads(own_file.read(folders.runtime / "supervisor.json"))["pid"]
+        return own_file.text(folders.runtime / STOPPING).strip() != str(last)
     except (OSError, ValueError, KeyError, TypeError):
         return True
 

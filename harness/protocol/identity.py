@@ -14,7 +14,7 @@ import secrets
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.linux import durable
+from harness.linux import durable, own_file
 from harness.linux.proc import boot_id
 from harness.protocol import frames
 from harness.protocol.paths import FolderError, Folders
@@ -97,7 +97,7 @@ def observe(state: Path, fleet: str = "") -> Mark:
 def read(state: Path) -> Mark | None:
     """The mark that was written; None when there is none. Raises ValueError when it cannot be understood, OSError."""
     try:
-        raw = json.loads((state / NAME).read_bytes())
+        raw = json.loads(own_file.read(state / NAME))
     except FileNotFoundError:
         return None
     except ValueError as exc:
@@ -173,7 +173,7 @@ def look(state: Path) -> Foreign | None:
             "if nothing else drives its sessions: watchfloor adopt",
         )
     except OSError as exc:
-        raise FolderError(f"cannot look at the state folder {state}: {exc.strerror or exc}") from exc
+        raise FolderError(f"cannot look at {exc.filename or state}: {exc.strerror or exc}") from exc
 
 
 def without_mark(state: Path, origin: Path) -> Foreign:
@@ -273,7 +273,7 @@ def claim_runtime(folders: Folders) -> None:
     path = folders.runtime / OWNER
     mine = who(folders.state)
     try:
-        told = json.loads(path.read_bytes())
+        told = json.loads(own_file.read(path))
     except (FileNotFoundError, ValueError):
         told = None
     except OSError as exc:

@@ -15,7 +15,7 @@ import time
 from collections import deque
 from pathlib import Path
 
-from harness.linux import groups, kernel
+from harness.linux import groups, kernel, own_file
 from harness.protocol.paths import STOPPING, FolderError, ensure_private, resolve
 
 EXIT_ASKED = 0
@@ -108,8 +108,8 @@ def _wait(child: int, signals: set[signal.Signals], seconds: float | None) -> tu
 
 def _was_stopping(runtime: Path, child: int) -> bool:
     try:
-        return (runtime / STOPPING).read_text("ascii").strip() == str(child)
-    except OSError:
+        return own_file.text(runtime / STOPPING).strip() == str(child)
+    except (OSError, UnicodeDecodeError):
         return False
 
 

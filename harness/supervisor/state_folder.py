@@ -9,6 +9,7 @@ import os
 import time
 from pathlib import Path
 
+from harness.linux import own_file
 from harness.linux.durable import replace_file
 from harness.protocol import identity
 from harness.protocol.paths import STATE_VERSION, Folders, ensure_private
@@ -35,7 +36,7 @@ def check_version(state: Path) -> None:
     """
     path = state / "VERSION"
     try:
-        found = json.loads(path.read_bytes())["format"]
+        found = json.loads(own_file.read(path))["format"]
     except FileNotFoundError:
         replace_file(path, json.dumps({"format": STATE_VERSION}).encode() + b"\n")
         return

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from app.cli.exits import UNREACHABLE
 from harness.protocol import locks
 from tests.fleetlib import COMMAND, KEY, Fleet, fleet, play, wait_for
 
@@ -195,3 +196,28 @@ def test_a_damaged_session_can_be_paused_stopped_and_removed(f: Fleet) -> None:
 def test_the_help_says_what_force_does() -> None:
     shown = subprocess.run([COMMAND, "rm", "--help"], capture_output=True, text=True, check=True).stdout
     assert "what is in its worktree is deleted" in " ".join(shown.split())
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "code"),
+    [
+        ("state", "IDENTITY", UNREACHABLE),
+        ("state", "VERSION", UNREACHABLE),
+        ("state", "epoch", UNREACHABLE),
+        ("runtime", "owner.json", UNREACHABLE),
+        ("runtime", "supervisor.json", 0),
+        ("runtime", "supervisor.stopping", 0),
+    ],
+)
+def test_a_pipe_in_place_of_a_file_of_ours_holds_up_nobody(f: Fleet, place: str, name: str, code: int) -> None:
+    """It is told by name, or done without; no command waits for somebody who writes into it."""
+    f.run("supervisor", "start")
+    f.run("supervisor", "stop")
+    path: Path = getattr(f.folders, place) / name
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    done = f.run("ls", check=False)
+    assert done.returncode == code, done.stderr
+    if code:
+        assert f"{path}" in done.stderr
+        assert "no regular file" in done.stderr

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from harness.events.framing import BadLine
 from harness.events.regular import opened
+from harness.linux import own_file
 from harness.linux.durable import replace_file
 from harness.protocol import frames, locks
 from harness.protocol.blocking import Connection
@@ -32,7 +33,7 @@ def advance(folders: Folders) -> int:
     """The next epoch, durable. Raises EpochUnknown, OSError."""
     path = folders.state / "epoch"
     try:
-        epoch = int(path.read_text("ascii"))
+        epoch = int(own_file.read(path))
     except FileNotFoundError:
         epoch = _found(folders, f"{path} is missing")
     except ValueError:
@@ -83,6 +84,6 @@ def named_in(log: Path) -> Iterator[int]:
 
 def _served(folders: Folders) -> int:
     try:
-        return int(json.loads((folders.runtime / "supervisor.json").read_bytes())["epoch"])
+        return int(json.loads(own_file.read(folders.runtime / "supervisor.json"))["epoch"])
     except (OSError, ValueError, KeyError, TypeError):
         return 0

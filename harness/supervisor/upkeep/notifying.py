@@ -23,6 +23,7 @@ from harness.events.notices import Memory, Notice, Pacing, Want
 from harness.events.states import Desired
 from harness.events.untrusted import to_display
 from harness.events.views import SessionRow
+from harness.linux import own_file
 from harness.linux.durable import write_file
 from harness.protocol.config_sections import NotifyConfig
 from harness.supervisor.fleet.fleet import Fleet
@@ -107,7 +108,7 @@ class Notifying:
 
     def _remembered(self) -> Memory:
         try:
-            return msgspec.json.decode(self._file.read_bytes(), type=Memory)
+            return msgspec.json.decode(own_file.read(self._file), type=Memory)
         except (OSError, msgspec.DecodeError):
             return Memory()  # at worst something is said twice
 

@@ -405,6 +405,12 @@ FLEET: dict[str, Words] = {
         "mend the file",
         person=True,
     ),
+    "exposed": Words(
+        "others may change what you have set, or read your key",
+        "it is used as it is: who changes the policy decides what is asked, who changes the address gets the key",
+        "take their access away: chmod o-rwx",
+        person=True,
+    ),
     "watch": Words("changed settings are seen late", "the files are looked at every few seconds instead"),
     "last-good": Words(
         "no copy of the settings can be kept",

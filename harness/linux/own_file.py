@@ -30,3 +30,21 @@ def read(path: Path, limit: int = LIMIT) -> bytes:
 def text(path: Path, limit: int = LIMIT) -> str:
     """The same as text. Raises OSError, UnicodeDecodeError."""
     return read(path, limit).decode("utf-8")
+
+
+def exposed(path: Path, bits: int) -> Path | None:
+    """What lets every user of this machine do with this file what ``bits`` say (of a mode, of others): the file, or a
+    folder on the way to it in which names may be replaced. None when nothing does, or when there is no such file.
+    """
+    try:
+        real = path.resolve(strict=True)
+        way = [(folder, folder.stat().st_mode) for folder in reversed(real.parents)]
+        own = real.stat().st_mode
+    except (OSError, RuntimeError):
+        return None
+    for folder, mode in way:
+        if not mode & stat.S_IXOTH:
+            return None
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            return folder
+    return real if own & bits else None

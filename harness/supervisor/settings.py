@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ class Settings:
         self._subscribers.append(changed)
 
     def check(self) -> None:
-        """Reload what changed on disk since the last look (three stats when nothing did); a key file is only looked at,
+        """Reload what changed on disk since the last look (a few stats when nothing did); a key file is only looked at,
         for others read it.
         """
         changed = False
@@ -68,9 +69,22 @@ class Settings:
         if key is not None and self._marks.get(key) != (mark := _mark(key)):
             self._marks[key] = mark
             changed = True
-        if changed:
+        if self._look_who_may(key) or changed:
             for subscriber in self._subscribers:
                 subscriber()
+
+    def _look_who_may(self, key: Path | None) -> bool:
+        """Say which of these files others than the user may change, or, of the key, read; True when that is news."""
+        writable = ((self._folders.policy_file, stat.S_IWOTH), (self._folders.config_file, stat.S_IWOTH))
+        readable = () if key is None else ((key, stat.S_IWOTH | stat.S_IROTH),)
+        found = [who for path, bits in (*writable, *readable) if (who := own_file.exposed(path, bits)) is not None]
+        told = "; ".join(f"every user of this machine has access to {who}" for who in dict.fromkeys(found))
+        if told == self.problems.get("exposed", ""):
+            return False
+        self.problems.pop("exposed", None)
+        if told:
+            self.problems["exposed"] = told
+        return True
 
     def _load_policy(self, first: bool) -> None:
         path = self._folders.policy_file

@@ -5,6 +5,7 @@ supervisor.
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -204,3 +205,41 @@ def test_a_copy_that_cannot_be_kept_is_a_problem_and_no_death(tmp_path: Path) ->
     settings.check()
     assert settings.config.model.max_rounds == 3
     assert "last-good" not in settings.problems
+
+
+@pytest.mark.parametrize("way", ["the policy", "the configuration", "the key", "the folder"])
+def test_settings_that_every_user_may_change_and_a_key_that_they_may_read_are_told(way: str) -> None:
+    with tempfile.TemporaryDirectory() as made:
+        root = Path(made)
+        root.chmod(0o755)
+        folders = Folders(root / "state", root / "run", root / "config")
+        for folder in (folders.state, folders.config):
+            folder.mkdir(mode=0o755)
+        key = folders.config / "key"
+        key.write_text("a key")
+        key.chmod(0o600)
+        folders.config_file.write_text(f'[model]\napi_key_file = "{key}"\n')
+        folders.policy_file.write_text("version = 1\n")
+        for path in (folders.config_file, folders.policy_file):
+            path.chmod(0o644)
+        settings = Settings(folders)
+        news: list[str] = []
+        settings.subscribe(lambda: news.append(settings.problems.get("exposed", "")))
+        settings.check()
+        assert "exposed" not in settings.problems
+        path, mode = {
+            "the policy": (folders.policy_file, 0o646),
+            "the configuration": (folders.config_file, 0o646),
+            "the key": (key, 0o604),
+            "the folder": (folders.config, 0o777),
+        }[way]
+        path.chmod(mode)
+        settings.check()
+        assert str(path) in settings.problems["exposed"]
+        assert news[-1] == settings.problems["exposed"]
+        count = len(news)
+        settings.check()
+        assert len(news) == count, "it is news once"
+        root.chmod(0o700)
+        settings.check()
+        assert "exposed" not in settings.problems, "nobody else comes that far"

@@ -77,7 +77,7 @@ class Wire:
         encoding = response.headers.pop("content-encoding", "identity")
         if encoding.strip().lower() != "identity":
             response.extensions[COMPRESSED] = encoding
-        if response.is_success and not response.request.url.path.endswith("/count_tokens"):
-            return
+        if response.is_success and response.request.url.path.endswith("/v1/messages"):
+            return  # a reply, which is taken event by event
         response.request.extensions.get("timeout", {})["read"] = _MOST_S
         response.stream = Bounded(cast(httpx2.SyncByteStream, response.stream))

@@ -8,13 +8,15 @@ import gzip
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import anthropic
 import pytest
 
-from harness.brain import stream, wire
+from harness.brain import model_limits, stream, wire
 from harness.brain.retry import Failure
+from harness.events.model_limits import UNTOLD
 from tests.process.brainlib import Answer, ModelServer, error
 from tests.process.brainlib import stream as streamed
 from tests.unit.test_brain_stream import TEXT, request, request_came
@@ -112,10 +114,15 @@ def test_an_error_that_trickles_is_known_by_its_status(monkeypatch: pytest.Monke
     assert sent[0] < MANY
 
 
-def test_of_a_count_without_an_end_nothing_is_believed() -> None:
+@pytest.mark.parametrize(
+    "ask",
+    [lambda client: stream.count_tokens(client, request()), lambda client: model_limits.ask(client, "claude-test")],
+    ids=["a count of tokens", "what a model takes"],
+)
+def test_of_an_answer_without_an_end_nothing_is_believed(ask: Callable[[anthropic.Anthropic], object]) -> None:
     head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000000000\r\n\r\n"
     with answering(head, b"1" * (64 << 10), 0.0) as (url, sent), stream.make_client(url, "key") as client:
-        assert stream.count_tokens(client, request()) is None
+        assert ask(client) in (None, UNTOLD)
     assert sent[0] < BUFFERS
 
 

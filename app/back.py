@@ -13,6 +13,7 @@ from app.told import Told, Troubles
 from harness.events import receipts as r
 from harness.events import trouble
 from harness.events.receipts import Receipt
+from harness.events.views import PROOF
 from harness.events.words import local
 
 _WIDTH = 54
@@ -71,7 +72,7 @@ def _lines(parts: Sequence[str]) -> Iterator[str]:
 
 def _session(one: Told) -> Iterator[Entry]:
     row = one.row
-    mark = " ✓" if row.verified else ""
+    mark = f" {PROOF[row.untried > 0]}" if row.verified else ""
     yield Entry(SESSION, " · ".join([f"{row.name} {row.state}{mark}", *told.figures(one.brief.figures)]), row.sid)
     for line in told.in_order(one):
         yield Entry(LINE, line.text, row.sid, line.kind, line.ts, line.seq, line.tone)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from harness.events.pulling import PullView
+from harness.events.pulling import CheckLine, PullView
 from harness.events.receipts import Receipt
 from harness.events.untrusted import to_display
 
@@ -19,6 +19,10 @@ _TITLE = 72
 _GOAL = 4000
 _TEXT = 300
 _LISTED = 50
+_VERIFIED = (
+    "Every criterion passed, run by Watchfloor.",
+    "Every criterion passed, run by Watchfloor; of some nothing shows that they can fail.",
+)
 _CUT = "It is cut here: a request takes no more."
 
 Finder = Callable[[Sequence[str]], Sequence[Sequence[str]]]
@@ -55,9 +59,9 @@ def body(view: PullView, receipts: Sequence[Receipt], finder: Finder) -> str:
     plan = [f"{one.id} {one.title}" for one in view.plan]
     ticks = [f"[{'x' if one.passes else ' '}] " for one in view.plan]
     checks = [one.command for one in view.checks]
-    passed = ["passes: " if one.passed else "not passed: " for one in view.checks]
+    passed = [_outcome(one) for one in view.checks]
     decided = [f"{one.decision} by {one.by or 'someone'}: {one.title}" for one in reversed(receipts) if one.decision]
-    said = "Every criterion passed, run by Watchfloor." if view.verified else "Not verified by Watchfloor."
+    said = _VERIFIED[any(one.untried for one in view.checks)] if view.verified else "Not verified by Watchfloor."
     parts = (
         ("Goal", list(_goal(view.goal.strip(), finder))),
         ("Commits", _listed(view.commits, [], view.count, finder)),
@@ -68,6 +72,12 @@ def body(view: PullView, receipts: Sequence[Receipt], finder: Finder) -> str:
     made = [f"## {head}\n\n" + "\n".join(lines).rstrip() for head, lines in parts if lines]
     at = f", at {view.head[:12]}" if view.head else ""
     return _capped("\n\n".join(made), f"\n\nSession {view.sid}{at}.\n")
+
+
+def _outcome(check: CheckLine) -> str:
+    if not check.passed:
+        return "not passed: "
+    return "passes, not tried whether it can fail: " if check.untried else "passes: "
 
 
 def _of_its_own(view: PullView) -> str:

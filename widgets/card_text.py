@@ -50,7 +50,7 @@ _KINDS: dict[str, str] = {
     Request.QUESTION: "asks you",
     Request.REFUSAL: "was refused by the model",
     Request.RESTART: "has failed and waits for you",
-    Request.PROTECTED: "changed files that decide whether its work is done",
+    Request.PROTECTED: "changed what decides whether its work is done",
     Request.PLAN: "wrote a plan from its goal, to be worked on once you accept it",
     Request.GATE: "has come to a gate of its plan",
     trouble.HELD: "does not go on, and asks nothing",

@@ -37,7 +37,7 @@ MARKS: dict[str, str] = {
 QUESTION = "?"
 """Waiting because the agent asks something."""
 UNVERIFIED = "◇"
-"""Done by its own word alone."""
+"""Done by its own word alone, or by checks of which nothing shows that they can fail."""
 
 # Which colour role a state is drawn in; the roles are component classes of the widgets.
 ROLES: dict[str, str] = {
@@ -60,8 +60,8 @@ def mark(state: str) -> str:
 
 
 def row_mark(row: SessionRow) -> str:
-    """The mark of a session: done without a check that passed, and a question, have their own."""
-    if row.state == State.DONE and not row.verified:
+    """The mark of a session: done without a check that passed and can fail, and a question, have their own."""
+    if row.state == State.DONE and (not row.verified or row.untried):
         return UNVERIFIED
     return QUESTION if row.asks == Request.QUESTION else mark(row.state)
 

@@ -52,6 +52,8 @@ def _entry(entry: EntryView, board: PlanBoard) -> Iterator[PlanLine]:
     at = entry.id == board.at
     upcoming = entry.id == board.next and not board.at
     kind = _KINDS.get(entry.state, "open")
+    if entry.untried and entry.state == PASSED:
+        kind = "untried"
     if at or upcoming:
         kind = NOW if at else NEXT
     yield PlanLine(kind, f"{entry.id}  {entry.title}" + ("  ← next" if upcoming else ""))
@@ -76,5 +78,7 @@ def _told(entry: EntryView, at: bool) -> Iterator[str]:
     if entry.waits_for and entry.state != PASSED:
         more = len(entry.waits_for) - _NAMED
         yield "after " + ", ".join(entry.waits_for[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    if entry.untried and entry.state == PASSED:
+        yield f"of {counted(entry.untried, 'check')} nothing shows that it can fail"
     if entry.undecided and entry.state != PASSED:
         yield f"{entry.undecided} of its criteria no check decides"

@@ -33,6 +33,7 @@ NEXT = "next"
 _LOOKS = {
     "heading": (" ", "name"),
     "done": ("  ✓ ", "good"),
+    "untried": ("  ◇ ", "good"),
     "open": ("  ○ ", "text"),
     NOW: ("  ▶ ", "heading"),
     NEXT: ("  ○ ", "name"),

@@ -9,6 +9,11 @@ from harness.events import words
 from harness.events.views import SessionRow
 from widgets.context_bar import layer_facts
 
+_VERIFIED = (
+    "yes: every check passed when the harness ran it",
+    "by checks that passed when the harness ran them; of some nothing shows that they can fail",
+)
+
 
 def advice(row: SessionRow, key: str) -> list[str]:
     """What happens next by itself, and what a person can do (``key`` does it here, the command anywhere).
@@ -35,7 +40,7 @@ def evidence(row: SessionRow) -> list[tuple[str, str]]:
         ("evidence", row.evidence),
         ("last event", f"{row.last_event}, seq {row.seq}, {seen} ago" if seen else "none"),
         ("wanted", row.desired),
-        ("verified", "yes: every check passed when the harness ran it" if row.verified else "no"),
+        ("verified", _VERIFIED[row.untried > 0] if row.verified else "no"),
         ("", ""),
         ("goal", row.goal),
         ("repository", row.repo),

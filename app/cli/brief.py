@@ -17,7 +17,7 @@ from app.cli.shelf import Shelf
 from app.pull_text import code
 from app.told import EMPTY, Told, Troubles, figures, headline, in_order, ranked, total, unmoved
 from harness.events.briefing import Brief, Line
-from harness.events.views import SessionRow, TroubleView
+from harness.events.views import PROOF, SessionRow, TroubleView
 from harness.events.words import local
 from harness.protocol.client import Client, SupervisorError
 
@@ -165,7 +165,7 @@ def _wrong(one: TroubleView, quoted: Callable[[str], str]) -> str:
 
 
 def _title(one: Told, quoted: Callable[[str], str]) -> str:
-    mark = " ✓" if one.row.verified else ""
+    mark = f" {PROOF[one.row.untried > 0]}" if one.row.verified else ""
     head = f"{quoted(one.row.name)} ({safe(one.row.sid)}) {safe(one.row.state)}{mark}"
     return " · ".join([head, *figures(one.brief.figures)])
 

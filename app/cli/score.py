@@ -8,6 +8,7 @@ from typing import Any
 from app.cli import bundled, exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say, table
+from harness.events.views import PROOF
 from harness.events.words import counted, stretch, usd
 
 _PATIENCE_S = 120.0
@@ -26,6 +27,7 @@ _HEADS = (
     "BLOCKED",
     "FALSE DONE",
     "VIOLATIONS",
+    "UNTRIED",
     "RESETS",
 )
 
@@ -54,7 +56,7 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
     tokens = one["tokens_per_criterion"]
     return (
         safe(one["name"], 24),
-        safe(one["outcome"] or "-") + (" ✓" if one["verified"] else ""),
+        safe(one["outcome"] or "-") + (f" {PROOF[one['untried'] > 0]}" if one["verified"] else ""),
         f"{one['points']:g}/{sum(phase['of'] for phase in one['phases'])}",
         f"{one['passed']}/{one['criteria']}",
         f"{one['steps']:,}",
@@ -67,6 +69,7 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
         stretch(one["blocked_seconds"]),
         f"{one['false_claims']}/{one['claims']}",
         f"{one['violations']:,}",
+        f"{one['untried']:,}",
         f"{one['resets']:,}",
     )
 

@@ -201,7 +201,10 @@ def _counted(row: SessionRow) -> str:
 def _checks(row: SessionRow) -> str:
     if row.no_criterion:
         return f"{_NONE} no criterion: its agent's word alone says when it is done"
-    return f"{row.checks_passed} of {row.checks_total} pass" if row.checks_total else "none yet"
+    if not row.checks_total:
+        return "none yet"
+    untried = f"; {_NONE} of {row.untried} nothing shows that it can fail" if row.untried else ""
+    return f"{row.checks_passed} of {row.checks_total} pass{untried}"
 
 
 def show(ctx: Context, args: argparse.Namespace) -> int:

@@ -115,16 +115,18 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
         return replace(asks, verdict=f"{total} of {total} checks of {seen.task} passed")
     if not failing and seen.task:
         outcome = UNDECIDED if seen.undecided else PASSED
-        return _turned(Turned(outcome, f"{total} of {total} checks passed"), claim, seen)
+        return _turned(Turned(outcome, f"{total} of {total} checks passed{_untried(ran)}"), claim, seen)
     if not failing and seen.stuck:
         return _stuck(seen, f"{total} of {total} checks passed", summary)
     if not failing:
         also = f"; put back before: {some(list(seen.put_back))}" if seen.put_back else ""
+        also = _untried(ran) + also
+        sure = not any(r.verdict is not None and r.verdict.provisional for r in ran.values())
         if seen.undecided:
             also = f"; {seen.undecided} entries of its plan are decided by no check{also}"
         if question:
-            return _asks_beside(asks, f"all checks passed ({total} of {total}){also}", seen)
-        end = End(State.DONE, f"{why}{total} of {total} checks passed{also}", not seen.undecided, summary)
+            return _asks_beside(asks, f"all checks passed ({total} of {total}){also}", seen, sure=sure)
+        end = End(State.DONE, f"{why}{total} of {total} checks passed{also}", sure and not seen.undecided, summary)
         return _judged(end, claim, seen)
     names = ", ".join(f"{c} ({ran[c].outcome})" for c in failing)[:500]
     if claim.last:
@@ -143,10 +145,16 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
     return Say(_report(failing, total, ran, seen))
 
 
-def _asks_beside(asks: Park, verdict: str, seen: Evidence) -> Park:
+def _untried(ran: Mapping[str, Result]) -> str:
+    """Of which checks no trial shows that they can fail, and why, behind what passed."""
+    told = [f"{spoken(c)} ({r.verdict.untried})" for c, r in ran.items() if r.verdict is not None and r.verdict.untried]
+    return f"; not tried whether it can fail: {some(told)}"[:_WHY] if told else ""
+
+
+def _asks_beside(asks: Park, verdict: str, seen: Evidence, *, sure: bool) -> Park:
     """A question although all checks passed: its answer may change the work, so no judge is asked before it."""
     unheard = "" if seen.court is None else "; the judge was not asked"
-    return replace(asks, verdict=verdict + unheard, verified=not seen.undecided and seen.court is None)
+    return replace(asks, verdict=verdict + unheard, verified=sure and not seen.undecided and seen.court is None)
 
 
 def _stuck(seen: Evidence, checks: str, summary: str) -> End:

@@ -262,7 +262,6 @@ def _done(v: View, last: ModelTurn) -> Step:
     commands = tuple(v.state.checks)
     ratchet = v.state.ratchet
     put_back = tuple(path for path in ratchet.paths if ratchet.seq > last.seq and path not in ratchet.accepted)
-    reason = ratchet.reason if put_back else ""
     plan = v.state.plan
     if plan is not None and plan.did_seq > last.seq:
         put_back = (*put_back, f"{plan.path} ({some(plan.did)})")
@@ -272,6 +271,8 @@ def _done(v: View, last: ModelTurn) -> Step:
         commands = tuple(task.checks)
     undecided = plan.undecided if plan is not None else 0
     results = {command: result for command, result in _results(v, last).items() if command in commands}
+    caught = any(result.verdict is not None and result.verdict.caught for result in results.values())
+    reason = ratchet.reason if put_back or caught else ""
     seen = done.Evidence(
         commands,
         results,

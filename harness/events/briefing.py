@@ -208,7 +208,7 @@ def _verdict(c: Course, r: t.Record, b: t.CheckVerdict) -> None:
     if b.command in c.planned or b.passed == bool(before):
         return
     if b.passed:
-        c.tell(r, PASSED, f"passes: {b.command}", "good")
+        c.tell(r, PASSED, f"passes{', not tried whether it can fail' if b.untried else ''}: {b.command}", "good")
     else:
         c.tell(r, ANOMALY, f"passes no more: {b.command}", "bad")
 
@@ -311,7 +311,7 @@ def _judged(b: t.EvaluationEnded) -> str:
 _TOLD: Mapping[type[t.Body], Callable[[Any], str]] = {
     t.AlarmRaised: _always(ANOMALY),
     t.AlarmCleared: _always(COURSE),
-    t.RatchetViolation: _always(ANOMALY),
+    t.RatchetViolation: lambda b: "" if b.check else ANOMALY,  # a check is told of by its verdict
     t.PlanRestored: _always(ANOMALY),
     t.BreakerOpened: _always(ANOMALY),
     t.ToolInDoubt: _always(ANOMALY),

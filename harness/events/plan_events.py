@@ -11,7 +11,9 @@ class CheckVerdict(Body, frozen=True, kw_only=True):
     """Whether the result of a check counts, by the supervisor. ``why`` it does not although it exited with 0.
 
     ``ran`` tests had an outcome, ``excused`` were skipped or expected to fail; None when its output tells of none.
-    ``caught``: it passes only because of what the agent did to its tests, as a trial of it shows.
+    ``caught``: it passes only because of what the agent did to its tests, as a trial of it shows. ``untried``: why no
+    trial could show that it can fail. ``provisional``: it passes, and was not tried because nothing hung on it: no
+    entry is set and no session ends by it.
     """
 
     TYPE = "check.verdict"
@@ -22,6 +24,8 @@ class CheckVerdict(Body, frozen=True, kw_only=True):
     ran: int | None = None
     excused: int | None = None
     caught: bool = False
+    untried: str = ""
+    provisional: bool = False
 
 
 class ViolatedFile(msgspec.Struct, frozen=True):
@@ -37,6 +41,8 @@ class ViolatedFile(msgspec.Struct, frozen=True):
 class RatchetViolation(Body, frozen=True, kw_only=True):
     """Files that decide whether the work is done are not as they were at the start; they are put back before a check
     runs. What was there lies in the session's folder, under ``aside/<violation_id>/<index>``.
+
+    Without files it is a ``check`` that passes whatever its tests say; ``why`` that is so.
     """
 
     TYPE = "ratchet.violation"
@@ -45,6 +51,8 @@ class RatchetViolation(Body, frozen=True, kw_only=True):
     files: list[ViolatedFile]
     protected: int = 0
     """So many files are protected in all."""
+    check: str = ""
+    why: str = ""
 
 
 class RatchetRestored(Body, frozen=True, kw_only=True):

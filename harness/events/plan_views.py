@@ -9,6 +9,7 @@ class EntryView(msgspec.Struct, frozen=True, kw_only=True):
     """One entry; ``state`` is one of `plan_state.STATES`, ``evidence`` are records of the newest verdicts on it.
 
     ``waits_for``: entries that have to pass first; ``undecided``: so many of its criteria no check decides;
+    ``untried``: so many of its checks pass, and nothing shows that they can fail;
     ``claimed``: its task ended with the agent's word that it is done, and nothing more.
     """
 
@@ -23,6 +24,7 @@ class EntryView(msgspec.Struct, frozen=True, kw_only=True):
     blocked: str = ""
     undecided: int = 0
     claimed: bool = False
+    untried: int = 0
     notes: list[str] = []
 
 

@@ -20,10 +20,11 @@ class PlanLine(msgspec.Struct, frozen=True):
 
 
 class CheckLine(msgspec.Struct, frozen=True):
-    """A check, and whether it passed."""
+    """A check, and whether it passed; ``untried``: nothing shows that it can fail."""
 
     command: str
     passed: bool
+    untried: bool = False
 
 
 class PullView(msgspec.Struct, frozen=True, kw_only=True):

@@ -72,6 +72,8 @@ class Ratchet:
     """Allowed by a person, and not in the worktree again yet."""
     accepted: dict[str, str] = field(default_factory=dict)
     """Digests by path that a person allowed."""
+    trusted: list[str] = field(default_factory=list)
+    """Checks that count by a person's word, although a trial says that they cannot fail."""
     kept: bool = False
     """A person said that the originals stay: what is changed again is put back without another question."""
     reason: str = ""
@@ -84,9 +86,10 @@ class Ratchet:
         return not self.unanswered and not self.bringing
 
     def violated(self, seq: int, b: t.RatchetViolation) -> None:
-        self.seq = seq
         self.count += 1
-        self.paths = [one.path for one in b.files]
+        if b.files:
+            self.seq = seq
+            self.paths = [one.path for one in b.files]
         if not self.kept:
             self.unanswered[b.violation_id] = b
 
@@ -99,6 +102,8 @@ class Ratchet:
             return
         for violation in asked:
             self.bringing[violation.violation_id] = violation
+            if violation.check and violation.check not in self.trusted:
+                self.trusted.append(violation.check)
             for one in violation.files:
                 if one.how != TOUCHED or one.path not in self.accepted:
                     self.accepted[one.path] = one.sha
@@ -108,9 +113,16 @@ class Ratchet:
             self.brought_seq = seq
 
     def changed(self) -> list[str]:
-        """What was done to protected files and is unanswered, in words, one for each path."""
+        """What was done to protected files and is unanswered, in words, one for each path; then the checks that cannot
+        fail.
+        """
         told = {one.path: f"{one.path} {told_of(one.how)}" for v in self.unanswered.values() for one in v.files}
-        return list(told.values())
+        return [*told.values(), *dict.fromkeys(cannot_fail(v) for v in self.unanswered.values() if v.check)]
+
+
+def cannot_fail(b: t.RatchetViolation) -> str:
+    """In words, that a check says nothing of its tests."""
+    return f"{b.check} passes whatever its tests say"
 
 
 def told_of(how: str) -> str:

@@ -92,6 +92,7 @@ def row(
         jobs=[f"{name}: {job.what[:_JOB]}" for name, job in s.jobs.running.items()],
         evidence=evidence,
         verified=s.ended.verified if s.ended else False,
+        untried=sum(command in s.checks for command in s.untried),
         price=price,
         desired=s.desired,
         ended=s.terminal,

@@ -64,6 +64,8 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     claims: int = 0
     false_claims: int = 0
     violations: int = 0
+    untried: int = 0
+    """Criteria that are commands and pass, and of which no trial shows that they can fail."""
     resets: int = 0
     compactions: int = 0
     undone: int = 0
@@ -99,6 +101,8 @@ class Tally:
     undone: int = 0
     checks: dict[str, bool] = field(default_factory=dict)
     """Whether the newest verdict on each criterion that is a command says that it passes."""
+    untried: dict[str, bool] = field(default_factory=dict)
+    """Whether the newest verdict on each says that no trial shows that it can fail."""
     entries: dict[str, t.PlanEntry] = field(default_factory=dict)
     passes: dict[str, bool] = field(default_factory=dict)
     things: dict[str, str] = field(default_factory=dict)
@@ -181,6 +185,7 @@ def score(y: Tally) -> Score:
         claims=y.claims,
         false_claims=y.false_claims,
         violations=y.violations,
+        untried=sum(untried for command, untried in y.untried.items() if command in y.checks),
         resets=y.resets,
         compactions=y.compactions,
         undone=y.undone,
@@ -319,6 +324,8 @@ def _resolved(y: Tally, b: t.ToolResolved) -> None:
 
 def _verdict(y: Tally, b: t.CheckVerdict) -> None:
     y.checks[b.command] = b.passed
+    if not b.provisional:
+        y.untried[b.command] = b.passed and bool(b.untried)
     y.tried(f"check {b.command}", b.passed)
     y.violations += b.caught
     if not b.passed:
@@ -340,7 +347,7 @@ def _plan_restored(y: Tally, b: t.PlanRestored) -> None:
 
 
 def _violated(y: Tally, b: t.RatchetViolation) -> None:
-    y.violations += 1
+    y.violations += not b.check  # that one is counted with its verdict, which older logs have alone
     y.contradict()
 
 

@@ -142,6 +142,8 @@ class SessionState:
     judging: Judging = field(default_factory=Judging)
     contract: Contract = field(default_factory=Contract)
     verdicts: dict[str, t.CheckVerdict] = field(default_factory=dict)
+    untried: dict[str, str] = field(default_factory=dict)
+    """Why no trial could show that a check can fail, by its command, as of the newest time that one was due."""
     """By check, the newest one on the files as they are."""
     checkpoints: checkpoints.Checkpoints = field(default_factory=checkpoints.Checkpoints)
     jobs: Jobs = field(default_factory=Jobs)

@@ -14,6 +14,7 @@ WORDS = {
     "broken": "with tests that fail at their end",
     "bare": "with tests that do nothing but fail",
     "start": "with the same on the files of the start",
+    "fresh": "with new tests that fail at their end",
 }
 """What each kind of trial is run with."""
 

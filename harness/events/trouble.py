@@ -300,9 +300,9 @@ PARKED: dict[str, Words] = {
         person=True,
     ),
     Request.PROTECTED: Words(
-        "changed files that decide whether its work is done",
-        "its checks ran on the originals; nothing more happens before you say which are right",
-        "allow its changes, or keep the originals",
+        "changed what decides whether its work is done",
+        "its checks ran on the originals; nothing more happens before you say what counts",
+        "allow its changes to count, or keep the originals",
         "go.queue",
         "watchfloor approvals",
         person=True,

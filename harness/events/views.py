@@ -27,6 +27,8 @@ REVIEW = "to review"
 DONE = "done"
 GROUPS = (NEEDS_YOU, ERRORS, RUNNING, REVIEW, DONE)
 """In the order in which they deserve to be looked at."""
+PROOF = ("✓", "◇")
+"""How work is marked that its checks verified: the second where nothing shows that all of them can fail."""
 NOT_SHOWN = "\\ NOT SHOWN HERE: "
 """A line of `ApprovalView.diff` that begins so says what it leaves out.
 
@@ -116,6 +118,8 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     source: str = "event log"
     evidence: str = ""
     verified: bool = False
+    untried: int = 0
+    """Checks that pass, and of which no trial shows that they can fail."""
     price: str = ""
     desired: str = "running"
     ended: bool = False

@@ -19,7 +19,7 @@ def board(s: SessionState) -> PlanBoard | None:
     if plan is None:
         return None
     settled = gates.settled(s)
-    entries = [_entry(plan, entry, entry.id in settled) for entry in plan.entries.values()]
+    entries = [_entry(s, plan, entry, entry.id in settled) for entry in plan.entries.values()]
     at = s.iterations.entry
     if plan.passes.get(at, True):  # none, or one that has passed while its task is being closed
         at = next((one.id for one in entries if one.state == IN_PROGRESS), "")
@@ -37,7 +37,7 @@ def board(s: SessionState) -> PlanBoard | None:
     )
 
 
-def _entry(plan: Plan, entry: t.PlanEntry, claimed: bool) -> EntryView:
+def _entry(s: SessionState, plan: Plan, entry: t.PlanEntry, claimed: bool) -> EntryView:
     one = plan.work.standing[entry.id]
     return EntryView(
         id=entry.id,
@@ -51,6 +51,7 @@ def _entry(plan: Plan, entry: t.PlanEntry, claimed: bool) -> EntryView:
         blocked=one.blocked,
         undecided=entry.undecided,
         claimed=claimed and not plan.passes[entry.id],
+        untried=sum(command in s.untried for command in entry.checks),
         notes=list(one.notes),
     )
 

@@ -6,10 +6,15 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator
 
+from harness.plan.patterns import fits
+from harness.plan.protected import TESTS
 from harness.plan.scripts import simple_commands
 
 PYTHON = (".py",)
 SCRIPT = (".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts")
+RUST = (".rs",)
+_RUST_TEST_OF = re.compile(r"#\[(?:\w+::)?test\b[^\]]*\](?:\s*#\[[^\]]*\])*\s*(?:pub\s+)?(?:async\s+)?fn\s+(\w+)")
+_RUST_TEST = re.compile(r"#\[(?:\w+::)?test\b")
 _SKIPS = re.compile(r"skip|xfail|expectedFailure", re.IGNORECASE)
 _ELSEWHERE = re.compile(r"importorskip|pytestmark|allow_module_level|__test__|load_tests")
 """What decides for a whole module which of its tests run."""
@@ -49,8 +54,45 @@ _WRONG = {
     "assertRaises": "(ValueError, int)",
 }
 """What each way to compare must not let pass."""
+_EQUAL = frozenset(
+    {"assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertSetEqual", "assertTupleEqual"}
+    | {"assertSequenceEqual", "assertMultiLineEqual", "assertCountEqual"}
+)
+"""Ways to compare that ask their two arguments whether they are equal."""
 _HELPER = """
+WORD_lied = []
+def WORD_lies(value, depth=0):
+    kind = type(value)
+    if kind in (int, str, float, bool, bytes, type(None)):
+        return False
+    if kind in (list, tuple, set, frozenset, dict):
+        inside = list(value.values()) if kind is dict else list(value)
+        return depth < 4 and any(WORD_lies(one, depth + 1) for one in inside[:50])
+    import os, re, sys
+    at = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    if at is not None:
+        near = os.path.relpath(os.path.realpath(at), os.path.realpath(os.getcwd()))
+        if near.startswith("..") or re.search(r"(^|/)(tests?/|test_|conftest)|site-packages", near):
+            return False
+    others = [object(), object()]
+    if isinstance(value, (int, float)):
+        others = [987654321.25, -123456789.75]
+    elif isinstance(value, str):
+        others = ["WORD", "no " + "WORD"]
+    try:
+        return all((value == other) is True for other in others)
+    except BaseException:
+        return False
+def WORD_two(one, other):
+    if WORD_lies(one) or WORD_lies(other):
+        WORD_lied.append(1)
+    return one, other
+def WORD_same(one, other):
+    WORD_two(one, other)
+    return one == other
 def WORD(case=None):
+    if WORD_lied:
+        return
     for name, given in (WRONG):
         compare = getattr(case, name, None)
         if compare is not None:
@@ -76,6 +118,15 @@ _RAISES = """try:
         pass
     else:
         return"""
+_RUST = """
+#[cfg(test)]
+mod WORD {
+    #[test]
+    fn must_fail() {
+        panic!("WORD");
+    }
+}
+"""
 _SCRIPT = """
 ;(function () {
   const word = "WORD"
@@ -105,7 +156,9 @@ _SCRIPT = """
 
 
 def collected(path: str) -> bool:
-    """Whether a runner of Python's tests loads a file of this name by itself."""
+    """Whether a runner of tests loads a file of this name by itself."""
+    if path.endswith(SCRIPT):
+        return fits(path, TESTS) and not path.endswith(".d.ts")
     return _COLLECTED.fullmatch(path.rpartition("/")[2]) is not None
 
 
@@ -118,6 +171,20 @@ def aimed(paths: Collection[str], texts: Iterable[str], *, folders: bool = True)
             name = word.partition("::")[0].removeprefix("./").rstrip("/")
             if name and not name.startswith("-"):
                 found |= _named(name, known, folders=folders)
+    return frozenset(found)
+
+
+def asked(texts: Iterable[str]) -> frozenset[str]:
+    """Files that pieces of shell may name by path or module, whether or not they are there."""
+    found: set[str] = set()
+    for words in (words for text in texts for words in simple_commands(text)):
+        for word in words:
+            name = word.partition("::")[0].removeprefix("./")
+            if name.endswith((*PYTHON, *SCRIPT)):
+                found.add(name)
+            elif re.fullmatch(r"\w+(?:\.\w+)*", name):
+                parts = name.split(".")
+                found |= {"/".join(parts[:count]) + ".py" for count in range(1, len(parts) + 1)}
     return frozenset(found)
 
 
@@ -134,7 +201,30 @@ def _named(name: str, known: set[str], *, folders: bool) -> set[str]:
 
 def breakable(path: str, text: str) -> bool:
     """Whether there may be something to make fail in a test file."""
+    if path.endswith(RUST):
+        return _RUST_TEST.search(text) is not None
     return path.endswith(SCRIPT) or _TEST.search(text) is not None
+
+
+def altered(path: str, before: str, now: str) -> list[str]:
+    """Tests inside of a file of the work itself that are not there any more as they were, by name."""
+    if not path.endswith(RUST):
+        return []
+    left = _inside_of(now)
+    return [name for name, body in _inside_of(before).items() if left.get(name) != body]
+
+
+def _inside_of(text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for head in _RUST_TEST_OF.finditer(text):
+        at = text.find("{", head.end())
+        depth = 0
+        for end in range(at, len(text)) if at >= 0 else ():
+            depth += {"{": 1, "}": -1}.get(text[end], 0)
+            if depth == 0:
+                found[head[1]] = " ".join(text[head.start() : end + 1].split())
+                break
+    return found
 
 
 def skippers(texts: Iterable[str]) -> frozenset[str]:
@@ -152,6 +242,8 @@ def broken(path: str, text: str, word: str, spared: frozenset[str]) -> str:
     """
     if path.endswith(SCRIPT):
         return text + _SCRIPT.replace("WORD", word)
+    if path.endswith(RUST):
+        return text + _RUST.replace("WORD", word)
     module = _module(text)
     if module is None:
         return ""
@@ -161,6 +253,7 @@ def broken(path: str, text: str, word: str, spared: frozenset[str]) -> str:
         names = [arg.arg for group in first for arg in group]
         given = "self" if names[:1] == ["self"] else ""
         fails = ast.parse(f"{word}({given})").body
+        one.body = [_Asked(word).visit(line) for line in one.body]
         said = one.body[:1] if ast.get_docstring(one) is not None else []
         does = one.body[len(said) :] or [ast.Pass()]
         one.body = [*said, ast.Try(body=does, handlers=[], orelse=[], finalbody=fails)]
@@ -178,6 +271,8 @@ def bare(path: str, text: str, word: str, spared: frozenset[str]) -> str:
     """The names of the same tests, each failing, with nothing of the repository imported."""
     if path.endswith(SCRIPT):
         return "\n".join(_OUTSIDE.findall(text)) + _SCRIPT.replace("WORD", word)
+    if path.endswith(RUST):  # what is beside its tests may be what is tested
+        return (text if f"/{path}".find("/src/") >= 0 else "") + _RUST.replace("WORD", word)
     module = _module(text)
     if module is None or _ELSEWHERE.search(text):
         return ""
@@ -195,6 +290,29 @@ def bare(path: str, text: str, word: str, spared: frozenset[str]) -> str:
                 base = "(unittest.TestCase)" if one.bases else ""
                 made.append(f"class {one.name}{base}:\n{''.join(lines)}")
     return "import unittest\n\n" + "\n".join(made) if made else ""
+
+
+class _Asked(ast.NodeTransformer):
+    """Has each comparison of two values look first whether one of them agrees with whatever it is compared with."""
+
+    def __init__(self, word: str) -> None:
+        self._word = word
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq):
+            return node
+        return self._call("same", [node.left, node.comparators[0]])
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        compares = isinstance(node.func, ast.Attribute) and node.func.attr in _EQUAL
+        if compares and len(node.args) > 1 and not any(isinstance(arg, ast.Starred) for arg in node.args[:2]):
+            node.args = [ast.Starred(self._call("two", node.args[:2]), ast.Load()), *node.args[2:]]
+        return node
+
+    def _call(self, name: str, args: list[ast.expr]) -> ast.Call:
+        return ast.Call(ast.Name(f"{self._word}_{name}", ast.Load()), args, [])
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -62,13 +62,16 @@ class Counts:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What a check that was run says. ``why`` it does not count although it exited with 0; empty otherwise.
-    ``caught``: it does not because a trial of it says so.
+    ``caught``: it does not because a trial of it says so. ``untried``: why no trial shows that it can fail;
+    ``provisional``: none was made, because nothing hangs on it.
     """
 
     passed: bool
     why: str = ""
     counts: Counts | None = None
     caught: bool = False
+    untried: str = ""
+    provisional: bool = False
 
 
 def parse(output: str) -> Counts | None:

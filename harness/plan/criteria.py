@@ -316,7 +316,7 @@ def _fetch(text: str, match: re.Match[str], serves: str) -> Criterion | Problem:
     if not serves:
         there = f"test -f {_BY_ITSELF} || {{ echo {shlex.quote(_NONE)}; exit 1; }}"
         begin = f"{there}\n{{ sh ./{_BY_ITSELF}; echo $? >$at/ended; }}"
-    asks = f"python3 -c {shlex.quote(_ASK)} {asked} $at/ended"
+    asks = f"python3 -I -c {shlex.quote(_ASK)} {asked} $at/ended"
     ends = "code=$?; kill $! 2>/dev/null; test $code = 0 || tail -c 2000 $at/served; exit $code"
     says = " ".join(text.split())
     return Criterion(text, REQUEST, f"# {says}\nat=$(mktemp -d); {begin} >$at/served 2>&1 & {asks}; {ends}")

@@ -10,7 +10,9 @@ def due(s: SessionState) -> list[Flip]:
     """Which entries have to change; none while a result is not judged, a call is open or a violation not answered."""
     if s.plan is None or s.unjudged or s.calls.open or not s.ratchet.clear:
         return []
-    verdicts = {command: Seen(v.passed, v.call_id) for command, v in s.verdicts.items()}
+    verdicts = {
+        command: Seen(v.passed, v.call_id, not v.provisional, command in s.untried) for command, v in s.verdicts.items()
+    }
     passes = s.plan.passes
     return flips(
         (

@@ -26,10 +26,14 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The newest verdict on a check, and the call that it was given on."""
+    """The newest verdict on a check, and the call that it was given on; ``sure`` unless it is provisional, ``untried``
+    when nothing shows that it can fail.
+    """
 
     passed: bool
     call: str
+    sure: bool = True
+    untried: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +70,16 @@ def flips(
         seen = {command: verdicts[command] for command in entry.checks if command in verdicts}
         failing = [command for command, one in seen.items() if not one.passed]
         calls = tuple(one.call for one in seen.values())
+        sure = len(seen) == len(entry.checks) and all(one.sure for one in seen.values())
+        beside = f", {untried} not tried" if (untried := sum(one.untried for one in seen.values())) else ""
         if entry.passes and failing:
             due.append(Flip(entry.id, False, f"{failing[0]} does not pass", calls))
-        elif not entry.passes and not asked and seen and not failing and len(seen) == len(entry.checks):
-            due.append(Flip(entry.id, True, f"{len(seen)} of {len(seen)} checks passed", calls))
+        elif not entry.passes and not asked and seen and not failing and sure:
+            due.append(Flip(entry.id, True, f"{len(seen)} of {len(seen)} checks passed{beside}", calls))
         elif entry.passes and word is False:
             due.append(Flip(entry.id, False, "the judge: it does not hold", calls))
-        elif not entry.passes and word and not failing and len(seen) == len(entry.checks):
-            due.append(Flip(entry.id, True, f"the judge: it holds; {len(seen)} checks passed", calls))
+        elif not entry.passes and word and not failing and sure:
+            due.append(Flip(entry.id, True, f"the judge: it holds; {len(seen)} checks passed{beside}", calls))
     return due
 
 

@@ -8,6 +8,7 @@ is a *shadow*.
 from __future__ import annotations
 
 import os.path
+import re
 import sys
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -107,6 +108,11 @@ CI = (
     "Jenkinsfile",
     ".pre-commit-config.yaml",
 )
+HELPER = re.compile(
+    r"(?:^|_)(?:test_?(?:ing|s|utils?|helpers?)?|helpers?|asserts?|assertions?|fixtures?|matchers?)(?:_|$)"
+)
+"""Names, without their ending, of what may help tests from outside their folders."""
+_OF_TESTS = re.compile(r"^\s*(?:import|from)\s+(?:unittest|pytest|hypothesis)\b", re.MULTILINE)
 IN_PARTS = frozenset({"pyproject.toml", "package.json", "setup.cfg", "Cargo.toml"})
 """Files of which only the parts that say how to check are protected: `check_settings` knows which."""
 
@@ -130,13 +136,27 @@ class Rules:
     free: tuple[str, ...] = ()
 
 
-def chosen(base: Collection[str], rules: Rules, run: Named | None = None) -> frozenset[str]:
+def chosen(
+    base: Collection[str], rules: Rules, run: Named | None = None, helpers: Collection[str] = ()
+) -> frozenset[str]:
     """Those of the commit's files that are protected. ``run`` is what the checks come to run and read in, by
-    their own words when it is not given.
+    their own words when it is not given; ``helpers``: what helps tests from elsewhere.
     """
     run = run or named(rules.commands, lambda _: "")
     found = {path for path in base if _decides(path, rules) or path in run.runs or path in run.reads}
+    found |= set(helpers)
     return frozenset(path for path in found if not patterns.fits(path, rules.free))
+
+
+def may_help(path: str) -> bool:
+    """Whether a file's name says that it may help tests: then its text decides."""
+    name = path.rpartition("/")[2]
+    return name.endswith(".py") and HELPER.search(name.removesuffix(".py")) is not None
+
+
+def helps(text: str) -> bool:
+    """Whether a file of such a name is about tests: what the code under test imports is none."""
+    return _OF_TESTS.search(text) is not None
 
 
 def _decides(path: str, rules: Rules) -> bool:

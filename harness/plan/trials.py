@@ -22,6 +22,8 @@ BARE = "bare"
 """With tests that import nothing and fail: what the check says when nobody hides it."""
 START = "start"
 """The same on the files of the start, where nothing is the agent's."""
+FRESH = "fresh"
+"""With the tests that are new, where it runs no others, each of which fails at its end."""
 _PICKS = re.compile(r"\s(?:-t|--test-?name-?pattern|-g|--f?grep|-f)\b", re.IGNORECASE)
 """Options by which a runner of JavaScript leaves tests out by their names."""
 _ALL = re.compile(
@@ -32,35 +34,40 @@ _ALL = re.compile(
 @dataclass(frozen=True, slots=True)
 class Case:
     """What there is to try a check with. ``runs``: a test runner, by its command; ``hides``: new test files;
-    ``breaks``: tests that can be made to fail, of which ``whole`` says that each of them is; ``made``: the agent's own
-    program runs them, ``picks``: by name. ``unseen``: a new test file may
-    have a name that is no text, or be one of too many.
+    ``breaks``: tests that can be made to fail, of which ``whole`` says that each of them is; ``fresh``: new ones can,
+    ``told``: only their word shows that they did, since they are built first.
+    ``made``: the agent's own program runs them, ``picks``: by name. ``unseen``: a new test file may have a name that is
+    no text, or be one of too many. ``unsure``: why it says little all the same.
     """
 
     runs: bool = False
     hides: bool = False
     breaks: bool = False
+    fresh: bool = False
+    told: bool = False
     whole: bool = False
     made: str = ""
     picks: bool = False
     unseen: bool = False
+    unsure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How a trial ended. ``ran`` is False when it could not be run, and then nothing follows from it; ``told``: its
-    output holds the word that only a test of ours says.
+    """How a trial ended. ``ran`` is False when it could not be run, in the words of ``how``, and then nothing follows
+    from it; ``told``: its output holds the word that only a test of ours says.
     """
 
     ran: bool
     exit_code: int | None = None
     counts: Counts | None = None
     told: bool = False
+    how: str = ""
 
     @property
     def failed(self) -> int:
-        """Tests that failed, one at least when a test of ours said its word."""
-        return max(self.counts.failed if self.counts is not None else 0, 1 if self.told else 0)
+        """Tests that failed, one at least when a test of ours said its word and nobody left early after that."""
+        return max(self.counts.failed if self.counts is not None else 0, 1 if self.told and self.exit_code else 0)
 
     @property
     def fails(self) -> bool:
@@ -81,13 +88,21 @@ class Next:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Nothing is left to try. ``why`` the check does not count; empty when it does."""
+    """Nothing is left to try. ``why`` the check does not count; empty when it does. ``untried``: it counts, and nothing
+    showed that it can fail.
+    """
 
     why: str = ""
+    untried: str = ""
 
 
 def settle(real: Counts | None, case: Case, trials: Mapping[str, Trial]) -> Next | Settled:
     """What follows from a check that passes with these counts, and from the trials so far."""
+    found = _settle(real, case, trials)
+    return Settled(untried=case.unsure) if found == Settled() else found
+
+
+def _settle(real: Counts | None, case: Case, trials: Mapping[str, Trial]) -> Next | Settled:
     if real is None and not case.runs:
         return Settled()
     if case.unseen:
@@ -105,14 +120,16 @@ def settle(real: Counts | None, case: Case, trials: Mapping[str, Trial]) -> Next
             return Settled("without the test files that are new, it comes to no verdict")
         if alone.ran and alone.counts is not None:
             if not alone.counts.ran:
-                return Settled()  # what it runs is new, all of it
+                return _fresh(case, trials)  # what it runs is new, all of it
             real = alone.counts
     if not case.breaks:
-        return Settled()
+        return _fresh(case, trials)
     if (broken := trials.get(BROKEN)) is None:
         return Next(BROKEN)
     if not broken.ran:
-        return Settled()
+        return Settled(untried=_could_not(broken))
+    if case.told and broken.fails and not broken.failed:
+        return Settled(untried=f"with tests that must fail it comes to no test (exit {broken.exit_code})")
     if broken.fails and (more := _skipped_by_code(real, broken)):
         return Settled(f"{counted(more, 'test')} skipped or expected to fail by the code under test")
     if broken.fails and (broken.counts is None or not case.whole or broken.counts.ran <= broken.counts.failed):
@@ -131,7 +148,22 @@ def settle(real: Counts | None, case: Case, trials: Mapping[str, Trial]) -> Next
         return Settled(
             f"it passes with tests that must fail too, and {case.made}, which runs them, is no file of yours"
         )
-    return Settled()
+    return Settled(untried="it passes with tests that must fail too, and does not seem to run them")
+
+
+def _fresh(case: Case, trials: Mapping[str, Trial]) -> Next | Settled:
+    """A check that runs no test of the start."""
+    if not case.fresh:
+        return Settled(untried="none of its tests is of a kind that can be made to fail here")
+    if (fresh := trials.get(FRESH)) is None:
+        return Next(FRESH)
+    if not fresh.ran:
+        return Settled(untried=_could_not(fresh))
+    return Settled(untried="" if fresh.fails else "its tests are new, and it passes when they are made to fail too")
+
+
+def _could_not(trial: Trial) -> str:
+    return f"it could not be run on tests that must fail ({trial.how})"
 
 
 def runs_all(command: str) -> bool:

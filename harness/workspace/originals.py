@@ -18,7 +18,7 @@ from pathlib import Path
 
 from harness.linux import kernel
 from harness.plan import check_settings
-from harness.plan.protected import IN_PARTS, New, Rules, chosen, folders_around, shadows
+from harness.plan.protected import IN_PARTS, New, Rules, chosen, folders_around, helps, may_help, shadows
 from harness.plan.scripts import Named, named
 from harness.workspace.errors import GitFailed
 from harness.workspace.git import Git
@@ -33,6 +33,9 @@ FOLDER = "folder"
 MAX_SETTINGS = 1 << 20
 """Bytes of a configuration file that is read for its parts; a larger one is compared as a whole."""
 CACHE = "__pycache__"
+MAX_FOLDERS = 20_000
+"""Folders that are looked through for byte code."""
+_NOT_ENTERED = frozenset({"node_modules", "venv", "env", "site-packages", "target"})
 MAX_SHOWN = 1 << 20
 _HEAD = 64 << 10
 _LINK = "120000"
@@ -54,14 +57,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """``touched`` are protected files that were written to since the given time, whatever they hold now; ``caches``
-    folders of byte code that would run in place of a protected source.
-    """
+    """``touched`` are protected files that were written to since the given time, whatever they hold now."""
 
     protected: frozenset[str]
     differences: tuple[Difference, ...]
     touched: tuple[str, ...] = ()
-    caches: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ def examine(tree: Worktree, rules: Rules, accepted: Mapping[str, str], since_ns:
     with look(tree, tree.base) as view:
         base = {path for path, entry in view.entries.items() if entry.mode != "160000"}
         run = run_by(tree, rules)
-        guarded = chosen(base, rules, run)
+        guarded = chosen(base, rules, run, _helpers(tree, base))
         view.entries = {path: view.entries[path] for path in guarded}
         around = folders_around(guarded)
         items = {path: item for folder in around for path, item in _items(view.ground, folder)}
@@ -99,24 +99,54 @@ def examine(tree: Worktree, rules: Rules, accepted: Mapping[str, str], since_ns:
         touched = tuple(
             sorted(p for p, i in seen.tracked.items() if since_ns and i.stamp and i.stamp.st_ctime_ns >= since_ns)
         )
-    caches = {f"{path.rpartition('/')[0]}/{CACHE}".lstrip("/") for path in guarded if path.endswith(".py")}
     left = [one for one in found if accepted.get(one.path) != one.sha]
     return Examined(
         guarded,
         tuple(sorted(left, key=lambda one: one.path)),
         touched,
-        tuple(sorted(caches & set(items) - folders_of(base))),
     )
+
+
+def caches(tree: Worktree) -> tuple[str, ...]:
+    """Folders of byte code in the worktree that the base has not: it would run in place of the source beside it, and
+    need not be what that says. Environments and what runners leave out are not looked into. Raises WorkspaceError.
+    """
+    known = folders_of(set(paths(tree)))
+    found: list[str] = []
+    left = MAX_FOLDERS
+    folders = [""]
+    with Ground(tree.root) as ground:
+        while folders and left:
+            left -= 1
+            for path, item in _items(ground, folders.pop()):
+                if item.kind is not Kind.FOLDER:
+                    continue
+                if item.name == CACHE:
+                    found += [] if path in known else [path]
+                elif path in known or not (item.name.startswith(".") or item.name in _NOT_ENTERED):
+                    folders.append(path)
+    return tuple(sorted(found))
 
 
 def guarded(tree: Worktree, rules: Rules) -> frozenset[str]:
     """Those files of the base that decide. Raises GitFailed."""
-    return chosen(paths(tree), rules, run_by(tree, rules))
+    base = paths(tree)
+    return chosen(base, rules, run_by(tree, rules), _helpers(tree, base))
 
 
 def run_by(tree: Worktree, rules: Rules) -> Named:
     """What the checks come to run and read in, by the base's own text. Raises GitFailed."""
     return named(rules.commands, lambda path: _text(tree, path))
+
+
+def at_start(tree: Worktree, path: str) -> str:
+    """The beginning of a file of the base, as text. Raises GitFailed."""
+    return _text(tree, path)
+
+
+def _helpers(tree: Worktree, base: Collection[str]) -> frozenset[str]:
+    """Files outside the folders of tests that help them, by the base's own text. Raises GitFailed."""
+    return frozenset(path for path in base if may_help(path) and helps(_text(tree, path)))
 
 
 def _text(tree: Worktree, path: str) -> str:

@@ -12,15 +12,17 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.plan import broken
+from harness.events.ratchet import some
+from harness.plan import broken, inline
 from harness.plan.counts import runs_tests
 from harness.plan.patterns import fits
 from harness.plan.protected import TESTS, Rules
-from harness.plan.trials import ALONE, BROKEN, START, Case, picks, runs_all
+from harness.plan.scripts import Named
+from harness.plan.trials import ALONE, BROKEN, FRESH, START, Case, picks, runs_all
 from harness.workspace import merging
 from harness.workspace.ground import Ground, Kind
 from harness.workspace.look import paths
-from harness.workspace.originals import run_by
+from harness.workspace.originals import at_start, run_by
 from harness.workspace.private import Worktree
 
 Bind = tuple[str, str, str]
@@ -33,8 +35,11 @@ MAX_FILES = 200
 MAX_NEW = 200_000
 """New names that are looked through for new tests."""
 _NOT_ENTERED = frozenset({"node_modules", "__pycache__", "build", "dist", "venv"})
-_EXTENSIONS = (*broken.PYTHON, *broken.SCRIPT)
+_EXTENSIONS = (*broken.PYTHON, *broken.SCRIPT, *broken.RUST)
 _MADE = ("node_modules", ".venv", "venv")
+_BUILT = "target"
+"""Where Rust's tests are built: its builder compares times, so what a trial builds must not stay there."""
+_BUILDS = re.compile(r"\bcargo\b")
 
 
 class TooManyNew(Exception):
@@ -43,15 +48,19 @@ class TooManyNew(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """``new`` are files that a runner of Python's tests would load and the base has not; ``tests`` those of the base
-    that can be made to fail, with their text, ``around`` the texts of all of those in Python,
-    ``named``: the check itself names them.
+    """``new`` are files that a runner of tests would load and the base has not; ``tests`` those of the base, or named
+    by the check, that can be made to fail, with their text, ``fresh`` those of the new ones, ``scripts`` what decides
+    without a runner, ``around`` the texts of all of the base's in Python, ``named``: the check itself names them.
+    ``hides``: the base has tests of that kind.
     """
 
     new: tuple[str, ...]
     tests: dict[str, str]
+    fresh: dict[str, str]
+    scripts: dict[str, str]
     around: tuple[str, ...]
     named: bool = False
+    hides: bool = False
     unseen: bool = False
 
 
@@ -60,7 +69,7 @@ def case(tree: Worktree, rules: Rules, accepted: Collection[str], command: str, 
     run = run_by(tree, Rules((command,)))
     texts = (command, *run.texts)
     if not counted and not any(runs_tests(text) for text in texts):
-        return Case()
+        return _plain(tree, command, run)
     found = look(tree, rules, accepted, command)
     made = ""
     if found.named or any(runs_all(text) for text in texts):
@@ -69,12 +78,50 @@ def case(tree: Worktree, rules: Rules, accepted: Collection[str], command: str, 
     return Case(
         unseen=found.unseen,
         runs=True,
-        hides=bool(found.new),
+        hides=found.hides and bool(found.new),
         breaks=bool(found.tests),
+        fresh=bool(found.fresh),
+        told=bool(found.tests) and all(path.endswith(broken.RUST) for path in found.tests),
         whole=any(path.endswith(broken.PYTHON) for path in found.tests),
         made=made,
         picks=any(picks(text) for text in texts),
+        unsure=_altered(tree, found),
     )
+
+
+def _altered(tree: Worktree, found: Found) -> str:
+    """Which tests that stand beside what they test are others than at the start, in words."""
+    beside = [path for path in found.tests if not fits(path, TESTS) and path.endswith(broken.RUST)]
+    with Ground(tree.root) as ground:
+        told = [
+            f"{name} in {path}"
+            for path in beside
+            for name in broken.altered(path, at_start(tree, path), _text(ground, path))
+        ]
+    return f"tests are others than at the start: {some(told)}" if told else ""
+
+
+def _plain(tree: Worktree, command: str, run: Named) -> Case:
+    """The case of a check that is no test runner."""
+    base = set(paths(tree))
+    own = next((path for path in sorted(run.runs | run.programs) if path not in base and _is_file(tree, path)), "")
+    if own:
+        return Case(unsure=f"{own}, which decides, is no file of yours")
+    if _scripts(tree, run, base) or inline.code_of(command):
+        return Case(runs=True, breaks=True)
+    shared = inline.shares((command, *run.texts), lambda path: os.path.lexists(tree.root / path))
+    return Case(unsure=f"{shared} runs it in one process with the code that it is about" if shared else "")
+
+
+def _scripts(tree: Worktree, run: Named, base: set[str]) -> dict[str, str]:
+    """Scripts in Python that decide, with their text."""
+    with Ground(tree.root) as ground:
+        named = sorted(path for path in run.runs if path in base and path.endswith(broken.PYTHON))
+        return {path: text for path in named if (text := _text(ground, path))}
+
+
+def _is_file(tree: Worktree, path: str) -> bool:
+    return os.path.isfile(tree.root / path)
 
 
 def look(tree: Worktree, rules: Rules, accepted: Collection[str], command: str) -> Found:
@@ -83,25 +130,34 @@ def look(tree: Worktree, rules: Rules, accepted: Collection[str], command: str) 
     Raises WorkspaceError, OSError.
     """
     base = set(paths(tree))
-    texts = run_by(tree, Rules((command,))).texts
-    known = {path for path in base if path.endswith(_EXTENSIONS) and fits(path, TESTS) and not fits(path, rules.free)}
-    python = any(path.endswith(broken.PYTHON) for path in known)
+    run = run_by(tree, Rules((command,)))
+    texts = run.texts
+    target = tree.root / _BUILT
+    builds = any(_BUILDS.search(text) for text in texts) and target.is_dir() and not target.is_symlink()
+    known = {path for path in base if _may_break(path, builds=builds) and not fits(path, rules.free)}
     new: list[str] = []
     hidden = False
     with Ground(tree.root) as ground:
         tests = {path: text for path in sorted(known)[:MAX_LOOKED] if (text := _text(ground, path))}
-        if python and not any(path.endswith(broken.PYTHON) and fits(path, TESTS) for path in accepted):
+        if not any(path.endswith(_EXTENSIONS) and fits(path, TESTS) for path in accepted):
             try:
                 found = {path for path in _walk(tree, ground, base) if not fits(path, rules.free)}
                 found -= broken.aimed(found, texts, folders=False)  # what a check asks for by name is to be written
                 new = sorted(path for path in found if _of_tests(ground, base, found, path))
             except TooManyNew:
                 hidden = True
+        asked = {path: text for path in broken.asked(texts) - base if (text := _text(ground, path))}
+        made = {path: text for path in new if _is_text(path) and (text := _text(ground, path))}
+    tests |= {path: text for path, text in asked.items() if broken.breakable(path, text)}
     named = broken.aimed(tests, texts)
     aimed = [path for path in sorted(named or tests) if broken.breakable(path, tests[path])]
+    fresh = [path for path, text in sorted(made.items()) if broken.breakable(path, text)]
     return Found(
         new=tuple(path for path in new if _is_text(path)),
         tests={path: tests[path] for path in aimed[:: 1 + len(aimed) // MAX_FILES]},
+        scripts=_scripts(tree, run, base),
+        fresh={path: made[path] for path in fresh[:: 1 + len(fresh) // MAX_FILES]},
+        hides=bool({_kind(path) for path in known} & {_kind(path) for path in new}),
         around=tuple(text for path, text in tests.items() if path.endswith(broken.PYTHON)),
         named=bool(named),
         unseen=hidden or not all(_is_text(path) for path in new),
@@ -120,24 +176,44 @@ def lay_out(tree: Worktree, found: Found, kind: str, word: str, folder: Path) ->
     hidden = [(str(empty), f"{root}/{path}", "ro") for path in found.new]
     if kind == ALONE:
         return hidden
-    make: Callable[[str, str, str, frozenset[str]], str] = broken.broken if kind == BROKEN else broken.bare
+    whole_bodies = kind in (BROKEN, FRESH)
+    make: Callable[[str, str, str, frozenset[str]], str] = broken.broken if whole_bodies else broken.bare
     spared = broken.skippers(found.around)
-    made = {path: text for path, body in found.tests.items() if (text := make(path, body, word, spared))}
+    tests = found.fresh if kind == FRESH else found.tests
+    made = {path: text for path, body in tests.items() if (text := make(path, body, word, spared))}
+    for path, body in found.scripts.items():
+        if path not in made:
+            made[path] = inline.failing(body, word) if whole_bodies else inline.bare(word)
     if kind == START:
         whole = folder / "tree"
         merging.lay_out(tree, tree.base, whole)
         for path, text in made.items():
+            (whole / path).parent.mkdir(parents=True, exist_ok=True)
             (whole / path).write_text(text, "utf-8")
         (whole / ".git").touch()
         more = [name for name in _MADE if (tree.root / name).is_dir() and not os.path.lexists(whole / name)]
         for name in more:
             (whole / name).mkdir()
         return [(str(whole), root, "rw"), *((f"{root}/{name}", f"{root}/{name}", "ro") for name in more)]
-    binds = hidden
+    binds = [] if kind == FRESH else hidden
+    if any(path.endswith(broken.RUST) for path in made):
+        (folder / _BUILT).mkdir()
+        binds.append((str(folder / _BUILT), f"{root}/{_BUILT}", "rw"))
     for index, (path, text) in enumerate(made.items()):
         (folder / str(index)).write_text(text, "utf-8")
         binds.append((str(folder / str(index)), f"{root}/{path}", "ro"))
     return binds
+
+
+def _may_break(path: str, *, builds: bool) -> bool:
+    """Whether a file of the base may hold tests: in Rust they also stand beside what they test."""
+    if path.endswith(broken.RUST):
+        return builds
+    return path.endswith(_EXTENSIONS) and fits(path, TESTS)
+
+
+def _kind(path: str) -> str:
+    return "script" if path.endswith(broken.SCRIPT) else path.rpartition(".")[2]
 
 
 def clear(folder: Path) -> None:

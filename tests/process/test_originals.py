@@ -227,12 +227,12 @@ def test_what_was_written_and_put_back_in_time_was_still_touched(tree: Worktree)
     assert found.touched == ("tests/test_a.py",)
 
 
-def test_byte_code_beside_a_protected_source_goes(tree: Worktree, tmp_path: Path) -> None:
+def test_byte_code_beside_a_source_goes_wherever_it_lies(tree: Worktree, tmp_path: Path) -> None:
     _cache(tree.root)
-    (tree.root / "__pycache__").mkdir()
-    found = originals.examine(tree, Rules(), {})
-    assert found.caches == ("tests/__pycache__",)
-    originals.clear(tree, found.caches, tmp_path / "aside")
+    for name in ("__pycache__", "src/deep/__pycache__", "node_modules/a/__pycache__", ".venv/lib/__pycache__"):
+        (tree.root / name).mkdir(parents=True)
+    assert originals.caches(tree) == ("__pycache__", "src/deep/__pycache__", "tests/__pycache__")
+    originals.clear(tree, originals.caches(tree), tmp_path / "aside")
     assert not (tree.root / "tests/__pycache__").exists()
-    assert (tree.root / "__pycache__").exists()
-    assert originals.examine(tree, Rules(), {}).caches == ()
+    assert (tree.root / "node_modules/a/__pycache__").exists()
+    assert originals.caches(tree) == ()

@@ -211,6 +211,14 @@ COUNTED: dict[str, tuple[str, str]] = {
         PYTEST,
         write("app.py", APP.replace("return a - b", "import pytest; pytest.xfail('later')")),
     ),
+    "leaves byte code that is not of its source": (
+        UNITTEST,
+        python(
+            "import pathlib, py_compile as c; p = pathlib.Path('app.py'); s = p.read_text();"
+            " p.write_text(s.replace('a - b', 'a + b'));"
+            " c.compile('app.py', invalidation_mode=c.PycInvalidationMode.UNCHECKED_HASH); p.write_text(s)"
+        ),
+    ),
     "takes away the right to read": (UNITTEST, "chmod 0 tests/test_app.py tests"),
     "puts an interpreter into the worktree": (
         UNITTEST,
@@ -299,6 +307,20 @@ def test_the_person_keeps_the_original_and_it_goes_on(f: Fleet) -> None:
     told = [b.text for b in bodies(f, sid, t.UserMessage) if b.origin == "harness"]
     assert "tests/test_app.py" in told[0]
     assert "the test is right" in told[0]
+
+
+def test_the_person_does_not_let_a_check_count_that_cannot_fail_and_it_goes_on(f: Fleet) -> None:
+    blind = write("app.py", APP + "\nimport unittest\nunittest.TestCase.assertEqual = lambda *a, **k: None\n")
+    repaired: list[tuple[str, dict[str, Any]]] = [("shell", {"script": write("app.py", APP.replace("a - b", "a + b"))})]
+    sid = launch(f, UNITTEST, blind, repaired, "Now it is.")
+    asked = request(f, sid)
+    assert UNITTEST in asked["title"]
+    f.run("reject", asked["approval_id"], "--reason", "repair the sum")
+    row = f.wait_state(sid, "done", "failed", "waiting")
+    assert (row["state"], row["verified"]) == ("done", True), row
+    told = [b.text for b in bodies(f, sid, t.UserMessage) if b.origin == "harness"]
+    assert "keeps tests from failing" in told[0]
+    assert "repair the sum" in told[0]
 
 
 def test_the_person_allows_the_change_and_it_counts(f: Fleet) -> None:

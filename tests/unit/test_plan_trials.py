@@ -10,7 +10,7 @@ import pytest
 
 from harness.plan.broken import aimed, bare, broken, collected, skippers
 from harness.plan.counts import Counts
-from harness.plan.trials import ALONE, BARE, BROKEN, START, Case, Next, Settled, Trial, runs_all, settle
+from harness.plan.trials import ALONE, BARE, BROKEN, FRESH, START, Case, Next, Settled, Trial, runs_all, settle
 
 WORD = "wf_0123456789ab"
 CASES = '''"""Sums."""
@@ -153,8 +153,17 @@ def test_a_runner_without_names_runs_whatever_it_finds(command: str) -> None:
 
 
 def test_a_new_file_counts_when_a_runner_loads_it_by_itself() -> None:
-    names = ("test_a.py", "a/a_test.py", "a/conftest.py", "a/__init__.py", "a/helpers.py", "a/test_a.js")
-    assert [name for name in names if collected(name)] == list(names[:4])
+    names = (
+        "test_a.py",
+        "a/a_test.py",
+        "a/conftest.py",
+        "a/__init__.py",
+        "a.test.js",
+        "test/a.ts",
+        "a/helpers.py",
+        "a.js",
+    )
+    assert [name for name in names if collected(name)] == list(names[:6])
 
 
 FAILS = Trial(True, 1, Counts(3, 0, 3), told=True)
@@ -169,9 +178,35 @@ def test_a_check_whose_broken_tests_all_fail_counts_after_one_trial() -> None:
 
 
 def test_without_tests_to_break_or_a_runner_nothing_is_tried() -> None:
-    assert settle(REAL, Case(), {}) == Settled()
     assert settle(None, WHOLE, {}) == Settled()
     assert settle(None, Case(runs=True, breaks=True), {}) == Next(BROKEN)
+
+
+def untried(found: Next | Settled) -> bool:
+    """Whether the check counts, and it is said why nothing shows that it can fail."""
+    return isinstance(found, Settled) and not found.why and bool(found.untried)
+
+
+def test_a_check_of_which_no_trial_shows_that_it_can_fail_counts_as_not_tried() -> None:
+    assert untried(settle(REAL, Case(), {}))
+    assert untried(settle(REAL, WHOLE, {BROKEN: Trial(False, how="denied")}))
+    assert "denied" in str(settle(REAL, WHOLE, {BROKEN: Trial(False, how="denied")}))
+
+
+def test_new_tests_are_made_to_fail_where_there_are_no_others() -> None:
+    case = Case(fresh=True)
+    assert settle(REAL, case, {}) == Next(FRESH)
+    assert settle(REAL, case, {FRESH: FAILS}) == Settled()
+    assert untried(settle(REAL, case, {FRESH: PASSES}))
+    assert untried(settle(REAL, case, {FRESH: Trial(False, how="denied")}))
+    beside = Case(hides=True, fresh=True, breaks=True)
+    assert settle(REAL, beside, {ALONE: Trial(True, 5, Counts(0))}) == Next(FRESH)
+
+
+def test_tests_that_are_built_first_are_tried_only_when_one_of_ours_fails() -> None:
+    case = Case(breaks=True, told=True)
+    assert settle(REAL, case, {BROKEN: FAILS}) == Settled()
+    assert untried(settle(REAL, case, {BROKEN: Trial(True, 101)}))
 
 
 @pytest.mark.parametrize("seen", [Trial(True, 0, Counts(3)), Trial(True, 1, Counts(3, 0, 2), told=True)])
@@ -190,16 +225,16 @@ def test_bare_tests_that_pass_are_tried_on_the_files_of_the_start() -> None:
 
 def test_tests_that_fail_nowhere_are_none_that_the_check_runs_unless_the_agent_made_what_runs_them() -> None:
     nowhere = {BROKEN: PASSES, BARE: PASSES, START: PASSES}
-    assert settle(REAL, WHOLE, nowhere) == Settled()
+    assert untried(settle(REAL, WHOLE, nowhere))
     made = Case(breaks=True, whole=True, made=".venv/bin/python")
     assert ".venv/bin/python, which runs them" in str(settle(REAL, made, nowhere))
     picked = Case(breaks=True, made="node_modules/.bin", picks=True)
-    assert settle(REAL, picked, nowhere) == Settled()
+    assert untried(settle(REAL, picked, nowhere))
 
 
 def test_a_start_that_fails_for_another_reason_proves_nothing() -> None:
     other = Trial(True, 1, Counts(1, 0, 1))
-    assert settle(REAL, WHOLE, {BROKEN: PASSES, BARE: PASSES, START: other}) == Settled()
+    assert untried(settle(REAL, WHOLE, {BROKEN: PASSES, BARE: PASSES, START: other}))
     assert settle(REAL, WHOLE, {BROKEN: PASSES, BARE: other}) == Next(START)
 
 
@@ -221,12 +256,12 @@ def test_what_code_skips_fails_when_it_is_made_to_and_what_a_mark_skips_does_not
 def test_the_tests_of_the_start_must_pass_without_the_new_ones() -> None:
     case = Case(hides=True)
     assert settle(REAL, case, {}) == Next(ALONE)
-    assert settle(REAL, case, {ALONE: PASSES}) == Settled()
+    assert untried(settle(REAL, case, {ALONE: PASSES}))
     assert "1 test of the start fails" in str(settle(REAL, case, {ALONE: Trial(True, 1, Counts(2, 0, 1))}))
     assert "no verdict" in str(settle(REAL, case, {ALONE: Trial(True, 1)}))
     alone = Case(hides=True, breaks=True)
     assert settle(REAL, alone, {ALONE: PASSES}) == Next(BROKEN)
-    assert settle(REAL, alone, {ALONE: Trial(True, 5, Counts(0))}) == Settled()  # it runs the new ones alone
+    assert untried(settle(REAL, alone, {ALONE: Trial(True, 5, Counts(0))}))  # it runs the new ones alone
 
 
 def test_what_code_skips_is_counted_without_the_new_tests() -> None:
@@ -236,4 +271,4 @@ def test_what_code_skips_is_counted_without_the_new_tests() -> None:
 
 
 def test_nothing_follows_from_a_trial_that_was_not_run() -> None:
-    assert settle(REAL, WHOLE, {BROKEN: Trial(False)}) == Settled()
+    assert untried(settle(REAL, WHOLE, {BROKEN: Trial(False)}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.events import types as t
 from harness.events.describing.line import Describers, Line, Tone, first
-from harness.events.ratchet import ALLOW, some, told_of
+from harness.events.ratchet import ALLOW, cannot_fail, some, told_of
 from harness.events.words import counted
 
 DESCRIBERS = Describers()
@@ -15,8 +15,11 @@ _on = DESCRIBERS.on
 def _verdict(b: t.CheckVerdict) -> Line:
     tests = "" if b.ran is None else f", {counted(b.ran, 'test')} ran"
     tests += f", {b.excused} left out" if b.excused else ""
+    if b.passed and b.untried:
+        return Line("check", f"{b.call_id} passes, not tried: {first(b.command)}{tests}: {first(b.untried)}", "warn")
     if b.passed:
-        return Line("check", f"{b.call_id} counts: {first(b.command)}{tests}", "good")
+        word = "passes" if b.provisional else "counts"
+        return Line("check", f"{b.call_id} {word}: {first(b.command)}{tests}", "good")
     why = f": {first(b.why)}" if b.why else tests
     return Line("check", f"{b.call_id} does not pass: {first(b.command)}{why}", "bad" if b.why else "warn")
 
@@ -139,6 +142,8 @@ def _policy_read(b: t.PolicyRead) -> Line:
 
 @_on(t.RatchetViolation)
 def _violated(b: t.RatchetViolation) -> Line:
+    if b.check:
+        return Line("violation", f"{first(cannot_fail(b))}: {first(b.why)}", "bad")
     names = some([f"{one.path} {told_of(one.how)}" for one in b.files])
     return Line("violation", f"{names}; the originals decide", "bad")
 

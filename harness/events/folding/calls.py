@@ -141,6 +141,7 @@ def _undone(s: SessionState, r: t.Record, b: t.UndoEnded) -> None:
     s.last_undo = b.undo_id
     s.checks = dict.fromkeys(s.checks)  # what they said was said of another state
     s.verdicts.clear()
+    s.untried.clear()
     s.judging.undone(_undone_to(s, b))
     if s.plan is not None:
         s.plan.work.undone()

@@ -33,6 +33,10 @@ def _setup_found(s: SessionState, r: t.Record, b: t.SetupFound) -> None:
 def _verdict(s: SessionState, r: t.Record, b: t.CheckVerdict) -> None:
     s.unjudged.pop(b.call_id, None)
     s.verdicts[b.command] = b
+    if not b.provisional:
+        s.untried.pop(b.command, None)
+        if b.passed and b.untried:
+            s.untried[b.command] = b.untried
     s.iterations = s.iterations.judged(r.seq, b.command)
     if not b.passed and s.checks.get(b.command) == 0:
         s.checks[b.command] = -1

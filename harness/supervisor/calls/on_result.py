@@ -81,11 +81,15 @@ def _facts(session: Session, settings: Settings, command: str, result: Path) -> 
 
 
 async def _judged(session: Session, command: str) -> Verdict:
-    ran = session.state.merging.ran
+    s = session.state
+    ran = s.merging.ran
     if ran is None or not ran.status:
         raise OpError("lost", f"nobody saw the end of the check {command!r}", "merge again")
     if ran.status != "ok" and ran.exit_code is None:
         return Verdict(False, f"{ran.status}: {ran.preview[:300]}")
     output = await results.output_of(session, ran.output, ran.preview)
     made = await results.judged(session, command, ran.status, ran.exit_code, output)
+    known = s.verdicts.get(command)
+    if made.passed and known is not None and known.caught and command not in s.ratchet.trusted:
+        return replace(made, passed=False, why=f"as in its session: {known.why}")
     return made if made.passed or made.why else replace(made, why=f"exit {ran.exit_code}")

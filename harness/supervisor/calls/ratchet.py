@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
@@ -19,6 +20,7 @@ from harness.events.ratchet import TOUCHED, Running, some
 from harness.events.request import Request
 from harness.events.session_state import SessionState
 from harness.plan.counts import Verdict
+from harness.plan.stakes import hangs, round_over
 from harness.supervisor import ids
 from harness.supervisor.calls import comparison, plans, results, trials
 from harness.supervisor.calls.comparison import Side
@@ -71,9 +73,7 @@ async def _step(session: Session) -> None:
 
 async def _guard(session: Session, call_id: str) -> str:
     found = await _examine(session, 0)
-    if found.caches:
-        aside = _aside(session, CACHES)
-        await session.do("clearing caches", _LOOK_S, lambda: originals.clear(_tree(session), found.caches, aside))
+    await session.do("clearing caches", _LOOK_S, lambda: _clear(session))
     await plans.guard(session, call_id)
     return await _restore(session, call_id, found) if found.differences else ""
 
@@ -120,16 +120,26 @@ def _violation(s: SessionState, call_id: str, files: Sequence[Difference], prote
 
 async def _judge(session: Session, call_id: str, check: Running) -> None:
     s = session.state
+    passing = session.running.passing
+    waits = call_id in passing and not round_over(s)
+    if waits or any(not tried.status for tried in check.trials.values()):
+        return  # nothing new to see
     found = await _examine(session, _nanoseconds(check.started))
     accepted = s.ratchet.accepted
     touched = [Difference(p, TOUCHED, TOUCHED) for p in found.touched if p not in accepted]
     output = await results.output_of(session, check.output, check.preview)
     verdict = await results.judged(session, check.command, check.status, check.exit_code, output)
-    if not found.differences and not touched:
-        sure = await trials.confirm(session, call_id, check, verdict)
-        if sure is None:
+    if verdict.passed and not found.differences and not touched:
+        if not round_over(s):
+            passing.add(call_id)
             return
-        verdict = sure
+        if not hangs(s, call_id, check.command):
+            verdict = replace(verdict, provisional=True)
+        elif (sure := await trials.confirm(session, call_id, check, verdict)) is None:
+            return
+        else:
+            verdict = sure
+    passing.discard(call_id)
     if found.differences:
         await _restore(session, call_id, found)
     elif touched:
@@ -137,7 +147,9 @@ async def _judge(session: Session, call_id: str, check: Running) -> None:
     if changed := [one.path for one in (*found.differences, *touched)]:
         verdict = Verdict(False, f"protected files were written to while it ran: {some(changed)}", verdict.counts)
     seen = verdict.counts
+    cheat = _caught(s, call_id, check.command, verdict.why) if verdict.caught else []
     await session.append(
+        *cheat,
         t.CheckVerdict(
             call_id=call_id,
             command=check.command,
@@ -146,8 +158,15 @@ async def _judge(session: Session, call_id: str, check: Running) -> None:
             ran=seen.ran if seen is not None else None,
             excused=seen.excused if seen is not None else None,
             caught=verdict.caught,
-        )
+            untried=verdict.untried,
+            provisional=verdict.provisional,
+        ),
     )
+
+
+def _caught(s: SessionState, call_id: str, command: str, why: str) -> list[t.RatchetViolation]:
+    """The record of a check that cannot fail, by which a person is asked."""
+    return [t.RatchetViolation(violation_id=f"v{s.seq}", call_id=call_id, files=[], check=command, why=why)]
 
 
 def _nanoseconds(ts: str) -> int:
@@ -168,26 +187,30 @@ async def _ask(session: Session) -> None:
     if any(a.kind == Request.PROTECTED for a in s.approvals.values()):
         return
     changed = s.ratchet.changed()
-    files = [one for v in s.ratchet.unanswered.values() for one in v.files]
+    violations = list(s.ratchet.unanswered.values())
+    blind = [f"{one.why}; tried at {one.call_id}" for one in violations if one.check]
+    detail = {
+        "files": "\n".join(changed[:_MOST_NAMED]),
+        "checks": f"{s.checks_passed} of {len(s.checks)} pass on the originals",
+    }
     await session.append(
         t.ApprovalRequested(
             approval_id=ids.approval_id(),
             kind=Request.PROTECTED,
             title=some(changed),
             options=OPTIONS,
-            action_hash=fingerprint(files),
+            action_hash=fingerprint(violations),
             risk="high",
-            detail={
-                "files": "\n".join(changed[:_MOST_NAMED]),
-                "checks": f"{s.checks_passed} of {len(s.checks)} pass on the originals",
-            },
+            detail=detail | ({"tried": "\n".join(blind)} if blind else {}),
         )
     )
 
 
-def fingerprint(files: Sequence[t.ViolatedFile]) -> str:
+def fingerprint(violations: Sequence[t.RatchetViolation]) -> str:
     """What a decision on these changes is bound to."""
-    return hashlib.sha256(canonical({"protected": [[one.path, one.how, one.sha] for one in files]})).hexdigest()
+    files = [[one.path, one.how, one.sha] for v in violations for one in v.files]
+    checks = [[v.check, v.why] for v in violations if v.check]
+    return hashlib.sha256(canonical({"protected": files} | ({"checks": checks} if checks else {}))).hexdigest()
 
 
 async def _bring(session: Session, violation: t.RatchetViolation) -> None:
@@ -226,6 +249,13 @@ def _side(whose: str, body: bytes | None) -> Side:
 
 
 # -- where -----------------------------------------------------------------------------------------
+
+
+def _clear(session: Session) -> None:
+    """Byte code is made again from the sources that a check is about (blocking)."""
+    tree = _tree(session)
+    if found := originals.caches(tree):
+        originals.clear(tree, found, _aside(session, CACHES))
 
 
 def _tree(session: Session) -> Worktree:

@@ -10,9 +10,9 @@ from harness.events import tools, trial
 from harness.events import types as t
 from harness.events.ratchet import Running
 from harness.events.trial import TrialRef, Tried
-from harness.plan import counts
+from harness.plan import counts, inline
 from harness.plan.counts import Verdict
-from harness.plan.trials import Next, Trial, settle
+from harness.plan.trials import BROKEN, Next, Trial, settle
 from harness.policy.facts import Facts, FenceFacts
 from harness.supervisor.calls import results
 from harness.supervisor.calls.ground import private_of
@@ -21,18 +21,20 @@ from harness.workspace import trying
 from harness.workspace.worktrees import open_worktree
 
 _LOOK_S = 120.0
-_RAN = ("ok", "error", "timeout")
+TRUSTED = "you let it count, although it passes whatever its tests say"
+INVERTED = "it wants its tests to fail"
+_RAN = ("ok", "error")
 
 
 async def confirm(session: Session, call_id: str, check: Running, verdict: Verdict) -> Verdict | None:
-    """The verdict on a check after its trials; None while one is under way.
+    """The verdict on a check that passes, after its trials; None while one is due or under way.
 
     Raises OpError, LinkLost, WorkspaceError.
     """
-    if not verdict.passed or counts.inverted(check.command):
-        return verdict
-    if any(not tried.status for tried in check.trials.values()):
-        return None
+    if check.command in session.state.ratchet.trusted:
+        return replace(verdict, untried=TRUSTED)
+    if counts.inverted(check.command):
+        return replace(verdict, untried=INVERTED) if verdict.counts is not None else verdict
     rules = results.rules_of(session.state)
     accepted = list(session.state.ratchet.accepted)
     counted = verdict.counts is not None
@@ -46,17 +48,29 @@ async def confirm(session: Session, call_id: str, check: Running, verdict: Verdi
     if not isinstance(due, Next):
         if check.trials:
             await session.do("clearing after trials", _LOOK_S, lambda: trying.clear(folder_of(session)))
-        return verdict if not due.why else Verdict(False, due.why, verdict.counts, caught=True)
+        if due.why:
+            return Verdict(False, due.why, verdict.counts, caught=True)
+        return replace(verdict, untried=due.untried)
     ref = TrialRef(due.kind, call_id, f"wf_{secrets.token_hex(6)}")
-    given = {"command": check.command}
+    given = {"command": _command(check.command, ref)}
     await session.append(t.ToolProposed(call_id=f"c{session.state.seq}.0", tool=tools.CHECK, ref=str(ref), input=given))
     return None
 
 
+def _command(command: str, ref: TrialRef) -> str:
+    """What is run for a trial: the check itself, but for code that stands in it."""
+    code = inline.code_of(command)
+    if not code:
+        return command
+    made = inline.failing(code, ref.word) if ref.kind == BROKEN else inline.bare(ref.word)
+    return inline.with_code(command, made) if made else command
+
+
 async def _trial(session: Session, tried: Tried) -> Trial:
     output = await results.output_of(session, tried.output, tried.preview)
-    ran = tried.status in _RAN
-    return Trial(ran, tried.exit_code, counts.parse(output), tried.word in output)
+    told = tried.word in output
+    ran = tried.status in _RAN or told
+    return Trial(ran, tried.exit_code, counts.parse(output), told, tried.status)
 
 
 def laid_over(session: Session, proposed: t.ToolProposed, facts: Facts) -> Facts:

@@ -67,9 +67,12 @@ class Work:
 
 @dataclass(slots=True)
 class Running:
-    """The flow's of its calls: those that were told to run, and how often each of them met another world."""
+    """The flow's of its calls: those that were told to run, and how often each of them met another world; checks that
+    pass and wait for the others of their round.
+    """
 
     executing: set[str] = field(default_factory=set)
+    passing: set[str] = field(default_factory=set)
     stale: dict[str, int] = field(default_factory=dict)
 
 

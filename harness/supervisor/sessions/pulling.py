@@ -248,6 +248,7 @@ def _branch(action: PushAction) -> str:
 def _view(session: Session, made: _Made) -> PullView:
     s = session.state
     plan = s.plan.entries.values() if s.plan is not None else ()
+    passes = s.plan.passes if s.plan is not None else {}
     return PullView(
         sid=session.sid,
         name=session.name,
@@ -261,6 +262,6 @@ def _view(session: Session, made: _Made) -> PullView:
         commits=[one for one in made.subjects if one],
         loose=list(made.loose),
         seen=made.seen,
-        plan=[PlanLine(entry.id, entry.title, entry.passes) for entry in plan],
-        checks=[CheckLine(command, code == 0) for command, code in s.checks.items()],
+        plan=[PlanLine(entry.id, entry.title, passes[entry.id]) for entry in plan],
+        checks=[CheckLine(command, code == 0, command in s.untried) for command, code in s.checks.items()],
     )

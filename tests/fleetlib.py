@@ -314,6 +314,8 @@ def fleet(
                         os.kill(pid, signal.SIGKILL)
                     except ProcessLookupError:
                         continue
+                made.simulator.kill()  # another one, when a test took the first away and brought it back
+                made.simulator.wait()
         finally:
             simulator.kill()
             simulator.wait()

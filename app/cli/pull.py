@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -21,6 +23,7 @@ from harness.events.merging import named
 from harness.events.pulling import PullView
 from harness.events.receipts import Receipt
 from harness.events.words import counted
+from harness.linux.proc import descendants
 from harness.protocol.client import Client
 
 _PATIENCE_S = 600.0
@@ -110,20 +113,36 @@ def _text(client: Client, args: argparse.Namespace, view: PullView) -> tuple[str
 def _opened(opener: Forge, command: list[str], folder: str) -> tuple[int, str]:
     """What the program said, in the empty repository of ours."""
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             command,
             cwd=folder,
             env=forge.environment(os.environ),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=_PROGRAM_S,
         )
     except OSError as exc:
         return exits.REFUSED, f"{opener.path} cannot be started: {exc.strerror}"
-    except subprocess.TimeoutExpired:
-        return exits.REFUSED, f"{opener.program} did not end within {_PROGRAM_S:.0f} s"
-    return done.returncode, done.stdout.decode("utf-8", "replace")
+    try:
+        output, _ = process.communicate(timeout=_PROGRAM_S)
+    except subprocess.TimeoutExpired as exc:
+        _end(process)
+        said = (exc.stdout or b"").decode("utf-8", "replace")
+        why = f"{opener.program} did not end within {_PROGRAM_S:.0f} s; see at the forge whether it opened one"
+        return exits.REFUSED, f"{why}. {said}"
+    except KeyboardInterrupt:
+        _end(process)
+        say(f"the work is pushed, and {opener.program} was stopped; see at the forge whether it opened a request")
+        raise
+    return process.returncode, output.decode("utf-8", "replace")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """It and what it started: a program that hangs often waits for another one."""
+    for pid in (*descendants(process.pid), process.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    process.wait()
 
 
 def _hold_to_what_was_shown(client: Client, args: argparse.Namespace, view: PullView, opener: Forge | None) -> None:

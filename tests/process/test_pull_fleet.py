@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 from app import publishing
 from harness.events import pull_events as p
 from harness.events import types as t
+from harness.linux.proc import descendants
 from harness.protocol.client import Client, SupervisorError
 from harness.protocol.transport import UnixSocket
 from tests.fleetlib import COMMAND, KEY, Fleet, fleet, git, kill, play, wait_for
@@ -270,3 +273,25 @@ def test_a_push_that_failed_after_its_commit_is_tried_again_with_a_new_preview(
         assert sent, said
         assert git(bare, "show", "feature:later") == "x"
         assert f.violations() == []
+
+
+def test_a_program_that_hangs_is_ended_with_all_that_it_waits_for(tmp_path: Path, bin_: Path) -> None:
+    with fleet() as f:
+        sid, bare = ready(f, tmp_path, bin_)
+        hangs = tmp_path / "hangs"
+        (bin_ / "gh").write_text(f"#!/bin/sh\n(echo $$ > {hangs}; exec tail -f /dev/null)\n")
+        args = [COMMAND, "pr", "--repo", "acme/shop", "--with", "gh", "--as", "feature", sid]
+        asked = subprocess.Popen(args, env=f.env | f.extra, stdout=subprocess.PIPE, text=True)
+        wait_for("the program to wait", lambda: hangs.exists() and _below(asked.pid))
+        below = _below(asked.pid)
+        asked.send_signal(signal.SIGINT)
+        said, _ = asked.communicate(timeout=60)
+        assert "the work is pushed, and gh was stopped" in said
+        assert "feature" in git(bare, "branch")
+        assert not [pid for pid in below if os.path.exists(f"/proc/{pid}")]
+
+
+def _below(pid: int) -> list[int]:
+    """What runs below a command that waits for two programs at least."""
+    found = descendants(pid)
+    return found if len(found) > 1 else []

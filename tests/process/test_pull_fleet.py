@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import subprocess
 from pathlib import Path
@@ -17,7 +16,7 @@ from harness.events import types as t
 from harness.linux.proc import descendants
 from harness.protocol.client import Client, SupervisorError
 from harness.protocol.transport import UnixSocket
-from tests.fleetlib import COMMAND, KEY, Fleet, fleet, git, kill, play, wait_for
+from tests.fleetlib import COMMAND, KEY, Fleet, alive, fleet, git, kill, play, wait_for
 
 pytestmark = pytest.mark.fence
 PROGRAM = """#!/bin/sh
@@ -288,7 +287,7 @@ def test_a_program_that_hangs_is_ended_with_all_that_it_waits_for(tmp_path: Path
         said, _ = asked.communicate(timeout=60)
         assert "the work is pushed, and gh was stopped" in said
         assert "feature" in git(bare, "branch")
-        assert not [pid for pid in below if os.path.exists(f"/proc/{pid}")]
+        wait_for("all of it to be gone", lambda: not any(alive(pid) for pid in below))
 
 
 def _below(pid: int) -> list[int]:

@@ -13,7 +13,7 @@ import httpx2
 COMPRESSED = "compressed"
 """Of a response's extensions: how its body is encoded though none was asked for; it is read as it is."""
 _MOST_BYTES = 1 << 20
-_MOST_S = 15.0
+MOST_S = 15.0
 _CONNECTED = (".connect_tcp.complete", ".connect_unix_socket.complete", ".start_tls.complete")
 
 
@@ -24,7 +24,8 @@ class Bounded(httpx2.SyncByteStream):
         self._inner = inner
 
     def __iter__(self) -> Iterator[bytes]:
-        most, until = _MOST_BYTES, time.monotonic() + _MOST_S
+        most = _MOST_BYTES
+        until = time.monotonic() + MOST_S
         try:
             for chunk in self._inner:
                 yield chunk[:most]
@@ -79,5 +80,5 @@ class Wire:
             response.extensions[COMPRESSED] = encoding
         if response.is_success and response.request.url.path.endswith("/v1/messages"):
             return  # a reply, which is taken event by event
-        response.request.extensions.get("timeout", {})["read"] = _MOST_S
+        response.request.extensions.get("timeout", {})["read"] = MOST_S
         response.stream = Bounded(cast(httpx2.SyncByteStream, response.stream))

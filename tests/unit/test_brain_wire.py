@@ -105,7 +105,7 @@ def test_of_an_error_without_an_end_as_much_is_read_as_it_takes_to_know_it() -> 
 
 
 def test_an_error_that_trickles_is_known_by_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "_MOST_S", 0.3)
+    monkeypatch.setattr(wire, "MOST_S", 0.3)
     head = b"HTTP/1.1 429 x\r\ncontent-length: 1000000000\r\n\r\n"
     with answering(head, b"e", 0.002) as (url, sent), stream.make_client(url, "key") as client:
         outcome = stream.attempt(client, request(), lambda: None)

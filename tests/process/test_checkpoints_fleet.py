@@ -62,7 +62,11 @@ def files(f: Fleet, commit: str) -> dict[str, str]:
 def test_milestones_are_kept_and_one_is_gone_back_to(f: Fleet) -> None:
     sid = f.launch(
         play(
-            [shell("echo 1 > one.txt; echo secret > .env; chmod 600 .env; mkdir __pycache__; touch __pycache__/x.pyc")],
+            [
+                shell(
+                    "echo 1 > one.txt; echo secret > .env; chmod 600 .env; mkdir node_modules; touch node_modules/x.js"
+                )
+            ],
             "Done.",
             [shell("echo 2 > two.txt; rm src/a.txt; git add -A; git commit -qm two")],
             [ASK],
@@ -79,7 +83,7 @@ def test_milestones_are_kept_and_one_is_gone_back_to(f: Fleet) -> None:
     assert held[".env"] == "secret\n"
     assert held["src/a.txt"] == "alpha\n"
     assert json.loads(held["prd.json"])["userStories"][0]["passes"] is True
-    assert not any("pyc" in name for name in held)
+    assert not any("node_modules" in name for name in held)
     by_hand = json.loads(f.run("checkpoint", sid, "--label", "before the yes", "--json").stdout)
     assert (by_hand["why"], by_hand["label"]) == ("hand", "before the yes")
     there = tree(f, sid)
@@ -97,7 +101,7 @@ def test_milestones_are_kept_and_one_is_gone_back_to(f: Fleet) -> None:
     done = json.loads(f.run("restore", sid, "k1", "--json").stdout)
     assert done["refused_count"] == 0
     now = {name.decode() for name in tree(f, sid)}
-    assert {"one.txt", ".env", "src/a.txt", "__pycache__/x.pyc"} <= now
+    assert {"one.txt", ".env", "src/a.txt", "node_modules/x.js"} <= now
     assert "two.txt" not in now
     assert [p["passes"] for p in json.loads(_plan(f, sid))["userStories"]] == [True, False]
     assert bodies(f, sid, t.PlanFlipped)[-1] == t.PlanFlipped(

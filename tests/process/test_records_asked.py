@@ -8,7 +8,6 @@ import json
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 
 import pytest
@@ -34,8 +33,7 @@ def f() -> Iterator[Fleet]:
         yield made
 
 
-@dataclass(frozen=True, slots=True)
-class Far(Context):
+class Far(Context, frozen=True):
     """The command line of a machine that reaches the fleet through a command."""
 
     def look(self) -> Client:

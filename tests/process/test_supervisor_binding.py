@@ -46,6 +46,12 @@ def swap(f: Fleet, sid: str) -> None:
     makefile(f, sid).write_text(f"all:\n\t@echo swapped >> {f.root / 'ran'}\n")
 
 
+def changed(f: Fleet) -> list[str]:
+    """What a card says of the file that was swapped."""
+    lines = f" all:\n-\t@echo fine >> {f.root / 'ran'}\n+\t@echo swapped >> {f.root / 'ran'}"
+    return ["Makefile has other content", f"Makefile, before (-) and now (+):\n@@ -1,2 +1,2 @@\n{lines}"]
+
+
 def asked_anew(f: Fleet, sid: str, first: dict[str, Any]) -> dict[str, Any]:
     """The request that stands in the place of one whose world changed."""
 
@@ -141,7 +147,7 @@ def test_a_file_edited_by_hand_meanwhile_is_shown_before_it_runs(f: Fleet) -> No
     swap(f, sid)
     f.approve(first["approval_id"])
     second = asked_anew(f, sid, first)
-    assert second["detail"]["changed"] == ["Makefile has other content"]
+    assert second["detail"]["changed"] == changed(f)
     assert second["action_hash"] != first["action_hash"]
     assert ran(f) == ""
     f.approve(second["approval_id"])
@@ -171,7 +177,7 @@ def test_an_edit_of_a_changed_world_is_refused_and_asked_anew(f: Fleet) -> None:
         decide(f, first, decision="allow_edited", edited=edited)
     assert caught.value.code == "stale"
     second = asked_anew(f, sid, first)
-    assert second["detail"]["changed"] == ["Makefile has other content"]
+    assert second["detail"]["changed"] == changed(f)
     assert not any(isinstance(r.body, t.ApprovalDecided) for r in f.records(sid))
     assert ran(f) == ""
     decide(f, second, decision="allow_edited", edited=edited)
@@ -237,7 +243,7 @@ def test_a_decision_that_outlives_its_supervisor_is_still_compared(f: Fleet, cha
     f.run("supervisor", "start")
     if change:
         second = asked_anew(f, sid, first)
-        assert second["detail"]["changed"] == ["Makefile has other content"]
+        assert second["detail"]["changed"] == changed(f)
         assert ran(f) == ""
         f.run("reject", second["approval_id"], "--reason", "it changed")
     f.wait_state(sid, "done")

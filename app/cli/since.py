@@ -22,6 +22,8 @@ def stamp(text: str, now: datetime) -> str:
             raise ValueError(
                 f"--since: {text!r} is neither a duration such as 90m nor a time such as 2026-11-22T08:00"
             ) from None
+    if then > now:
+        raise ValueError(f"--since: {text!r} is still to come; give a time that is over")
     return as_recorded(then)
 
 

@@ -49,7 +49,9 @@ def test_a_moment_that_is_shown_is_the_one_that_is_read(moment: datetime, other:
     assert words.local(other) == other or words.parse_ts(other) is not None
 
 
-@pytest.mark.parametrize("typed", ["soon", "", "2026-13-01", "5", "999999999999999d"])
+@pytest.mark.parametrize(
+    "typed", ["soon", "", "2026-13-01", "5", "999999999999999d", "2026-11-22T12:00:01Z", "2099-01-01"]
+)
 def test_what_is_no_time_is_named(typed: str) -> None:
     with pytest.raises(ValueError, match="--since"):
         wanted(typed, (), NOW)

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -263,6 +263,15 @@ def alive(pid: int) -> bool:
         return False
 
 
+def killed(made: Fleet) -> int:
+    """Kill what belongs to a fleet; how many processes that were: a guardian may start another one meanwhile."""
+    left = made.processes()
+    for pid, _ in left:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return len(left)
+
+
 @contextmanager
 def fleet(
     *, config: str = "", policy: str = "", key: str = KEY, simulator_args: tuple[str, ...] = ()
@@ -309,11 +318,7 @@ def fleet(
                 yield made
             finally:
                 made.stop()
-                for pid, _ in made.processes():
-                    try:
-                        os.kill(pid, signal.SIGKILL)
-                    except ProcessLookupError:
-                        continue
+                wait_for("every process of the fleet to be gone", lambda: not killed(made), 30)
                 made.simulator.kill()  # another one, when a test took the first away and brought it back
                 made.simulator.wait()
         finally:

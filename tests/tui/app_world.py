@@ -37,7 +37,7 @@ from harness.events.views import ERRORS, ApprovalView, FleetView, SessionRow, co
 from harness.plan.board import board
 from harness.protocol import frames, identity
 from harness.protocol.exchange import Answering
-from harness.protocol.paths import Folders, ensure_private
+from harness.protocol.paths import STOPPING, Folders, ensure_private
 from harness.supervisor.errors import OpError
 from harness.supervisor.serving import log_reading
 from harness.supervisor.serving.briefing_ops import Gathered, read_on
@@ -261,6 +261,11 @@ class World(Remembering, Granting, Taken):
 
     async def start(self) -> None:
         self._server = await asyncio.start_unix_server(self._client, sock=frames.listen(self.folders.supervisor_socket))
+
+    def stopped_on_purpose(self) -> None:
+        """Leave the marks of a supervisor that somebody asked to stop: no screen starts another one."""
+        (self.folders.runtime / "supervisor.json").write_text('{"pid": 1}')
+        (self.folders.runtime / STOPPING).write_text("1")
 
     async def stop(self) -> None:
         """Die: the socket vanishes and every connection is cut."""

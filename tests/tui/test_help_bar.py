@@ -139,6 +139,7 @@ async def test_what_it_offers_is_accepted_and_all_else_is_refused_with_its_reaso
 
 async def test_without_a_supervisor_nothing_that_asks_it_is_offered(tmp_path: Path) -> None:
     async with shown(tmp_path, crowd, size=(200, 50)) as s:
+        s.world.stopped_on_purpose()
         await s.world.stop()
         await s.until("it is known", lambda: not s.app.snapshot.live)
         for route in ("floor", "queue", "fleet", "session", "memory"):

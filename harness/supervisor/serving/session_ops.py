@@ -18,6 +18,7 @@ from harness.supervisor.serving.finding import Find, damaged, look_up
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.server import Connection, Handler, Reply
 from harness.supervisor.sessions import continuing, unanswered
+from harness.supervisor.sessions.at_rest import put_away
 from harness.supervisor.sessions.removal import Removal
 
 MAX_MESSAGE = 256 * 1024
@@ -117,6 +118,8 @@ class SessionOps:
         force = m.get("force") is True
         if session.damaged and not force:
             raise damaged(session)
+        if session.state.terminal and not session.held and not session.foreign:
+            await put_away(p.fleet, session)
         removal = Removal(p.folders, session, p.fleet.row(session))
         async with session.lock:  # what is undone or continued meanwhile comes before or after
             with contextlib.suppress(OpError):  # a full disk must not keep anybody from making room

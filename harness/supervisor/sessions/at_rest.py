@@ -12,6 +12,16 @@ from harness.supervisor.fleet.session import Session
 _PUT_AWAY_S = 20.0
 
 
+async def put_away(fleet: Fleet, session: Session) -> None:
+    """Returns once an ended session has no worker and no keeper any more, which it still has for a moment when its
+    last record is written.
+
+    Raises OpError ``busy``.
+    """
+    if not await fleet.until(lambda: session.work.task is None and session.link is None, _PUT_AWAY_S):
+        raise OpError("busy", f"{session.name} is not put away yet", "try again in a moment")
+
+
 @asynccontextmanager
 async def at_rest(fleet: Fleet, session: Session) -> AsyncIterator[None]:
     """Nothing else is done to it inside. The caller starts its worker afterwards, which puts its keeper away.
@@ -24,8 +34,7 @@ async def at_rest(fleet: Fleet, session: Session) -> AsyncIterator[None]:
             f"{session.name} has not ended, so its work may still change",
             f"wait, or stop it first: watchfloor stop {session.sid}",
         )
-    if not await fleet.until(lambda: session.work.task is None, _PUT_AWAY_S):
-        raise OpError("busy", f"{session.name} is not put away yet", "try again in a moment")
+    await put_away(fleet, session)
     async with session.lock:
         if session.work.task is not None or session.removing or not session.state.terminal:
             raise OpError("busy", f"something else was done to {session.name} just now", "look at it, then try again")

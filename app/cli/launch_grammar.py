@@ -5,7 +5,21 @@ from __future__ import annotations
 import argparse
 
 from app.cli.session_place import named
+from harness.events.cap import Cap
 from harness.protocol.config_sections import FRESH, JUDGE_AT
+
+_COUNT = "N"
+_CAPS = {
+    Cap.SESSION_USD: ("X", 'hard cap in USD, or "none"', 'new hard cap in USD; +X = so much more; "none" = no cap'),
+    Cap.SESSION_TOKENS: (_COUNT, "hard cap in tokens", "new hard cap in tokens, or +N"),
+    Cap.SESSION_WALL: (
+        "T",
+        "hard cap in wall time, such as 90m or 8h",
+        "new hard cap in wall time such as 90m, or +2h; the time since the end does not count",
+    ),
+    Cap.SESSION_CALLS: (_COUNT, "hard cap in tool calls", "new hard cap in tool calls, or +N"),
+}
+"""The caps of a session: what each is given, and its help at a launch and for a session that goes on."""
 
 
 def add_launch(launch: argparse.ArgumentParser) -> None:
@@ -105,10 +119,8 @@ def _who(launch: argparse.ArgumentParser) -> None:
 
 
 def _caps(launch: argparse.ArgumentParser) -> None:
-    launch.add_argument("--cap-usd", metavar="X", help='hard cap in USD, or "none"')
-    launch.add_argument("--cap-tokens", metavar="N", type=int, help="hard cap in tokens")
-    launch.add_argument("--cap-wall", metavar="T", help="hard cap in wall time, such as 90m or 8h")
-    launch.add_argument("--cap-calls", metavar="N", type=int, help="hard cap in tool calls")
+    for cap, (metavar, words, _) in _CAPS.items():
+        launch.add_argument(cap.option, metavar=metavar, type=int if metavar == _COUNT else str, help=words)
 
 
 def add_continue(go_on: argparse.ArgumentParser) -> None:
@@ -122,14 +134,8 @@ def add_continue(go_on: argparse.ArgumentParser) -> None:
     go_on.add_argument(
         "--replace-checks", action="store_true", help="the given checks hold instead of the earlier ones"
     )
-    go_on.add_argument("--cap-usd", metavar="X", help='new hard cap in USD; +X = so much more; "none" = no cap')
-    go_on.add_argument("--cap-tokens", metavar="N", help="new hard cap in tokens, or +N")
-    go_on.add_argument(
-        "--cap-wall",
-        metavar="T",
-        help="new hard cap in wall time such as 90m, or +2h; the time since the end does not count",
-    )
-    go_on.add_argument("--cap-calls", metavar="N", help="new hard cap in tool calls, or +N")
+    for cap, (metavar, _, words) in _CAPS.items():
+        go_on.add_argument(cap.option, metavar=metavar, help=words)
 
 
 def _repeated(verb: argparse.ArgumentParser, name: str, what: str, words: str) -> None:

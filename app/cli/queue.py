@@ -17,7 +17,7 @@ from app.cli.sessions import Refused, Usage
 from app.cli.several import each
 from harness.events import needs, person_tool, trouble
 from harness.events.cap_request import CapRequest
-from harness.events.request import Request
+from harness.events.request import SPOKEN, Request
 from harness.events.views import ApprovalView
 from harness.protocol.client import Client
 from widgets.queue_groups import Item, items
@@ -136,7 +136,7 @@ def _choices(view: ApprovalView) -> list[str]:
     approve = f"watchfloor approve {safe(view.approval_id)}{hashed}"
     if view.kind == Request.CAP:
         lines = [f"raise it:    {approve} --raise-to X", f"finish up:   {approve} --finish"]
-    elif view.kind in (Request.QUESTION, Request.REFUSAL):
+    elif view.kind in SPOKEN:
         lines = [f"answer it:   watchfloor answer {safe(view.approval_id)} TEXT"]
         if offered := person_tool.choices(view.detail):
             span = "1" if len(offered) == 1 else f"1 to {len(offered)}"

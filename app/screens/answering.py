@@ -20,7 +20,7 @@ from app import requests
 from app.host import Host
 from app.screens.dialogs import Dialog
 from harness.events import person_tool
-from harness.events.request import Request
+from harness.events.request import SPOKEN, Request
 from harness.events.untrusted import to_display, to_display_lines
 from harness.events.views import ApprovalView
 from harness.protocol import config as configuration
@@ -74,7 +74,7 @@ class AnswerDialog(Dialog):
     """The question, its offered answers and a line. A number is said back, and sent by the second enter."""
 
     def __init__(self, view: ApprovalView, draft: str) -> None:
-        what = _RESULT if view.kind not in (Request.QUESTION, Request.REFUSAL) else _INSTRUCTION
+        what = _INSTRUCTION if view.kind in SPOKEN else _RESULT
         if view.kind == Request.QUESTION and view.call_id:
             what = "The agent waits for your answer in the middle of its work."
         super().__init__("Answer", view.session_name, _sentence(view.title, what), submit="send")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.events.request import Request
+from harness.events.request import SPOKEN
 from harness.events.trouble import HELD, RINGS
 from harness.events.views import ERRORS, ApprovalView, SessionRow
 
@@ -57,6 +57,6 @@ def items(rows: Iterable[SessionRow], requests: Iterable[ApprovalView]) -> tuple
 
 def question_of(requests: Iterable[ApprovalView], sid: str) -> ApprovalView | None:
     """What a session asks and words can answer: the oldest such request, a deferred one only when there is no other."""
-    asked = [v for v in requests if v.sid == sid and v.kind in (Request.QUESTION, Request.REFUSAL)]
+    asked = [v for v in requests if v.sid == sid and v.kind in SPOKEN]
     fit = [v for v in asked if "answer" in v.options]
     return min(fit, key=lambda v: (v.deferred is not None, v.seq), default=None)

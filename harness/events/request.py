@@ -36,3 +36,5 @@ class Request(StrEnum):
 
 AT_RISK = frozenset((Request.TOOL, Request.IN_DOUBT, Request.PROTECTED))
 """Those of which a yes can do harm, so that how much is said; any other only waits."""
+SPOKEN = frozenset((Request.QUESTION, Request.REFUSAL))
+"""Those that words to the agent answer: whatever is said to the session answers them too."""

@@ -6,7 +6,7 @@ import contextlib
 
 from harness.events import types as t
 from harness.events.cap import Cap
-from harness.events.request import Request
+from harness.events.request import SPOKEN, Request
 from harness.events.row_state import without_criterion
 from harness.events.session_state import SessionState
 from harness.events.states import Desired
@@ -64,7 +64,7 @@ class SessionOps:
                 f"take it up again with your words: watchfloor continue {session.sid} TEXT",
             )
         # Words answer what the agent asked: it must not go on waiting for them.
-        asked = [a for a in session.state.approvals.values() if a.kind in (Request.QUESTION, Request.REFUSAL)]
+        asked = [a for a in session.state.approvals.values() if a.kind in SPOKEN]
         if calls := [a.approval_id for a in asked if a.call_id]:
             decision = {"approval_id": calls[0], "decision": "answer", "message": text}
             work = self._p.approvals.decide(decision, c.by)

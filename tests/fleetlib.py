@@ -252,7 +252,7 @@ def kill(pid: int) -> None:
     """``kill -9`` and wait until the process is gone."""
     assert pid > 0, "there is no such process; 0 would be this one and all of its group"
     os.kill(pid, signal.SIGKILL)
-    wait_for(f"death of {pid}", lambda: not alive(pid), 10)
+    wait_for(f"death of {pid}", lambda: not alive(pid))
 
 
 def alive(pid: int) -> bool:
@@ -318,7 +318,7 @@ def fleet(
                 yield made
             finally:
                 made.stop()
-                wait_for("every process of the fleet to be gone", lambda: not killed(made), 30)
+                wait_for("every process of the fleet to be gone", lambda: not killed(made))
                 made.simulator.kill()  # another one, when a test took the first away and brought it back
                 made.simulator.wait()
         finally:

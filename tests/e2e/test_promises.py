@@ -197,7 +197,7 @@ def test_nothing_is_left_behind() -> None:
         for sid in sids:
             f.wait_event(sid, "tool.started")
         f.stop()
-        wait_for("every process of the fleet to be gone", lambda: not f.processes(), 20)
+        wait_for("every process of the fleet to be gone", lambda: not f.processes())
         assert not f.folders.supervisor_socket.exists()
         assert list(f.folders.keeper_sockets.glob("*.sock")) == []
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from app.pace import QUIET_S
 from harness.events import types as t
 from tests.e2e.terminal import HUMAN_S, Tmux, have_tmux, in_tmux, wait_for
 from tests.fleetlib import Fleet, fleet, play
@@ -123,8 +124,13 @@ def test_the_person_who_presses_right_after_a_paste_is_told_and_can_press_again(
 
             wait_for("the refusal in words", told, lambda: tmux.screen)
             assert not any(isinstance(r.body, t.ApprovalDecided) for r in f.records(sid))
-            time.sleep(1.2)  # what the screen asks of a person
-            tmux.keys("C-y")
-            tmux.see("approved; it runs now, once")
+
+            def pressed_again() -> bool:
+                # The presses before this one may have arrived later than they were sent, and each starts the wait over.
+                time.sleep(QUIET_S + 0.1)
+                tmux.keys("C-y")
+                return "approved; it runs now, once" in tmux.screen
+
+            wait_for("a press after the wait to decide", pressed_again, lambda: tmux.screen)
             f.wait_state(sid, "done")
             assert [body.status for body in ended(f, sid)] == ["ok"]

@@ -259,7 +259,7 @@ def test_a_frozen_supervisor_is_named_and_what_to_do(f: Fleet) -> None:
     try:
         with pytest.raises(Unreachable):
             Client(UnixSocket(f.folders.supervisor_socket), timeout=1.0)
-        told = subprocess.run([COMMAND, "ls"], env=f.env, capture_output=True, text=True, timeout=25)
+        told = subprocess.run([COMMAND, "ls"], env=f.env, capture_output=True, text=True, timeout=90)
         assert told.returncode == 3
         assert f"process {pid}" in told.stderr
         assert f"kill -CONT {pid}" in told.stderr

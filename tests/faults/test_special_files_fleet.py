@@ -64,7 +64,7 @@ def test_others_launch_work_and_stop_beside_sessions_that_cannot_be_read(f: Flee
     f.run("stop", bad[1])
     f.wait_state(bad[1], "stopped", "done", "failed")
     f.run("supervisor", "stop", "--sessions", "stop")
-    wait_for("every process of the fleet to be gone", lambda: not f.processes(), 20)
+    wait_for("every process of the fleet to be gone", lambda: not f.processes())
     assert locks.kept(f.folders) == []
     assert not locks.held(f.folders.supervisor_lock)
     for sid in (*bad, *good):

@@ -52,7 +52,7 @@ def stop_all(f: Fleet) -> subprocess.CompletedProcess[str]:
 
 def nothing_lives(f: Fleet) -> None:
     try:
-        wait_for("every process of the fleet to be gone", lambda: not f.processes(), 20)
+        wait_for("every process of the fleet to be gone", lambda: not f.processes())
     except AssertionError as exc:
         raise AssertionError(f"{exc}: {f.processes()}\n{f.supervisor_log()}") from exc
     assert locks.kept(f.folders) == []

@@ -63,7 +63,7 @@ class BrainNursery:
             assert time.monotonic() < deadline, f"the nursery did not answer {op}"
         return self._replies.pop(number)
 
-    def exit_code(self, pid: int, timeout: float = 30.0) -> int:
+    def exit_code(self, pid: int, timeout: float = 60.0) -> int:
         deadline = time.monotonic() + timeout
         while pid not in self.exits:
             self.read(0.2)
@@ -242,7 +242,7 @@ class House:
         self,
         pid: int,
         answerer: Answerer = lambda _: {"status": "ok", "preview": "fine", "exit_code": 0},
-        timeout: float = 40.0,
+        timeout: float = 60.0,
     ) -> int:
         """Answer calls until the brain has left; its exit code."""
         deadline = time.monotonic() + timeout

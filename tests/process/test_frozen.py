@@ -209,7 +209,7 @@ def test_a_brain_that_is_stopped_or_owes_its_reply_for_too_long_is_ended(tmp_pat
             while not brain.why:
                 some.look(session)
                 looks += 1
-            await asyncio.wait_for(brain.gone.wait(), 10)
+            await asyncio.wait_for(brain.gone.wait(), 60)
             assert session.thinking.buried == [brain]
             return looks, brain.why
 

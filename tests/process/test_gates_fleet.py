@@ -5,8 +5,8 @@ what is asked once for all.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
+import socket
 import urllib.request
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -18,6 +18,7 @@ from harness.events import types as t
 from harness.events.endpoints import DOWN, LIMITED, PERSON
 from harness.protocol.client import Client, Unreachable
 from harness.protocol.transport import UnixSocket
+from tests import warm
 from tests.fleetlib import HOLD, KEY, SCENARIOS, Fleet, fleet, kill, play, wait_for
 
 STEPS = play([("list_files", {})], [("read_file", {"path": "README.md"})], [("list_files", {})], "Done.")
@@ -65,36 +66,31 @@ def requests(f: Fleet, sids: list[str]) -> int:
     return sum(r.type == "model.request" for sid in sids for r in f.records(sid))
 
 
-def take_away(f: Fleet) -> int:
-    """End the endpoint; its port."""
+def take_away(f: Fleet) -> socket.socket:
+    """End the endpoint; what keeps its port for it meanwhile, refusing everybody."""
     f.simulator.kill()
     f.simulator.wait()
-    return int(f.base_url.rsplit(":", 1)[1])
+    kept = socket.socket()
+    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    kept.bind(("127.0.0.1", int(f.base_url.rsplit(":", 1)[1])))
+    return kept
 
 
-def bring_back(f: Fleet, port: int) -> None:
-    argv = [
-        sys.executable,
-        "-P",
-        "-s",
-        "-m",
-        "harness.simulator",
-        "--port",
-        str(port),
-        "--key",
-        KEY,
-        "--speed",
-        "0",
-        "--scenarios",
-        str(SCENARIOS),
-    ]
-    f.simulator = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
+def bring_back(f: Fleet, kept: socket.socket) -> None:
+    again = f.root / "again.json"
+    options = ("--port", str(kept.getsockname()[1]), "--ready-file", str(again), "--key", KEY, "--speed", "0")
+    with open(os.devnull) as null:
+        f.simulator = warm.start(
+            "simulator", [*options, "--scenarios", str(SCENARIOS)], os.environ, (null.fileno(), 1, 2)
+        )
+    wait_for("the simulator", again.exists)
+    kept.close()
 
 
 def test_a_dead_endpoint_is_one_state_of_the_fleet_and_all_go_on_by_themselves() -> None:
     with fleet() as f:
         f.run("ls")
-        port = take_away(f)
+        kept = take_away(f)
         sids = three(f)
         view = waiting(f, DOWN, 2)
         assert view["url"] == f.base_url
@@ -112,7 +108,7 @@ def test_a_dead_endpoint_is_one_state_of_the_fleet_and_all_go_on_by_themselves()
         )
         tried = requests(f, sids)
         assert tried <= 12, "it is asked by one session at a time, ever more rarely"
-        bring_back(f, port)
+        bring_back(f, kept)
         for sid in sids:
             f.wait_state(sid, "done", timeout=90)
         assert questions(f, sids) == []
@@ -249,11 +245,7 @@ def test_a_retry_after_of_2099_is_said_and_bounded() -> None:
 def test_a_wrong_key_is_one_item_for_three_sessions_and_the_right_key_file_is_enough() -> None:
     with fleet(key="sk-wrong") as f:
         sids = three(f)
-        item = (
-            f.approval(sids[0])
-            if f.json("approvals")
-            else wait_for("the item", lambda: next(iter(f.json("approvals")), None))
-        )
+        item = wait_for("the item, of whichever asked first", lambda: next(iter(f.requests()), None))
         assert item["kind"] == "auth"
         assert item["detail"]["why"] == "auth"
         view = waiting(f, PERSON, 3)
@@ -370,7 +362,7 @@ def test_a_model_that_only_a_judge_asks_for_holds_up_nobody_else() -> None:
 def test_a_new_supervisor_asks_with_one_probe_too() -> None:
     with fleet() as f:
         f.run("ls")
-        port = take_away(f)
+        kept = take_away(f)
         sids = three(f)
         since = waiting(f, DOWN, 3)["since"]
         wait_for("a brain to have left", lambda: any(r.type == "session.parked" for s in sids for r in f.records(s)))
@@ -379,7 +371,7 @@ def test_a_new_supervisor_asks_with_one_probe_too() -> None:
         view = waiting(f, DOWN, 2)
         assert abs(_seconds(view["since"]) - _seconds(since)) <= 2, "it remembers since when"
         assert requests(f, sids) <= before + 3
-        bring_back(f, port)
+        bring_back(f, kept)
         for sid in sids:
             f.wait_state(sid, "done", timeout=90)
         assert questions(f, sids) == []

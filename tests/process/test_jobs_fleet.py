@@ -92,8 +92,8 @@ def test_a_fleet_that_is_told_to_end_puts_all_on_record_within_the_grace_and_goe
         for pid in [*(pid for pid, _ in f.processes()), keeper]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
-        wait_for("everything to be gone, within the grace", lambda: not alive(keeper), timeout=20)
-        wait_for("the others to be gone", lambda: not f.processes(), timeout=20)
+        wait_for("everything to be gone, within the grace", lambda: not alive(keeper))
+        wait_for("the others to be gone", lambda: not f.processes())
         (ended,) = bodies(f, sid, t.JobEnded)
         assert isinstance(ended, t.JobEnded)
         assert (ended.status, ended.exit_code) == ("cancelled", 0) or ended.status == "ok"

@@ -46,7 +46,7 @@ def ask_simulator(f: Fleet, path: str, body: object = None) -> Any:
         None if body is None else json.dumps(body).encode(),
         {"content-type": "application/json"},
     )
-    with urllib.request.urlopen(request, timeout=10) as reply:
+    with urllib.request.urlopen(request, timeout=60) as reply:
         return json.loads(reply.read() or b"null")
 
 

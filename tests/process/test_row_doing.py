@@ -19,7 +19,7 @@ def test_the_row_says_how_far_a_slow_reply_has_come() -> None:
     with fleet() as f:
         body = json.dumps(SLOW).encode()
         asked = urllib.request.Request(f"{f.base_url}/_sim/faults", body, {"content-type": "application/json"})
-        urllib.request.urlopen(asked, timeout=10).close()
+        urllib.request.urlopen(asked, timeout=60).close()
         sid = f.launch(play("word " * 2000))
         row = wait_for("the row says how far it is", lambda: r if "KiB so far" in (r := f.row(sid))["detail"] else None)
         assert row["detail"].startswith("asking claude-haiku-5-5: replying, ")

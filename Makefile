@@ -19,7 +19,7 @@ demo: install
 
 test: install
 	sh tests/system_tools.sh
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 4 --dist worksteal tests
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 6 --dist loadfile --no-loadscope-reorder tests
 
 check: install
 	$(BIN)/ruff format --check app widgets harness tests

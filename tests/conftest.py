@@ -4,7 +4,10 @@ takes longest.
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,21 +15,55 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("watchfloor", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("watchfloor")
 
-_LONGEST_FIRST = ("faults", "e2e", "process", "tui", "unit")
+_HERE = Path(__file__).parent
+_LONGEST = (
+    "process/test_gates_fleet",
+    "e2e/test_demo_headless",
+    "faults/test_copied_state",
+    "faults/test_kill_matrix",
+    "faults/test_special_files_fleet",
+    "process/test_money_fleet",
+    "faults/test_swaps",
+    "faults/test_house_defects",
+    "tui/test_help_bar",
+    "tui/test_app_session",
+    "faults/test_undo_kill",
+    "faults/test_stop_leaves_nothing",
+    "tui/test_app_floor",
+    "process/test_frozen",
+    "process/test_ground",
+    "e2e/test_paste",
+    "process/test_supervisor_life",
+    "process/test_clock_set",
+    "e2e/test_bad_input",
+    "process/test_supervisor_binding",
+    "tui/test_app_queue",
+    "tui/test_app_taking",
+)
+"""Modules that a worker must not begin last: the others would wait for it. Their order is that of their time."""
+_THEN = ("faults", "e2e", "process", "tui", "unit")
+
+
+def _rank(path: Path) -> tuple[int, int]:
+    folder = path.parent.name
+    name = f"{folder}/{path.stem}"
+    longest = _LONGEST.index(name) if name in _LONGEST else len(_LONGEST)
+    return longest, _THEN.index(folder) if folder in _THEN else -1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Each worker gets an equal share of every folder, the slowest first, so that none is left alone with them at the
-    end. Modules that start something for all of their tests stay whole: each worker that had a part of one would start
-    it again.
-    """
-    rank = {name: number for number, name in enumerate(_LONGEST_FIRST)}
-    items.sort(key=lambda item: rank.get(item.path.parent.name, -1))
-    together: dict[object, list[pytest.Item]] = {}
-    for item in items:
-        together.setdefault(item if item.path.parent.name == "unit" else item.path, []).append(item)
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    shares: list[list[pytest.Item]] = [[] for _ in range(workers)]
-    for whole in sorted(together.values(), key=lambda whole: rank.get(whole[0].path.parent.name, -1)):
-        min(shares, key=len).extend(whole)
-    items[:] = [item for share in shares for item in share]
+    """Workers take a module at a time (``--dist loadfile``), in this order."""
+    items.sort(key=lambda item: _rank(item.path))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Let each worker of a whole run begin with other modules: what one has translated the others only load."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    if not worker or [Path(given).resolve() for given in session.config.args] != [_HERE]:
+        return
+    modules = sorted(_HERE.glob("*/test_*.py"))
+    first = len(modules) * int(worker.removeprefix("gw")) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    for module in (*modules[first:], *modules[:first]):
+        with contextlib.suppress(Exception, pytest.skip.Exception):  # said when it is collected
+            importlib.import_module(f"{_HERE.name}.{module.parent.name}.{module.stem}")

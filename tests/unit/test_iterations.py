@@ -42,6 +42,7 @@ class Planned(World):
         setup: str = "",
         fresh: str = "per-task",
         judge: t.JudgeWanted | None = None,
+        phases: tuple[t.PlanPhase, ...] = (),
         **ways: Any,
     ) -> None:
         checks = [command for entry in entries for command in entry.checks]
@@ -49,9 +50,15 @@ class Planned(World):
         self.truth = truth
         self.by_command = False
         """Whether commands of the agent change files."""
-        self.put(
-            t.PlanLoaded(path="prd.json", form="tasks", entries=list(entries), setup=setup, progress="progress.txt")
+        loaded = t.PlanLoaded(
+            path="prd.json",
+            form="tasks",
+            entries=list(entries),
+            phases=list(phases),
+            setup=setup,
+            progress="progress.txt",
         )
+        self.put(loaded)
         self.put(t.UserMessage(text="What done means is in prd.json.", origin="harness"))
 
     def run(self, tool: str, *given: dict[str, object]) -> None:
@@ -126,8 +133,10 @@ class Planned(World):
         return "\n".join(str(block.get("text", "")) for m in shape(self.view) for block in m["content"])
 
 
-def entry(name: str, *checks: str, priority: int = 0, passes: bool = False, undecided: int = 0) -> t.PlanEntry:
-    return t.PlanEntry(name, f"Title of {name}", list(checks), undecided, passes, priority=priority)
+def entry(
+    name: str, *checks: str, priority: int = 0, passes: bool = False, undecided: int = 0, phase: str = ""
+) -> t.PlanEntry:
+    return t.PlanEntry(name, f"Title of {name}", list(checks), undecided, passes, phase, priority=priority)
 
 
 def begun(w: Planned) -> list[str]:
@@ -430,6 +439,28 @@ def test_never_leaves_the_order_to_the_agent() -> None:
     w = Planned(entry("A", "make a"), entry("B", "make b"), truth=good, fresh="never")
     assert isinstance(w.turn(DONE), steps.End)
     assert not begun(w)
+
+
+@pytest.mark.parametrize("fresh", iteration_events.FRESH)
+def test_no_entry_passes_whose_phase_waits_for_a_persons_word(fresh: str) -> None:
+    phases = t.PlanPhase("build"), t.PlanPhase("ship", "it goes out"), t.PlanPhase("after")
+    shared = [entry("A", "make", phase="build"), entry("B", "make", phase="ship"), entry("C", "make", phase="after")]
+    w = Planned(*shared, truth=good, fresh=fresh, phases=phases)
+    w.serve()
+    w.ask()
+    w.reply("end_turn", DONE)
+    check = w.step()
+    assert isinstance(check, steps.Check)
+    w.run(tools.CHECK, *({"command": command} for command in check.commands))
+    w.serve()
+    assert w.step() == steps.Wait("a person is asked about a gate of its plan")
+    assert w.view.state.plan is not None
+    assert w.view.state.plan.passes == {"A": True, "B": False, "C": False}
+    w.put(t.GateOpened(phase="ship"))
+    end = w.settle()
+    assert all(w.view.state.plan.passes.values())
+    assert isinstance(end, steps.End)
+    assert end.verified
 
 
 def test_the_configuration_knows_the_same_ways() -> None:

@@ -25,9 +25,7 @@ _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "a password",
-        re.compile(
-            r"\b(?:password|passwd|passphrase)\b[\"']?\s*[:=]\s*[\"']?(?=[^\s\"']*\d)[^\s\"'<>{}$]{6,}", re.I
-        ),
+        re.compile(r"\b(?:password|passwd|passphrase)\b[\"']?\s*[:=]\s*[\"']?(?=[^\s\"']*\d)[^\s\"'<>{}$]{6,}", re.I),
     ),
     (
         "a value behind a word like token",

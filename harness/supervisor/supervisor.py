@@ -124,6 +124,7 @@ class Supervisor:
         self.approvals = Approvals(self.fleet, judging, credentials, purse, self.gates, self.caps)
         self.fence = FenceReport()
         self.disk = Disk(folders.state, lambda: self.server.nudge())
+        restoring = Restoring(self.keepers, self.settings, self.launcher)
         parts = Parts(
             folders=folders,
             epoch=epoch,
@@ -142,8 +143,8 @@ class Supervisor:
             approvals=self.approvals,
             index=self.index,
             fence=self.fence,
-            undo=Undo(self.keepers),
-            restoring=Restoring(self.keepers, self.settings, self.launcher),
+            undo=Undo(self.keepers, restoring),
+            restoring=restoring,
             merging=self.merging,
             pulling=self.pulling,
             continuing=Continuing(self.fleet, self.keepers, self.conductor, self.launcher),

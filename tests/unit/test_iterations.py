@@ -573,6 +573,32 @@ def test_hooks_run_after_commands_that_changed_files_and_not_after_others() -> N
     assert not plain.all(t.EditsLooked), "nobody asked for hooks"
 
 
+def test_hooks_run_after_a_job_that_changed_files_once_it_has_ended() -> None:
+    w = Planned(entry("A", "make a"), truth=good, hooks=["fmt"])
+    w.serve()
+    w.ask()
+    w.reply("tool_use", use(1, "shell", script="make", job=True))
+    (call_id,) = w.propose()
+    w.put(
+        t.ToolStarted(call_id=call_id, action_hash="", effect="contained", snapshot="s1.0"),
+        t.JobStarted(job="j1", call_id=call_id, what="make", limit_s=60, grace_s=1, log_bytes=1),
+    )
+    w.end(call_id)
+    w.serve()
+    assert not chores(w, "hook"), "it wrote nothing yet"
+    w.ask()
+    w.reply("tool_use", use(2, "write_file", path="x", content="1"))
+    w.end(w.propose()[0], files=["x"])
+    w.serve()
+    assert len(chores(w, "hook")) == 1
+    w.by_command = True
+    w.put(t.JobEnded(job="j1", status="ok", exit_code=0, ms=1))
+    assert hooks.due(w.view.state) == hooks.Look("s1.0")
+    w.serve()
+    assert [b.changed for b in w.all(t.EditsLooked)] == [False, True]
+    assert len(chores(w, "hook")) == 2
+
+
 def setup_of(w: Planned) -> t.ToolProposed:
     """The one call that made the place ready."""
     (found,) = [b for b in w.all(t.ToolProposed) if b.tool == tools.CHORE and (b.input or {}).get("chore") == "setup"]

@@ -65,6 +65,22 @@ def test_a_plan_that_is_in_no_commit_is_told_in_words(tmp_path: Path) -> None:
     with pytest.raises(OpError) as refused:
         launch.check(Request(repo=str(repo), goal="x", plan="prd.json"))
     assert refused.value.hint == f"it lies in {repo}, and a session begins from a commit: commit it first"
+    git(repo, "add", "prd.json")
+    git(repo, "commit", "-q", "-m", "no plan")
+    with pytest.raises(OpError) as refused:
+        launch.check(Request(repo=str(repo), goal="x", plan="prd.json"))
+    assert "is no plan: it is neither" in refused.value.message
+    assert refused.value.hint.endswith("watchfloor spec check prd.json")
+    assert "commit it first" not in refused.value.hint
+
+
+@pytest.mark.parametrize("where", ["../other.json", "{repo}/prd.json"])
+def test_a_plan_is_named_by_its_path_from_the_top(tmp_path: Path, where: str) -> None:
+    repo = make_repository(tmp_path / "repo", {"prd.json": "[]"})
+    (tmp_path / "other.json").write_text("[]")
+    with pytest.raises(OpError) as refused:
+        launch.check(Request(repo=str(repo), goal="x", plan=where.format(repo=repo)))
+    assert refused.value.hint == "name a file of the repository by its path from the top"
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ def _plan_checks(repo: Path, path: str, gates: list[str], start: str) -> list[st
     try:
         entries = plans.entries(git, commit, path, gates)
     except (BadPlan, WorkspaceError) as exc:
-        hint = f"commit it first; then try: watchfloor spec check {path}"
+        hint = f"mend it and commit that; this says what is wrong with it: watchfloor spec check {path}"
         raise OpError("bad_plan", f"{path} at commit {commit[:12]} is no plan: {exc}", hint) from exc
     found = list(dict.fromkeys(command for entry in entries for command in entry.checks))
     if len(found) > MAX_PLAN_CHECKS:
@@ -200,7 +200,8 @@ def _plan_checks(repo: Path, path: str, gates: list[str], start: str) -> list[st
 def _no_plan(root: Path, path: str, commit: str) -> OpError:
     """That the commit it begins from has no such file, and what to do."""
     hint = "name a file of the repository by its path from the top"
-    if (root / path).is_file():
+    inside = not PurePosixPath(path).is_absolute() and ".." not in PurePosixPath(path).parts
+    if inside and (root / path).is_file():
         hint = f"it lies in {root}, and a session begins from a commit: commit it first"
     return OpError("bad_plan", f"there is no plan {path} in commit {commit[:12]}", hint)
 

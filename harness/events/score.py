@@ -344,6 +344,7 @@ def _flipped(y: Tally, b: t.PlanFlipped) -> None:
 
 def _plan_restored(y: Tally, b: t.PlanRestored) -> None:
     y.violations += 1
+    y.contradict()
 
 
 def _violated(y: Tally, b: t.RatchetViolation) -> None:

@@ -187,6 +187,7 @@ def test_time_is_blocked_only_while_a_person_is_all_that_is_waited_for() -> None
     [
         verdict("one", False),
         t.RatchetViolation(violation_id="v", call_id="c", files=[]),
+        t.PlanRestored(call_id="c", did=["E1 was removed"]),
         judged("needs_revision"),
     ],
 )
@@ -212,6 +213,19 @@ def test_an_attempt_without_a_reply_costs_what_it_is_known_to_have_cost() -> Non
     paid = msgspec.structs.replace(cut, usage=t.Usage(input=6, output=1), cost_nano=9, price_source="list")
     made = figures(said("calls", input=1), asks(), paid, asks(), cut)
     assert (made.nano, made.tokens, made.steps) == (DOLLAR // 4 + 9, 8, 1)
+
+
+@pytest.mark.parametrize("how", ["changed", "deleted", "replaced", "shadows", "touched"])
+def test_each_kind_of_violation_counts_once_and_speaks_against_a_claim(how: str) -> None:
+    file = t.RatchetViolation(violation_id="v", call_id="c", files=[t.ViolatedFile("tests/test_a.py", how)])
+    plan = t.PlanRestored(call_id="c", did=["E1 was removed"])
+    check = [
+        t.CheckVerdict(call_id="c", command="one", passed=False, why="it passes without its tests", caught=True),
+        t.RatchetViolation(violation_id="w", call_id="c", files=[], check="one", why="it passes without its tests"),
+    ]
+    for bodies in ([file], [plan], check):
+        made = figures(said("done"), *bodies)
+        assert (made.violations, made.claims, made.false_claims) == (1, 1, 1), bodies
 
 
 def test_what_changed_the_course_is_counted() -> None:

@@ -158,11 +158,11 @@ def _script(head: str, script: str) -> list[CardLine]:
     return [CardLine(f"{head}, a shell script of {counted(len(lines), 'line')}", "label"), *numbered(lines)]
 
 
-def numbered(lines: Sequence[str]) -> list[CardLine]:
-    """Lines of a script by their numbers."""
-    width = len(str(len(lines)))
+def numbered(lines: Sequence[str], first: int = 1) -> list[CardLine]:
+    """Lines of a script by their numbers, the first of which is ``first``."""
+    width = len(str(first + len(lines) - 1))
     out = []
-    for i, text in enumerate(lines, 1):
+    for i, text in enumerate(lines, first):
         out += [CardLine(f"  {i:>{width}} │{code_display(text)}", "run"), *_letters(text)]
     return out
 

@@ -25,7 +25,7 @@ def effects_of(notes: CardNotes, root: str = "") -> list[CardLine]:
     if notes.going:
         out.append(CardLine("GOES AWAY", "label"))
         for gone in notes.going:
-            kept = to_display(gone.kept) if gone.kept else "nothing is known to have it besides"
+            kept = to_display(gone.kept or gone.lacks or "nothing is known to have it besides")
             name = gone.path.removeprefix(f"{root}/") if root else gone.path
             text = f"  {to_display(name)}  {to_display(gone.what)}, {kept}"
             out.append(CardLine(text, "text" if gone.kept else "warn"))
@@ -65,7 +65,9 @@ def runs_of(notes: CardNotes) -> list[CardLine]:
 
 def _file_that_runs(one: RunFile) -> list[CardLine]:
     count = "" if one.problem else f", {counted(len(one.lines) + one.more, 'line')}"
-    out = [CardLine(f"WHICH RUNS  {to_display(one.path)} of its worktree{count}", "label"), *numbered(one.lines)]
+    since = f", shown from line {one.first} on, where what runs is" if one.first > 1 else ""
+    title = CardLine(f"WHICH RUNS  {to_display(one.path)} of its worktree{count}{since}", "label")
+    out = [title, *numbered(one.lines, one.first)]
     if one.more:
         out.append(CardLine(f"  and {counted(one.more, 'more line')}, not shown", "warn"))
     if one.problem:

@@ -68,24 +68,27 @@ class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class Going(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing that a deletion outside the fence takes away. ``kept`` says what else has it; empty when nothing is
-    known to. ``files``: of a folder, the first that are in it, by their names there.
+    known to. ``files``: of a folder, the first that are in it, by their names there. ``lacks``: what was looked through
+    and has it not, or not all of it.
     """
 
     path: str
     what: str
     kept: str = ""
     files: list[str] = []
+    lacks: str = ""
 
 
 class RunFile(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A file of the session's own worktree that a call without a fence runs: its lines, and how many more it has;
-    ``problem`` says why it cannot be shown.
+    """A file of the session's own worktree that a call without a fence runs: its lines, from its line ``first`` on, and
+    how many more it has; ``problem`` says why it cannot be shown.
     """
 
     path: str
     lines: list[str] = []
     more: int = 0
     problem: str = ""
+    first: int = 1
 
     @property
     def whole(self) -> bool:

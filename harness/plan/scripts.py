@@ -9,7 +9,7 @@ import os.path
 import re
 import shlex
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
@@ -49,6 +49,8 @@ class Named:
     """Programs, and folders of programs, that are looked for inside the repository."""
     texts: set[str] = field(default_factory=set)
     """Every piece of shell that was followed."""
+    targets: dict[str, list[str]] = field(default_factory=dict)
+    """Of each Makefile and what it includes: the targets that are made, those that were asked for first."""
     every: bool = False
 
 
@@ -183,6 +185,18 @@ def _make(rest: list[str], folder: str, read: Read, found: Named) -> Iterator[_S
             known.update(fresh)
             wanted += fresh
             yield from (_Shell(_plain(line.lstrip("@-+ "), values), folder) for line in lines)
+    for name in (path, *included):
+        found.targets.setdefault(name, []).extend(wanted)
+
+
+def rule_line(lines: Sequence[str], targets: Sequence[str]) -> int:
+    """Where the rule of the first of these targets begins that a Makefile has one for, counted from 0; 0 without."""
+    begins: dict[str, int] = {}
+    for at, line in enumerate(lines):
+        if match := _RULE.match(line):
+            for name in match[1].split():
+                begins.setdefault(name, at)
+    return next((begins[name] for name in targets if name in begins), 0)
 
 
 def _rules(text: str) -> Iterator[tuple[list[str], list[str], list[str]]]:

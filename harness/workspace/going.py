@@ -1,7 +1,7 @@
 """What a plain deletion outside the fence would take away, looked at name by name. Blocking.
 
 Only a single ``rm``, ``rmdir`` or ``unlink`` with plain words is understood; of everything else the card shows the
-command alone. Nothing is opened and no link followed.
+command alone. No link is followed; what is opened is compared with what a repository has (`elsewhere`).
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from harness.events.action import Action, ExecAction, ShellAction
 from harness.events.card_facts import Going
 from harness.events.words import counted
 from harness.policy import shell
 from harness.policy.effects import inside
+from harness.workspace.elsewhere import elsewhere, is_repository
 from harness.workspace.gather_facts import parse_shell
 
 MOST = 20
@@ -33,8 +35,9 @@ def going(action: Action) -> tuple[list[Going], int]:
     named = _names(argv[1:])
     kept = bool(action.world.get("snapshot"))
     root = action.fence.worktree
-    found = [_one(os.path.normpath(os.path.join(action.cwd, name)), root, kept) for name in named[:MOST]]
-    return found, max(0, len(named) - MOST)
+    paths = [os.path.normpath(os.path.join(action.cwd, name)) for name in named[:MOST]]
+    gone = [_real(path) for path in paths]
+    return [_one(path, root, kept, gone) for path in paths], max(0, len(named) - MOST)
 
 
 def _argv(action: Action) -> Sequence[str] | None:
@@ -54,36 +57,62 @@ def _names(arguments: Sequence[str]) -> list[str]:
     return plain
 
 
-def _one(path: str, root: str, kept: bool) -> Going:
+def _real(path: str) -> str:
+    """The path with the links of its folder resolved: a deletion follows those, and not the name itself."""
     try:
-        seen = os.lstat(path)
+        return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+    except (OSError, ValueError):
+        return path
+
+
+def _one(path: str, root: str, kept: bool, gone: Sequence[str]) -> Going:
+    try:
+        mode = os.lstat(path).st_mode
+        names = os.lstat(path).st_nlink
     except (OSError, ValueError) as exc:
         return Going(path[:_TEXT], f"not there ({getattr(exc, 'strerror', None) or 'a name that cannot be'})", "")
-    real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
-    has = (
-        "undo brings it back, unless it is too large to be kept" if kept and inside(real, root) and real != root else ""
-    )
-    mode = seen.st_mode
-    if not has and stat.S_ISREG(mode) and seen.st_nlink > 1:
-        has = f"its content has {counted(seen.st_nlink - 1, 'other name')} on this disk (a hard link)"
-    if stat.S_ISDIR(mode):
-        what, files = _folder(path)
-        return Going(path[:_TEXT], what, has, files)
+    real = _real(path)
+    held = _folder(real) if stat.S_ISDIR(mode) else _Held(_kind(mode), [real])
+    shown = sorted(os.path.relpath(one, real) for one in held.files)[:_MOST_NAMED] if stat.S_ISDIR(mode) else []
+    files = [name[:_TEXT] for name in shown]
+    if kept and inside(real, root) and real != root:
+        return Going(path[:_TEXT], held.what, "undo brings it back, unless it is too large to be kept", files)
+    if stat.S_ISREG(mode) and names > 1:
+        has = f"its content has {counted(names - 1, 'other name')} on this disk (a hard link)"
+        return Going(path[:_TEXT], held.what, has, files)
+    known = elsewhere(real, held.files if held.whole else (), held.repositories, gone)
+    return Going(path[:_TEXT], held.what, known.has[:_TEXT], files, known.lacks[:_TEXT])
+
+
+def _kind(mode: int) -> str:
     if stat.S_ISLNK(mode):
-        return Going(path[:_TEXT], "a link", has)
-    return Going(path[:_TEXT], "a file" if stat.S_ISREG(mode) else "no plain file", has)
+        return "a link"
+    return "a file" if stat.S_ISREG(mode) else "no plain file"
 
 
-def _folder(path: str) -> tuple[str, list[str]]:
-    """(how much is in a folder, the names of its first files)."""
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What a name stands for in words, all that is no folder in it, and the git folders; ``whole`` when that is all."""
+
+    what: str
+    files: list[str]
+    whole: bool = True
+    repositories: list[str] = field(default_factory=list)
+
+
+def _folder(path: str) -> _Held:
     files: list[str] = []
+    repositories: list[str] = []
     seen = 0
     pending = [path]
     more = ""
     part = ""
     while pending and not more:
+        here = pending.pop()
+        if is_repository(here):
+            repositories.append(here)
         try:
-            with os.scandir(pending.pop()) as entries:
+            with os.scandir(here) as entries:
                 for entry in entries:
                     seen += 1
                     if seen > _MOST_ENTRIES:
@@ -93,5 +122,4 @@ def _folder(path: str) -> tuple[str, list[str]]:
         except OSError:
             more = "at least "
             part = ", part of which cannot be read"
-    names = sorted(os.path.relpath(one, path) for one in files)
-    return f"a folder with {more}{counted(len(files), 'file')}{part}", [name[:_TEXT] for name in names[:_MOST_NAMED]]
+    return _Held(f"a folder with {more}{counted(len(files), 'file')}{part}", files, not more, repositories)

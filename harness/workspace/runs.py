@@ -45,8 +45,9 @@ def runs(action: Action) -> list[RunFile]:
         return []
     root = os.path.realpath(action.fence.worktree)
     names = dict.fromkeys(filter(None, (_shown(root, os.path.join(action.cwd, name)) for name in _names(action))))
-    followed = dict.fromkeys([*names, *_followed(action, root, list(names))])
-    found = [_read(root, name) for name in list(followed)[:MOST]]
+    further, targets = _followed(action, root, list(names))
+    followed = dict.fromkeys([*names, *further])
+    found = [_read(root, name, targets.get(name, ())) for name in list(followed)[:MOST]]
     return found + [
         RunFile(name[:_TEXT], problem=f"only the first {MOST} files are") for name in list(followed)[MOST:_MOST_NAMED]
     ]
@@ -58,11 +59,13 @@ def _shown(root: str, name: str) -> str:
     return os.path.relpath(path, root) if inside(path, root) and os.path.isfile(path) else ""
 
 
-def _followed(action: Action, root: str, direct: list[str]) -> list[str]:
-    """What the command comes to read as commands: Makefiles, packages, scripts, in the order in which they are met."""
+def _followed(action: Action, root: str, direct: list[str]) -> tuple[list[str], dict[str, list[str]]]:
+    """What the command comes to read as commands: Makefiles, packages, scripts, in the order in which they are met;
+    which targets of a Makefile are made.
+    """
     here = os.path.relpath(_real(action.cwd), root)
     if here.startswith(".."):
-        return []
+        return [], {}
     met: dict[str, str] = {}
     room = _MOST_FOLLOWED_IN_ALL
 
@@ -77,8 +80,9 @@ def _followed(action: Action, root: str, direct: list[str]) -> list[str]:
 
     command = shlex.join(action.argv) if isinstance(action, ExecAction) else getattr(action, "script", "")
     begin = f"cd {shlex.quote(here)}\n{command[:_MOST_FOLLOWED]}"
-    scripts.named([begin, *(f"./{shlex.quote(name)}" for name in direct)], read, every=True)
-    return [name for name in met if name not in direct]
+    found = scripts.named([begin, *(f"./{shlex.quote(name)}" for name in direct)], read, every=True)
+    targets = {_shown(root, os.path.join(root, name)): wanted for name, wanted in found.targets.items()}
+    return [name for name in met if name not in direct], targets
 
 
 def _text_of(root: str, name: str) -> str:
@@ -126,7 +130,7 @@ def _of(words: Sequence[str]) -> Iterator[str]:
             interpreted = False
 
 
-def _read(root: str, name: str) -> RunFile:
+def _read(root: str, name: str, targets: Sequence[str]) -> RunFile:
     try:
         text = reading.read_beneath(root, name, _MOST_BYTES).decode()
     except UnicodeDecodeError:
@@ -136,6 +140,24 @@ def _read(root: str, name: str) -> RunFile:
     if "\0" in text:
         return RunFile(name[:_TEXT], problem="it is no text")
     lines = text.removesuffix("\n").split("\n")
+    begin = _begin(lines, targets)
+    kept = _fitting(lines[begin:])
+    return RunFile(name[:_TEXT], kept, len(lines) - len(kept), first=begin + 1)
+
+
+def _begin(lines: Sequence[str], targets: Sequence[str]) -> int:
+    """The first line that is shown, counted from 0: of a Makefile that is too long to be shown whole, where the rule
+    that runs begins, or sooner where there is room.
+    """
+    if not targets or len(_fitting(lines)) == len(lines):
+        return 0
+    rule = scripts.rule_line(lines, targets)
+    sooner = max(0, min(rule, len(lines) - MOST_LINES))
+    return sooner if sooner + len(_fitting(lines[sooner:])) == len(lines) else rule
+
+
+def _fitting(lines: Sequence[str]) -> list[str]:
+    """As many of the lines as a card shows of one file."""
     kept: list[str] = []
     room = _MOST_SHOWN
     for line in lines[:MOST_LINES]:
@@ -143,4 +165,4 @@ def _read(root: str, name: str) -> RunFile:
         if room < 0:
             break
         kept.append(line)
-    return RunFile(name[:_TEXT], kept, len(lines) - len(kept))
+    return kept

@@ -28,6 +28,7 @@ from harness.events.request import Request
 from harness.events.views import NOT_SHOWN, ApprovalView
 from harness.policy.shape import compared, facts_of, kind_of, ordinary
 from widgets.card_line import CardLine, wrap
+from widgets.card_notes import runs_of
 from widgets.card_text import card
 
 _FENCE = {
@@ -420,6 +421,16 @@ def test_words_that_are_known_take_one_row() -> None:
     assert (mark, text) == ("", "Goal     “Add an en…")
 
 
+def test_a_file_that_is_shown_from_within_says_where_and_keeps_its_numbers() -> None:
+    (*_, one) = [line.text for line in runs_of(CardNotes(runs=[RunFile("Makefile", ["all:", "\tx"], 300, first=210)]))]
+    assert one == "  and 300 more lines, not shown"
+    title, first, *_ = [
+        line.text for line in runs_of(CardNotes(runs=[RunFile("Makefile", ["a:", "b:"], 1, first=210)]))
+    ]
+    assert title == "WHICH RUNS  Makefile of its worktree, 3 lines, shown from line 210 on, where what runs is"
+    assert first == "  210 │a:"
+
+
 def test_what_a_push_takes_away_and_what_nobody_knows_is_said() -> None:
     lost = Outgoing("refs/heads/main", False, [], 0, [ONE], 3)
     unknown = Outgoing("refs/heads/x", False, problem="it stands at eeee there, a commit that is not known here")
@@ -431,6 +442,8 @@ def test_what_a_push_takes_away_and_what_nobody_knows_is_said() -> None:
     assert "a  file, git, in HEAD" in gone
     assert "b  file, nothing is known to have it besides" in gone
     assert "and 2 other things, not looked at" in gone
+    lacks = card(view(CardNotes(going=[Going("c", "a file", lacks="it is in no commit of tally\x1b")]))).text
+    assert "c  a file, it is in no commit of tally␛" in lacks
     own = Going("/state/worktrees/abcdefghij/build", "a folder with 2 files", "undo brings it back", ["x", "y\n"])
     lines = [line.text for line in card(view(CardNotes(going=[own]))).above]
     at = lines.index("  build  a folder with 2 files, undo brings it back")

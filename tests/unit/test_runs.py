@@ -141,3 +141,20 @@ def test_following_ends_whatever_the_files_say(tmp_path: Path) -> None:
     (root / "Makefile").unlink()
     os.mkfifo(root / "Makefile")
     assert runs(ExecAction(tool="exec", argv=("make",), **common(root))) == []
+
+
+def test_of_a_long_makefile_the_rule_that_runs_is_shown(tmp_path: Path) -> None:
+    head = [f"# line {n}" for n in range(2 * MOST_LINES)]
+    rules = ["release: build", "\t./publish --all", "build:", "\tcc a.c", *(f"# end {n}" for n in range(MOST_LINES))]
+    (tmp_path / "Makefile").write_text("\n".join([*head, *rules]) + "\n")
+    argv = ("make", "-j2", "release")
+    (one,) = runs(ExecAction(tool="exec", argv=argv, **common(tmp_path)))
+    assert (one.first, one.lines[:2]) == (2 * MOST_LINES + 1, ["release: build", "\t./publish --all"])
+    assert (len(one.lines), one.more) == (MOST_LINES, 2 * MOST_LINES + 4)
+    (tmp_path / "Makefile").write_text("\n".join([*head, *rules[:4]]) + "\n")
+    (one,) = runs(ExecAction(tool="exec", argv=argv, **common(tmp_path)))
+    assert one.lines[-4:] == rules[:4], "near its end as much as fits is shown before it"
+    assert (one.first, len(one.lines), one.more) == (MOST_LINES + 5, MOST_LINES, MOST_LINES + 4)
+    (tmp_path / "Makefile").write_text("\n".join([*head[:9], *rules[:4]]) + "\n")
+    (one,) = runs(ExecAction(tool="exec", argv=argv, **common(tmp_path)))
+    assert (one.first, one.more) == (1, 0), "what fits is shown whole, from its top"

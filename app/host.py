@@ -47,8 +47,8 @@ class Host(Protocol):
     def everywhere(self) -> Handlers:
         """What works on every screen that does not do it itself."""
 
-    async def no_hand(self, ident: str) -> str:
-        """Why the key or click now handled must not decide; empty when a hand pressed it."""
+    async def no_hand(self, key: str) -> str:
+        """Why the key or click now handled, ``key`` in words, must not decide; empty when a hand pressed it."""
 
     def input_age(self) -> float:
         """Seconds since the input that is being handled was made."""

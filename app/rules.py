@@ -54,16 +54,21 @@ def facts(rule: GrantView, names: Mapping[str, str], now: float) -> list[tuple[s
         *_each("covers", rule.words),
         ("asked by", rule.asked_by),
         ("for", _scope(rule, names)),
-        ("ends", f"{_time(rule.expires)}, or after {words.counted(rule.count, 'call')}"),
-        ("made", f"{_time(rule.ts)} by {_who(rule.by)}, of request {rule.approval_id} of {_name(rule.sid, names)}"),
+        ("ends", f"{words.local(rule.expires)}, or after {words.counted(rule.count, 'call')}"),
+        (
+            "made",
+            f"{words.local(rule.ts)} by {_who(rule.by)}, of request {rule.approval_id} of {_name(rule.sid, names)}",
+        ),
         ("request", rule.title),
     ]
     if gone is not None:
         why = f": {gone.why}" if gone.why else ""
-        found.append(("revoked", f"{_time(gone.ts)} by {_who(gone.by)}{why}"))
+        found.append(("revoked", f"{words.local(gone.ts)} by {_who(gone.by)}{why}"))
     found.append(("used", f"{len(rule.uses)} of {words.counted(rule.count, 'call')}, last {last_use(rule, now)}"))
     calls = sorted(rule.uses, key=lambda use: use.ts, reverse=True)
-    told = [f"{_time(u.ts)} {_name(u.sid, names)}, call {u.call_id}, action {u.action_hash[:_HASH]}" for u in calls]
+    told = [
+        f"{words.local(u.ts)} {_name(u.sid, names)}, call {u.call_id}, action {u.action_hash[:_HASH]}" for u in calls
+    ]
     return [*found, *_each("each use", told)]
 
 
@@ -86,7 +91,3 @@ def _name(sid: str, names: Mapping[str, str]) -> str:
 
 def _who(by: By) -> str:
     return _WHO.get(by.client, by.client or "nobody known")
-
-
-def _time(ts: str) -> str:
-    return ts[:16].replace("T", " ") + "Z"

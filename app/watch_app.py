@@ -307,16 +307,16 @@ class WatchApp(App[int]):
         if isinstance(self.screen, WatchScreen):
             self.screen.show_keys()
 
-    async def no_hand(self, ident: str) -> str:
-        """Why the key or click now handled must not decide (`Pace`); empty when a hand pressed it.
+    async def no_hand(self, key: str) -> str:
+        """Why the key or click now handled must not decide (`Pace`); empty when a hand pressed it. ``key`` in words.
 
         Waits to see what comes right behind it.
         """
-        key = self.keys.shown(ident) or "the key"
-        if why := self.pace.refusal(key):
+        named = key or "the key"
+        if why := self.pace.refusal(named):
             return why
         await asyncio.sleep(MACHINE_GAP_S)
-        return self.pace.crowded(key)
+        return self.pace.crowded(named)
 
     # -- actions -----------------------------------------------------------------------------------
 

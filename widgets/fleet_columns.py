@@ -25,6 +25,8 @@ _REST = -1
 """A column that gets the room that the others leave."""
 _CLOCK = 6
 _FOR = "FOR "
+_NO_CAP = 8
+"""Cells of a column of money that leave no room for a cap behind it."""
 _WORD = 9
 """Cells of a clock and of the word of a state, the blank behind them included."""
 
@@ -118,7 +120,8 @@ def head(column: Column, view: View, cell: int) -> str:
     """The title of a column, with an arrow when the sessions stand in its order; that of the state also says what its
     clock is.
     """
-    title = column.title + (arrow(view) if column.id == view.sort else "")
+    alone = column.id == "spent" and cell <= _NO_CAP
+    title = ("SPENT" if alone else column.title) + (arrow(view) if column.id == view.sort else "")
     if column.id == "state":
         room = max(0, cell - len(_FOR))
         return cells.fit(cells.fit(f"  {title}", room) + _FOR, cell)
@@ -194,7 +197,7 @@ def _spent(row: SessionRow, cell: int, now: float) -> Cell:
     near = row.cap_nano is not None and row.spent_nano + row.reserved_nano >= row.cap_nano * 0.9
     spent = words.spend_cell(row.spent_nano, row.unknown_nano)
     both = f"{spent}/{words.cap_text(row.cap_nano)}" if row.cap_nano is not None else spent
-    shown = both if cells.length(both) < cell and cell > 8 else spent
+    shown = both if cells.length(both) < cell and cell > _NO_CAP else spent
     return ((_set(shown, cell, right=True), "attention" if near else "text"),)
 
 

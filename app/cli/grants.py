@@ -17,6 +17,7 @@ from app.cli.queue import seen
 from app.cli.sessions import Usage
 from harness.events.grant_views import GrantPreview, GrantView
 from harness.events.views import ApprovalView
+from harness.events.words import counted, local
 
 _SHOWN = 10
 """Past requests that a preview prints; ``--json`` has all of them."""
@@ -50,7 +51,7 @@ def grants(ctx: Context, args: argparse.Namespace) -> int:
             grant.scope + (", critical" if grant.typed else ""),
             rules.used(grant),
             rules.last_use(grant, time.time()),
-            until(grant.expires),
+            safe(local(grant.expires)),
             f"{age(grant.ts)} ago, {safe(grant.by.client, 20)}",
             safe("; ".join(grant.words), 300),
         )
@@ -61,11 +62,6 @@ def grants(ctx: Context, args: argparse.Namespace) -> int:
     ):
         say(line)
     return exits.OK
-
-
-def until(ts: str) -> str:
-    """A time as a person reads it, to the minute and in UTC."""
-    return safe(ts[:16].replace("T", " ") + "Z")
 
 
 def grant(ctx: Context, args: argparse.Namespace) -> int:
@@ -91,7 +87,8 @@ def grant(ctx: Context, args: argparse.Namespace) -> int:
     if args.json:
         emit({"grant": msgspec.to_builtins(made), "decided": reply["decided"]})
         return exits.OK
-    say(f"rule {made.grant} stands for this {made.scope}, {made.count} calls, until {until(made.expires)}")
+    calls = counted(made.count, "call")
+    say(f"rule {made.grant} stands for this {made.scope}, {calls}, until {safe(local(made.expires))}")
     for line in made.words:
         say(f"  {safe(line, 300)}")
     say(f"open requests decided by it: {int(reply['decided'])}; take it back: watchfloor revoke {made.grant}")

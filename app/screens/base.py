@@ -95,7 +95,7 @@ class WatchScreen(Screen[Any]):
         if why := self.why_not(ident):
             self.host.explain(why)
             return
-        if BY_ID[ident].decides and (why := await self.host.no_hand(ident)):
+        if BY_ID[ident].decides and (why := await self.host.no_hand(self.host.keys.shown(ident))):
             self.host.tell(why)
             return
         handler.run()

@@ -59,11 +59,6 @@ class Dialog(Form):
         submit, cancel = Dialog.entries(self)
         return [submit, ("", "tab", "next field"), cancel]
 
-    @property
-    def submit_key(self) -> str:
-        """The key that submits, as shown."""
-        return self.host.keys.shown("form.submit")
-
     async def on_help_bar_pressed(self, message: HelpBar.Pressed) -> None:
         message.stop()
         if message.action:

@@ -40,10 +40,19 @@ class Form(ModalScreen[Any]):
 
     async def action_do(self, ident: str) -> None:
         """Run an action of the registry. What decides must have been pressed by a hand."""
-        if BY_ID[ident].decides and (why := await self.host.no_hand(ident)):
+        if BY_ID[ident].decides and (why := await self.host.no_hand(self.key_of(ident))):
             self.complain(why)
             return
         self._own_handlers[ident].run()
+
+    def key_of(self, ident: str) -> str:
+        """The key that runs an action here, as shown."""
+        return self.submit_key if ident == "form.submit" else self.host.keys.shown(ident)
+
+    @property
+    def submit_key(self) -> str:
+        """The key that submits, as shown."""
+        return self.host.keys.shown("form.submit")
 
     def complain(self, text: str) -> None:
         """Say why nothing was done; dialogs say it inline."""

@@ -136,7 +136,9 @@ class RulesScreen(WatchScreen):
 
     def _no_session(self) -> str:
         rule = self.selected
-        return "" if rule is not None and self._session_of(rule) else "its sessions are not there any more"
+        if rule is None:
+            return self._nothing()
+        return "" if self._session_of(rule) else "its sessions are not there any more"
 
     def _session_of(self, rule: GrantView) -> str:
         """The session of its newest use that is still there, else the one that it was made of."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from harness.events.grant_events import GrantMade, GrantUsed
+from harness.events.words import counted, local
 
 
 def made(b: GrantMade) -> str:
     """A rule, and how far it goes."""
     typed = ", critical" if b.typed else ""
     what = b.words[0] if b.words else ""
-    return f"{b.grant} of {b.approval_id} for this {b.scope}, {b.count} calls, until {b.expires}{typed}: {what}"
+    calls = counted(b.count, "call")
+    return f"{b.grant} of {b.approval_id} for this {b.scope}, {calls}, until {local(b.expires)}{typed}: {what}"
 
 
 def used(b: GrantUsed) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from harness.events import words
 from harness.events.action import Action, action_hash
 from harness.policy.grant_records import Entry, Made, Revoked, Scope, Used
 from harness.policy.grants import NoGrant, NoRule, covers, critical
@@ -15,6 +16,10 @@ from harness.policy.judge import Verdict
 MOST = 200
 """Rules that may stand at a time: more than that nobody reads."""
 MOST_COUNT = 1000
+EARLIER = "from later"
+"""How a rule ends while the clock says less than when it was made."""
+_SET_BY_S = 300.0
+"""Seconds by which a clock may be set back, as machines do by themselves."""
 _NEAREST = (Scope.SESSION, Scope.REPOSITORY, Scope.FLEET)
 
 
@@ -32,6 +37,8 @@ class Standing:
             return "revoked"
         if self.made.expires <= now:
             return "expired"
+        if _set_back(self.made.ts, now):
+            return EARLIER
         return "used up" if len(self.uses) >= self.made.count else ""
 
     def holds(self, now: str, sid: str, call_id: str) -> bool:
@@ -75,6 +82,15 @@ class Grants:
     def live(self, now: str) -> list[Standing]:
         """Those that may still cover a call."""
         return [standing for standing in self.by_id.values() if not standing.ends(now)]
+
+
+def _set_back(ts: str, now: str) -> bool:
+    """True when a rule was made at a time that is still to come: a clock that was ahead then would have it last longer
+    than its person said.
+    """
+    made = words.parse_ts(ts)
+    seen = words.parse_ts(now)
+    return made is not None and seen is not None and seen < made - _SET_BY_S
 
 
 def fits(made: Made, case: Case) -> bool:

@@ -326,6 +326,18 @@ async def test_deny_with_a_reason_is_easy_and_cancelling_is_easier(tmp_path: Pat
         assert (sent["decision"], sent["message"]) == ("deny", "no")
 
 
+async def test_who_pasted_a_reason_is_told_the_key_that_sends_it(tmp_path: Path) -> None:
+    async with shown(tmp_path, one) as s:
+        await s.press("2", "r")
+        await s.see("Deny cart-discount")
+        pasted = events.Paste("not this")
+        enter = events.Key("enter", None)
+        for event in (pasted, enter):
+            event.set_sender(s.app)
+            s.app.post_message(event)
+        await s.see("a paste has just ended; wait a second, then press enter again")
+
+
 async def test_answer_and_defer(tmp_path: Path) -> None:
     async with shown(tmp_path, one) as s:
         await s.press("2", "z")

@@ -110,6 +110,14 @@ async def test_without_rules_it_says_so(tmp_path: Path) -> None:
         await s.see("no rule is listed")
 
 
+async def test_without_rules_there_is_no_session_to_open(tmp_path: Path) -> None:
+    async with shown(tmp_path) as s:
+        await s.press("6")
+        await s.see("No rule stands: every request that leaves the fence asks")
+        await s.press("enter")
+        await s.see("no rule is listed")
+
+
 @given(
     st.builds(
         GrantView,

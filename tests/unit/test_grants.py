@@ -401,6 +401,16 @@ def test_a_rule_that_is_used_up_is_taken_back_too() -> None:
     assert not standing.holds(NOW, "s1", "c1.0")
 
 
+def test_a_rule_covers_nothing_while_the_clock_says_less_than_when_it_was_made() -> None:
+    """One made by a clock that was a year ahead would have lasted a year and a day."""
+    ahead = rule(act("exec", PIP), ts="2027-11-22T10:00:00.000Z", expires="2027-11-23T10:00:00.000Z")
+    known = Grants([ahead])
+    assert granted.use(known, case(act("exec", PIP)), NOW) == []
+    assert known.by_id["g1"].ends(NOW) == granted.EARLIER
+    assert granted.revoke(known, Revoked(grant="g1", by=By(), ts=NOW), NOW), "it may be taken back for good"
+    assert not known.by_id["g1"].ends("2027-11-22T09:58:00.000Z"), "clocks are set by a little all the time"
+
+
 def test_what_cannot_be_made_or_taken_back_says_why() -> None:
     made = rule(act("exec", PIP))
     known = Grants([made])

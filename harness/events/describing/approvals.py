@@ -6,6 +6,7 @@ from harness.events import grant_words
 from harness.events import types as t
 from harness.events.cap import amount_of
 from harness.events.describing.line import Describers, Line, first
+from harness.events.words import local
 
 DESCRIBERS = Describers()
 _on = DESCRIBERS.on
@@ -55,7 +56,7 @@ def _withdrawn(b: t.ApprovalWithdrawn) -> Line:
 
 @_on(t.ApprovalDeferred)
 def _deferred(b: t.ApprovalDeferred) -> Line:
-    return Line("deferred", b.approval_id + (f" until {b.until}" if b.until else ""), "dim")
+    return Line("deferred", b.approval_id + (f" until {local(b.until)}" if b.until else ""), "dim")
 
 
 @_on(t.GrantMade)

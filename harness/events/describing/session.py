@@ -6,6 +6,7 @@ from harness.events import types as t
 from harness.events.describing.line import Describers, Line, Tone, first, size
 from harness.events.describing.money import caps_words
 from harness.events.states import ParkedFor
+from harness.events.words import local
 
 DESCRIBERS = Describers()
 _on = DESCRIBERS.on
@@ -32,7 +33,7 @@ def _desired(b: t.SessionDesired) -> Line:
 
 @_on(t.SessionParked)
 def _parked(b: t.SessionParked) -> Line:
-    until = f" until {b.until}" if b.until else ""
+    until = f" until {local(b.until)}" if b.until else ""
     return Line(
         "parked",
         f"{b.why}{until}" + (f": {first(b.detail)}" if b.detail else ""),

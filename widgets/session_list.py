@@ -44,6 +44,14 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
             super().__init__()
             self.sid = sid
 
+    class Dragged(Message):
+        """Its border was dragged, so that it would be so many cells wide; ``let_go`` when that is over."""
+
+        def __init__(self, width: int, let_go: bool) -> None:
+            super().__init__()
+            self.width = width
+            self.let_go = let_go
+
     def __init__(self, *, dom_id: str | None = None) -> None:
         super().__init__(id=dom_id)
         self._rows: list[SessionRow] = []
@@ -53,6 +61,9 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
         self._selected = ""
         self._dense = False
         self._for_names = 0
+        self._dragged = False
+        self._was_dragged = False
+        """What is let go of in the list is no click on the row below."""
 
     @property
     def selected(self) -> str:
@@ -180,8 +191,27 @@ class SessionList(PaintedLines, ScrollView, can_focus=True):
     def on_blur(self) -> None:
         self.refresh()
 
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        self._was_dragged = False
+        if self.styles.border_right[0] and event.screen_x == self.region.right - 1:
+            self._dragged = True
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self._dragged:
+            self.post_message(self.Dragged(event.screen_x - self.region.x + 1, False))
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        if self._dragged:
+            self._dragged = False
+            self._was_dragged = True
+            self.release_mouse()
+            self.post_message(self.Dragged(event.screen_x - self.region.x + 1, True))
+
     def on_click(self, event: events.Click) -> None:
         y = event.y + self.scroll_offset.y
+        if self._was_dragged:
+            return
         if 0 <= y < len(self._items) and (row := self._items[y].row) is not None:
             if event.chain == 2:
                 self.post_message(self.Opened(row.sid))

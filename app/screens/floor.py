@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from app.screens.plan_panes import PlanPanes
 
 LAYOUT_FILE = "layout.json"
+LIST_FILE = "list.json"
+_TWO_COLUMNS = 80
+"""Cells from which on the list stands beside the panes and not above them."""
+_LEAST_LIST = 24
 AGES_S = 5
 """Ages move on together at these steps: one paint of the list instead of one for each row as its moment comes."""
 
@@ -43,6 +47,7 @@ class FloorScreen(SessionCommands):
         super().__init__()
         self._seqs: dict[str, int] = {}
         self._saved_layout: str | None = None
+        self._widths: dict[str, int] = {}
         self._aged = 0.0
         self._plans: PlanPanes | None = None
 
@@ -70,6 +75,8 @@ class FloorScreen(SessionCommands):
 
     def on_mount(self) -> None:
         self._load_layout()
+        self._load_widths()
+        self._widen(self._widths.get(self._tier))
         keys = self.host.keys
         self.wall.hint = (
             ("", "No sessions yet"),
@@ -127,6 +134,7 @@ class FloorScreen(SessionCommands):
         self.query_one(FleetBar).tick(now)
 
     def on_resize(self) -> None:
+        self._widen(self._widths.get(self._tier))
         if self._saved_layout is None:
             self.call_after_refresh(self.wall.arrange_by_default)
 
@@ -277,14 +285,45 @@ class FloorScreen(SessionCommands):
         except (OSError, ValueError) as exc:
             self.host.tell(f"the saved layout {self._layout_path} cannot be used ({exc}); starting with a fresh one")
 
+    # how wide the list is, by how wide the screen is: what a table of a wide one needs is no measure for a small one
+
+    @property
+    def _tier(self) -> str:
+        return max((least, name) for least, name in self.app.HORIZONTAL_BREAKPOINTS if self.app.size.width >= least)[1]
+
+    def _widen(self, width: int | None) -> None:
+        if width is None or self.app.size.width < _TWO_COLUMNS:
+            self.list.styles.clear_rule("width")
+        else:
+            self.list.styles.width = self._possible(width)
+
+    def _possible(self, width: int) -> int:
+        return max(_LEAST_LIST, min(width, self.app.size.width - tiling.MIN_WIDTH))
+
+    def on_session_list_dragged(self, message: SessionList.Dragged) -> None:
+        self._widen(message.width)
+        if message.let_go:
+            self._widths[self._tier] = self._possible(message.width)
+            self._keep(LIST_FILE, json.dumps(self._widths))
+
+    def _load_widths(self) -> None:
+        try:
+            kept = json.loads((self.host.folders.state / LIST_FILE).read_text("utf-8"))
+            self._widths = {str(tier): int(width) for tier, width in kept.items()}
+        except (OSError, ValueError, TypeError, AttributeError):
+            self._widths = {}  # nobody dragged it, or what is there is nothing of ours
+
     def on_pane_wall_changed(self) -> None:
         text = json.dumps(tiling.to_data(self.wall.tiles))
         if text == self._saved_layout:
             return
         self._saved_layout = text
         self.show_keys()
-        path = self._layout_path
-        part = path.with_name(f".{LAYOUT_FILE}.{os.getpid()}")
+        self._keep(LAYOUT_FILE, text)
+
+    def _keep(self, name: str, text: str) -> None:
+        path = self.host.folders.state / name
+        part = path.with_name(f".{name}.{os.getpid()}")
         try:
             part.write_text(text, "utf-8")
             part.replace(path)

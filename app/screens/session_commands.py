@@ -190,7 +190,12 @@ class SessionCommands(WatchScreen):
         row = self.target
         if row is None:
             return "no session is selected"
-        return "" if needs.question_of(self.host.snapshot.approvals, row.sid) else f"{row.name} asks nothing"
+        requests = self.host.snapshot.approvals
+        if needs.question_of(requests, row.sid):
+            return ""
+        if any(view.sid == row.sid for view in requests):
+            return f"{row.name} asks nothing that a line answers; {self.host.keys.shown('go.queue')} opens its request"
+        return f"{row.name} asks nothing"
 
     def _answer(self) -> None:
         from app.screens import answering

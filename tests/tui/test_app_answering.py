@@ -14,7 +14,7 @@ from app.screens.answering import AnswerDialog, read
 from harness.events import needs
 from harness.events.views import ApprovalView
 from tests.tui.app_pilot import SIZES, Shown, shown
-from tests.tui.app_world import World
+from tests.tui.app_world import PUSH, World, stamp
 
 LONG = "\n".join(f"Point {n}: something to know." for n in range(30)) + "\n\nWhich of them stays?"
 HOSTILE = "\x1b[2Jdrop\u202eit [bold]now[/]"
@@ -110,6 +110,15 @@ async def test_a_row_that_asks_nothing_says_so(tmp_path: Path) -> None:
     async with shown(tmp_path, lambda world: world.add("quiet")) as s:
         await s.press("w")
         await s.see("quiet asks nothing")
+
+
+async def test_a_row_that_asks_for_leave_says_where_it_is_decided(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        world.ask(world.add("pusher"), PUSH, ts=stamp(60))
+
+    async with shown(tmp_path, scene) as s:
+        await s.press("w")
+        await s.see("asks nothing that a line", "2 opens its")
 
 
 def test_the_question_of_a_session_is_its_oldest_that_words_can_answer() -> None:

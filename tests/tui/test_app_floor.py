@@ -11,9 +11,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from textual import events
 
 from app import feed, models, themes
-from app.screens.floor import FloorScreen
+from app.screens.floor import LIST_FILE, FloorScreen
 from harness.events import types as t
 from harness.protocol.client import Unreachable
 from tests.tui.app_pilot import SIZES, Shown, shown
@@ -622,6 +623,44 @@ async def test_a_border_is_dragged_and_the_theme_is_remembered(tmp_path: Path) -
         file.write_text("no theme of ours")
         assert themes.remembered(file) == ""
         assert themes.remembered(file.with_name("nothing")) == ""
+
+
+async def test_the_border_of_the_list_is_dragged_and_kept_for_screens_of_that_width(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        crowd(world)
+        (world.folders.state / LIST_FILE).write_text('{"-normal": 30, "-vast": 9000}')
+
+    async with shown(tmp_path, scene, size=(120, 40)) as s:
+        listed = floor(s).list
+        await s.until("its usual width", lambda: listed.outer_size.width == 38)
+        chosen = listed.selected
+        await s.pilot.mouse_down(SessionList, offset=(37, 5))
+        await s.pilot.hover(PaneWall, offset=(12, 5))
+        await s.until("it follows the mouse", lambda: listed.outer_size.width == 51)
+        await s.pilot.mouse_up(PaneWall, offset=(60, 5))
+        await s.until("the panes keep their least", lambda: listed.outer_size.width == 80)
+        kept = s.world.folders.state / LIST_FILE
+        await s.until("it is kept", lambda: json.loads(kept.read_text())["-wide"] == 80)
+        for kind, x in ((events.MouseDown, 79), (events.MouseUp, 70)):
+            event = kind(None, x, 6, 0, 0, 1, False, False, False, x, 6)
+            event.set_sender(s.app)
+            s.app.post_message(event)
+        await s.until("narrower again", lambda: listed.outer_size.width == 71)
+        await s.settle()
+        assert listed.selected == chosen, "what is let go of in the list is no click"
+        for size, width in (((80, 24), 30), ((60, 20), 60), ((200, 50), 160), ((140, 40), 71)):
+            await s.pilot.resize_terminal(*size)
+            await s.until(f"{width} cells at {size}", lambda width=width: listed.outer_size.width == width)
+
+
+@pytest.mark.parametrize("text", ["[]", "no json", '{"-normal": "x"}', "7"])
+async def test_widths_that_nobody_can_read_are_none(tmp_path: Path, text: str) -> None:
+    def scene(world: World) -> None:
+        crowd(world)
+        (world.folders.state / LIST_FILE).write_text(text)
+
+    async with shown(tmp_path, scene, size=(80, 24)) as s:
+        await s.until("the usual width", lambda: floor(s).list.outer_size.width == 36)
 
 
 async def test_a_question_has_its_mark_and_what_runs_a_clock(tmp_path: Path) -> None:

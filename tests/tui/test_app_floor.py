@@ -730,3 +730,12 @@ async def test_a_crowded_list_says_what_is_done_and_the_spend_and_how_fast_where
         assert ("$0.35" in listed[0]) == (width == 60)
         assert "waiting" not in listed[0], "the title of its group says the state"
         assert bool(set("▁▂▃▄▅▆▇█") & set(listed[0])) == (width == 60)
+
+
+@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+async def test_a_notice_is_as_wide_as_it_needs_and_leaves_a_path_whole(tmp_path: Path, size: tuple[int, int]) -> None:
+    path = "/home/somebody/projects/tally/out/session.tar"
+    async with shown(tmp_path, crowd, size=size) as s:
+        s.app.tell(f"exported to {path}, which others can check")
+        await s.see(path)
+        assert all(len(line) <= size[0] for line in s.grid)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,6 +32,7 @@ from tests.fleetlib import wait_for
 OUT = Path(__file__).parent.parent / "screenshots"
 SIZES = ((80, 24), (120, 40), (200, 50))
 THEMES = ("light", "ansi")
+_TRIES = 3
 LOOKING = "looking&#160;…"
 """What a card's foot says before its key counts, as a picture spells it."""
 Save: TypeAlias = Callable[[str, str], None]
@@ -41,8 +44,20 @@ def chromium_here() -> str | None:
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
-def to_png(chromium: str, svg: str, target: Path) -> None:
-    """Render one SVG by headless Chromium at its own size."""
+def to_png(chromium: str, svg: str, target: Path, *, limit_s: float = 60.0) -> None:
+    """Render one SVG by headless Chromium at its own size. One that does not come back, as happens about once in some
+    hundred, is tried again with a profile of its own.
+    """
+    for left in reversed(range(_TRIES)):
+        try:
+            _render(chromium, svg, target, limit_s)
+            return
+        except subprocess.TimeoutExpired:
+            if not left:
+                raise
+
+
+def _render(chromium: str, svg: str, target: Path, limit_s: float) -> None:
     width, height = (int(float(x)) + 1 for x in re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg).groups())  # type: ignore[union-attr]
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page.html"
@@ -58,12 +73,16 @@ def to_png(chromium: str, svg: str, target: Path) -> None:
             "--no-first-run",
             f"--user-data-dir={folder}/profile",
         ]
-        subprocess.run(
-            [chromium, *flags, f"--window-size={width},{height}", f"--screenshot={target}", str(page)],
-            check=True,
-            capture_output=True,
-            timeout=60,
-        )
+        command = [chromium, *flags, f"--window-size={width},{height}", f"--screenshot={target}", str(page)]
+        started = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, process_group=0)
+        try:
+            status = started.wait(limit_s)
+        except BaseException:
+            os.killpg(started.pid, signal.SIGKILL)  # its helpers would go on, and write into a folder that is gone
+            started.wait()
+            raise
+        if status:
+            raise subprocess.CalledProcessError(status, command)
 
 
 async def settle(app: WatchApp) -> None:
@@ -190,16 +209,23 @@ async def main() -> int:
         return 1
     OUT.mkdir(exist_ok=True)
 
-    def save(name: str, svg: str) -> None:
-        to_png(chromium, svg, OUT / f"{name}.png")
-        print(OUT / f"{name}.png", flush=True)
+    taken: dict[str, str] = {}
+
+    def render() -> None:
+        """What was taken, once its fleet is gone: pictures cost more than all agents of it."""
+        for name, svg in taken.items():
+            to_png(chromium, svg, OUT / f"{name}.png")
+            print(OUT / f"{name}.png", flush=True)
+        taken.clear()
 
     with played() as demo:
         demo.build()
         with contextlib.chdir(demo.repo):
-            await shoot_all(demo, save)
+            await shoot_all(demo, taken.__setitem__)
+    render()
     with played() as demo:
-        await shoot_long(demo, save)
+        await shoot_long(demo, taken.__setitem__)
+    render()
     return 0
 
 

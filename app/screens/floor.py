@@ -289,7 +289,8 @@ class FloorScreen(SessionCommands):
 
     @property
     def _tier(self) -> str:
-        return max((least, name) for least, name in self.app.HORIZONTAL_BREAKPOINTS if self.app.size.width >= least)[1]
+        steps = self.app.HORIZONTAL_BREAKPOINTS or [(0, "")]
+        return max(step for step in steps if self.app.size.width >= step[0])[1]
 
     def _widen(self, width: int | None) -> None:
         if width is None or self.app.size.width < _TWO_COLUMNS:

@@ -87,6 +87,7 @@ def row(
         plan_passed=s.plan.passed if s.plan else 0,
         plan_total=len(s.plan.entries) if s.plan else 0,
         merged=s.merging.merged,
+        merged_commit=s.merging.ended.commit if s.merging.ended is not None and s.merging.merged else "",
         no_criterion=without_criterion(s),
         approvals=list(s.approvals),
         jobs=[f"{name}: {job.what[:_JOB]}" for name, job in s.jobs.running.items()],

@@ -110,6 +110,8 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     plan_total: int = 0
     merged: str = ""
     """The branch that holds its work."""
+    merged_commit: str = ""
+    """What that branch stood on by then."""
     no_criterion: bool = False
     """Nothing but its agent's word decides whether it is done."""
     approvals: list[str] = []
@@ -217,6 +219,12 @@ def changed(made: SessionRow, files: int, added: int, removed: int, *, counted: 
     """
     group = DONE if made.group == REVIEW and counted and not files else made.group
     return msgspec.structs.replace(made, files=files, lines_added=added, lines_removed=removed, group=group)
+
+
+def taken_back(made: SessionRow) -> SessionRow:
+    """The row of work that the branch it was merged into has no more."""
+    said = made.detail.replace(f"merged into {made.merged}", f"was merged into {made.merged}, and taken back there", 1)
+    return msgspec.structs.replace(made, group=REVIEW, detail=said, merged="", merged_commit="")
 
 
 def reminded(made: SessionRow, now: float) -> SessionRow:

@@ -54,6 +54,7 @@ from harness.supervisor.upkeep.first_look import FirstLook
 from harness.supervisor.upkeep.health import Disk
 from harness.supervisor.upkeep.index_mirror import IndexMirror
 from harness.supervisor.upkeep.job_lines import JobLines
+from harness.supervisor.upkeep.merged_watch import MergedWatch
 from harness.supervisor.upkeep.notifying import Notifying
 from harness.supervisor.upkeep.own_place import OwnPlace
 from harness.supervisor.upkeep.space import Space
@@ -156,6 +157,7 @@ class Supervisor:
         self.server = Server(folders.supervisor_socket, self.fleet, table, self.ops.feed)
         self.ops.server = self.server
         self.extents = Extents(self.fleet, lambda: self.server.looked_at)
+        self.merged_watch = MergedWatch(self.fleet, lambda: self.server.looked_at)
         self.job_lines = JobLines(self.fleet, lambda: self.server.looked_at)
         self.watch = AlarmWatch(self.fleet, lambda: self.settings.config.alarms)
         self.notifying = Notifying(
@@ -244,6 +246,7 @@ class Supervisor:
         keep("sending changes to the screens", self.server.push)
         keep("watching over the state folder", place.watch)
         keep("counting what sessions changed", self.extents.run)
+        keep("looking for merged work", self.merged_watch.run)
         keep("reading what jobs print", self.job_lines.run)
         keep("watching for what wants a look", self.watch.run)
         keep("calling a person who does not watch", self.notifying.run)

@@ -100,7 +100,7 @@ def test_from_done_to_merged() -> None:
         assert (repo / "a.txt").read_text() == "work\n"
         assert git(repo, "status", "--porcelain") == ""
         row = wait_for("its row", lambda: r if (r := f.row(first)).get("merged") else None)
-        assert (row["group"], row["merged"]) == ("done", "main")
+        assert (row["group"], row["merged"], row["merged_commit"]) == ("done", "main", main_of(repo))
         again = f.run("merge", first, check=False)
         assert (again.returncode, "already" in again.stderr) == (5, True)
         assert f.run("rm", first, check=False).returncode == 0

@@ -25,6 +25,7 @@ from harness.events.views import (
     counted,
     reminded,
     standing,
+    taken_back,
     troubled,
 )
 from harness.protocol.paths import Folders
@@ -146,7 +147,8 @@ class Fleet:
     def row(self, session: Session) -> SessionRow:
         """The row a client sees. A session whose row cannot be made shows that, and takes no other row with it."""
         try:
-            return reminded(self._row(session), time.time())
+            made = reminded(self._row(session), time.time())
+            return taken_back(made) if made.merged and made.merged_commit == session.lost_merge else made
         except Exception as exc:
             told = f"a defect of Watchfloor hides its state: {type(exc).__name__}: {exc}"
             return SessionRow(

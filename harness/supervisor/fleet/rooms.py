@@ -111,6 +111,15 @@ class Counted:
     found_of: tuple[int, str, bool] = (-1, "", False)
 
 
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The branch ``into`` of a repository stood on ``commit`` when a session's work was merged into it."""
+
+    repo: str
+    into: str
+    commit: str
+
+
 @dataclass(slots=True)
 class Printed:
     """The job lines': the newest line that a job of it printed, as it was last looked up."""

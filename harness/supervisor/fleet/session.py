@@ -23,7 +23,17 @@ from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import fold_cache, homes, set_aside
 from harness.supervisor.fleet.awaited import WAIT_S, Awaited
 from harness.supervisor.fleet.call_records import Track
-from harness.supervisor.fleet.rooms import Counted, Indexed, KeptStates, Printed, Published, Running, Shown, Work
+from harness.supervisor.fleet.rooms import (
+    Counted,
+    Indexed,
+    KeptStates,
+    Merged,
+    Printed,
+    Published,
+    Running,
+    Shown,
+    Work,
+)
 from harness.supervisor.fleet.thinking import Thinking
 from harness.supervisor.fleet.troubles import Owner, Troubles
 from harness.supervisor.processes.keeper_link import KeeperLink
@@ -67,6 +77,8 @@ class Session:
         """Held from the look at what is wanted of the session to the record of what is wanted now."""
         self.lock = asyncio.Lock()
         self.removing = False
+        self.lost_merge = ""
+        """What it was merged as, once the branch has that no more."""
         self.indexed: Indexed | None = None
         self.work = Work()
         self.running = Running()
@@ -175,6 +187,23 @@ class Session:
         """Its keeper was reached."""
         self.link = link
         self.troubles.linked()
+
+    @property
+    def merged(self) -> Merged | None:
+        """Where its work was merged, as its log says; None when it was not."""
+        if self.loaded:
+            ended = self.state.merging.ended if self.state.merging.merged else None
+            intent = self.state.intent
+            return Merged(intent.repo, ended.into, ended.commit) if ended is not None and intent is not None else None
+        row = self.indexed.row if self.indexed is not None else None
+        return Merged(row.repo, row.merged, row.merged_commit) if row is not None and row.merged_commit else None
+
+    def merge_stands(self, commit: str, still: bool) -> None:
+        """Whether the branch that it was merged into has that ``commit`` was looked up."""
+        lost = "" if still else commit
+        if lost != self.lost_merge:
+            self.lost_merge = lost
+            self.shown_anew()
 
     def leave(self) -> None:
         """It is being removed: its worker ends and nothing of it is stored any more."""

@@ -223,7 +223,7 @@ def changed(made: SessionRow, files: int, added: int, removed: int, *, counted: 
 
 def taken_back(made: SessionRow) -> SessionRow:
     """The row of work that the branch it was merged into has no more."""
-    said = made.detail.replace(f"merged into {made.merged}", f"was merged into {made.merged}, and taken back there", 1)
+    said = made.detail.replace(f"merged into {made.merged}", f"taken back from {made.merged}", 1)
     return msgspec.structs.replace(made, group=REVIEW, detail=said, merged="", merged_commit="")
 
 

@@ -96,7 +96,7 @@ async def test_the_row_goes_back_to_review_and_comes_again(repo: Path, tmp_path:
     await looked.look()
     shown = fleet.row(fleet.sessions["s1"])
     assert (shown.group, shown.merged) == (REVIEW, "")
-    assert shown.detail == "was merged into main, and taken back there; no check"
+    assert shown.detail == "taken back from main; no check"
     assert told == ["s1"]
     git(repo, "reset", "-q", "--hard", merged)
     await looked.look()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import math
+import time
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -14,11 +16,13 @@ from harness.supervisor.threads import StandsStill, Threads
 from harness.workspace.standing import stands, tips
 
 _PAUSE_S = 10.0
+_UNSEEN_S = 60.0
+"""Seconds between two looks while no screen is watched: the command line lists sessions too."""
 _LOOK_S = 20.0
 
 
 class MergedWatch:
-    """Keeps `Session.taken_back` of merged sessions true enough to look at; while nobody looks, nothing is asked."""
+    """Keeps `Session.lost_merge` of merged sessions true enough to look at."""
 
     def __init__(self, fleet: Fleet, looked_at: Callable[[], bool]) -> None:
         self._fleet = fleet
@@ -28,9 +32,11 @@ class MergedWatch:
 
     async def run(self) -> None:
         """Look, until cancelled."""
+        looked = -math.inf
         while True:
-            if self._looked_at():
+            if self._looked_at() or time.monotonic() - looked >= _UNSEEN_S:
                 await self.look()
+                looked = time.monotonic()
             await asyncio.sleep(_PAUSE_S)
 
     async def look(self) -> None:

@@ -61,6 +61,12 @@ class Diff:
         told = json.dumps([self.head, [astuple(file) for file in self.files], self.patch])
         return hashlib.sha256(told.encode("ascii")).hexdigest()
 
+    @property
+    def extent(self) -> Extent:
+        """How much that is."""
+        added = sum(file.added or 0 for file in self.files)
+        return Extent(len(self.files), added, sum(file.removed or 0 for file in self.files))
+
 
 @dataclass(frozen=True, slots=True)
 class Extent:

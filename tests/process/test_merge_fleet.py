@@ -135,8 +135,11 @@ def test_from_done_to_merged() -> None:
             late.write_text("after the look\n")
             with pytest.raises(SupervisorError, match="other work now than you looked at"):
                 client.call("merge", sid=loose, commit=True, seen=seen)
+            client.call("diff", sid=loose)
+            assert f.row(loose)["files"] == 2, "what was done by hand is on the row once somebody looked"
             late.unlink()
             assert client.call("diff", sid=loose)["seen"] == seen, "the same work is the same"
+            assert f.row(loose)["files"] == 1
         f.run("merge", "--commit", "--squash", "-m", "D at last", loose)
         assert git(repo, "log", "-1", "--format=%s %an").strip() == "D at last Test"
         for wrong in (("merge", "nobody"), ("merge", "--into", "no-such", third), ("merge", "--repo", "/", third)):

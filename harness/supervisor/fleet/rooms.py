@@ -110,6 +110,12 @@ class Counted:
     found: Extent | None = None
     found_of: tuple[int, str, bool] = (-1, "", False)
 
+    def take(self, found: Extent, of: tuple[int, str, bool]) -> None:
+        """It was looked at by somebody else, when its work stood at ``of``."""
+        self.of = of
+        self.found = found
+        self.found_of = of
+
 
 @dataclass(frozen=True, slots=True)
 class Merged:

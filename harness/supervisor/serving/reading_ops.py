@@ -10,6 +10,7 @@ import msgspec
 from harness.protocol.paths import SessionFolder
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.errors import OpError
+from harness.supervisor.fleet.fleet import work_of
 from harness.supervisor.serving import log_reading
 from harness.supervisor.serving.finding import Find, look_up
 from harness.supervisor.serving.parts import Parts, text_of
@@ -48,12 +49,16 @@ class ReadingOps:
 
     async def diff(self, c: Connection, m: Reply) -> Reply:
         session = await self._find(m)
+        of = work_of(session)
         try:
             found = await session.look(
                 "its diff", _DIFF_S, lambda: workspace_diff(worktrees.open_worktree(private_of(session)))
             )
         except (WorkspaceError, OSError) as exc:
             raise OpError("no_worktree", f"there is no diff: {exc}") from exc
+        if session.loaded and (found.extent != session.extent.found or of != session.extent.found_of):
+            session.extent.take(found.extent, of)  # what a person did by hand is in no record
+            session.shown_anew()
         files = [asdict(f) for f in found.files]
         return {"files": files, "patch": found.patch, "truncated": found.truncated, "seen": found.seen}
 

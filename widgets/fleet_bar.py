@@ -77,9 +77,9 @@ class FleetBar(PaintedLines):
             line.left(" watchfloor ", self._style("heading"))
         fence, ok = fence_text(f.fence)
         if not self._live:
-            line.right("not connected ", self._style("alarm"))
+            line.right(" not connected ", self._style("alarm"))
         elif phrase:
-            line.right(cells.safe(phrase, self.size.width // 2) + " ", self._style("call"))
+            line.right(f" {cells.safe(phrase, self.size.width // 2)} ", self._style("call"))
         elif not ok:
             line.right(f" {cells.clip(fence, self.size.width // 3)} ", self._style("alarm"))
         line.left(" ", text).left(words.spend_cell(f.spent_today_nano, f.unknown_today_nano), text)

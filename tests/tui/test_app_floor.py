@@ -15,11 +15,12 @@ from textual import events
 
 from app import feed, models, themes
 from app.screens.floor import LIST_FILE, FloorScreen
+from harness.events import endpoints
 from harness.events import types as t
 from harness.protocol.client import Unreachable
 from tests.tui.app_pilot import SIZES, Shown, shown
-from tests.tui.app_world import SCENES, World, crowd, folders, work
-from widgets.fleet_bar import Banner
+from tests.tui.app_world import SCENES, World, crowd, folders, stamp, work
+from widgets.fleet_bar import Banner, FleetBar
 from widgets.pane_wall import PaneWall
 from widgets.session_list import SessionList
 
@@ -739,3 +740,19 @@ async def test_a_notice_is_as_wide_as_it_needs_and_leaves_a_path_whole(tmp_path:
         s.app.tell(f"exported to {path}, which others can check")
         await s.see(path)
         assert all(len(line) <= size[0] for line in s.grid)
+
+
+async def test_what_is_wrong_never_touches_the_totals_beside_it(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        crowd(world)
+        down = {"url": "http://x.test", "state": endpoints.PERSON, "since": stamp(7200), "why": "no"}
+        world.fleet["endpoints"] = [down]  # type: ignore[assignment]
+
+    async with shown(tmp_path, scene, size=(80, 24)) as s:
+        await s.see("endpoint needs you for 2h")
+        bar = s.app.screen.query_one(FleetBar)
+        for width in range(50, 130):
+            await s.pilot.resize_terminal(width, 24)
+            await s.until("the totals at that width", lambda width=width: bar.size.width == width)
+            line = bar.render_line(0).text
+            assert " endpoint needs you" in line, line

@@ -82,6 +82,12 @@ class QueueList(PaintedLines, ScrollView, can_focus=True, inherit_bindings=False
         return [item.view for item in self._items]
 
     @property
+    def place(self) -> str:
+        """Which line is selected of how many; empty while there is but one."""
+        ids = [view.approval_id for view in self.views]
+        return f"{ids.index(self._selected) + 1} of {len(ids)}" if self._selected in ids and len(ids) > 1 else ""
+
+    @property
     def group(self) -> list[ApprovalView]:
         """The selected request and those like it."""
         return alike(self._all, self._selected)

@@ -101,6 +101,7 @@ class QueueScreen(CardScreen):
                 self._first = ""
             self._follow_stale()
             self._show_selected()
+            self._show_place()
             self._show_nothing(snapshot)
         if dirty & Dirty.LINK:
             self.show_link(snapshot)
@@ -144,6 +145,13 @@ class QueueScreen(CardScreen):
 
     def on_queue_list_moved(self) -> None:
         self._show_selected()
+        self._show_place()
+
+    def _show_place(self) -> None:
+        """On the line between list and card, which a small screen has: the list has room for two there."""
+        right = self.query_one("#right", Vertical)
+        if right.border_title != (place := self.requests.place):
+            right.border_title = place
 
     def _show_selected(self) -> None:
         view = self.host.snapshot.approval(self.requests.selected)

@@ -326,6 +326,19 @@ async def test_deny_with_a_reason_is_easy_and_cancelling_is_easier(tmp_path: Pat
         assert (sent["decision"], sent["message"]) == ("deny", "no")
 
 
+async def test_a_small_screen_says_how_many_wait_beside_those_it_lists(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        for at, name in enumerate(("first", "second", "third", "fourth")):
+            world.ask(world.add(name), PUSH | {"argv": ["git", "push", "origin", name]}, ts=stamp(90 - at))
+
+    async with shown(tmp_path, scene, size=(80, 24)) as s:
+        await s.press("2")
+        for at in range(1, 5):
+            await s.see(f"{at} of 4")
+            await s.press("down")
+        assert len(queue(s).requests.views) == 4
+
+
 async def test_who_pasted_a_reason_is_told_the_key_that_sends_it(tmp_path: Path) -> None:
     async with shown(tmp_path, one) as s:
         await s.press("2", "r")

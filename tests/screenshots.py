@@ -62,6 +62,7 @@ def _render(chromium: str, svg: str, target: Path, limit_s: float) -> None:
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page.html"
         page.write_text(
+            '<!doctype html><meta charset="utf-8">'  # without it Chromium guesses, and not always well
             f"<style>body{{margin:0;background:#000}}svg{{display:block;width:{width}px;height:{height}px}}</style>{svg}",
             "utf-8",
         )

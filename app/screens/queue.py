@@ -194,7 +194,6 @@ class QueueScreen(CardScreen):
         return Looked(
             self.arming,
             at_end=self.card.scroll_offset.y >= self.card.max_scroll_y > 0,
-            begun=self.card.begun,
             foldable=self.card.foldable,
             rings=self.rings,
         )

@@ -14,13 +14,12 @@ from harness.events.views import ApprovalView, FleetView
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """How far the card was seen. ``at_end``: its last line is on screen, and it is longer than the screen; ``begun``:
-    a line of it was painted; ``rings``: it is a session whose alarm rings.
+    """How far the card was seen. ``at_end``: its last line is on screen, and it is longer than the screen; ``rings``:
+    it is a session whose alarm rings.
     """
 
     arming: Arming
     at_end: bool
-    begun: bool = True
     foldable: bool = False
     rings: bool = False
 
@@ -44,7 +43,7 @@ def standing(keys: Keymap, view: ApprovalView | None, looked: Looked, now: float
 
 def armed(keys: Keymap, looked: Looked, now: float, does: str) -> Content:
     """How far it is from being armed, or what its key ``does`` now."""
-    if looked.arming.since is None and looked.begun:
+    if looked.arming.since is None:
         if looked.at_end:
             return _warning("▲ skipped: ", f"{keys.shown('queue.card_up')} shows what was not on screen yet")
         return _warning("▼ more below: ", f"{keys.shown('queue.card_down')} shows it, then this can be approved")

@@ -128,7 +128,7 @@ class TogetherScreen(CardScreen):
         now = time.monotonic()
         at_end = self.card.scroll_offset.y >= self.card.max_scroll_y > 0
         does = f"approves these {len(self._views)}, each once"
-        foot = armed(self.host.keys, Looked(self.arming, at_end, self.card.begun), now, does)
+        foot = armed(self.host.keys, Looked(self.arming, at_end), now, does)
         notice = Content.styled(self._notice if now < self._notice_until else "", "bold $warning")
         self.show_foot(Content("\n").join([notice, foot]))
 

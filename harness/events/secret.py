@@ -24,13 +24,9 @@ _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
     (
-        "a password",
-        re.compile(r"\b(?:password|passwd|passphrase)\b[\"']?\s*[:=]\s*[\"']?(?=[^\s\"']*\d)[^\s\"'<>{}$]{6,}", re.I),
-    ),
-    (
-        "a value behind a word like token",
+        "a value behind a word like password",
         re.compile(
-            r"\b(?:secret|api[_-]?key|access[_-]?key|auth[_-]?token|token|bearer)\b"
+            r"\b(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|auth[_-]?token|token|bearer)\b"
             r"[\"']?\s*[:=]\s*[\"']?(?=[^\s\"']*\d)[^\s\"'<>{}$]{8,}",
             re.I,
         ),

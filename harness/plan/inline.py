@@ -11,10 +11,17 @@ import re
 import shlex
 from collections.abc import Callable, Iterable
 
+from harness.plan import scripts
 from harness.plan.scripts import simple_commands
 
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
-_OTHERS = re.compile(r"node|deno|bun|ruby|perl|php|Rscript|lua|java")
+_OTHERS = re.compile(
+    r"node|deno|bun|ruby|perl|php|Rscript|lua|java|prove|bats|mvn|mvnw|gradle|gradlew|sbt|dotnet|swift|mix|rspec"
+    r"|phpunit|pest|ctest|tap|ava|jasmine|karma|tox|nox"
+)
+_OPENS = re.compile(r"\$\(|`")
+_LONGEST = 4096
+"""Characters of a command within another one that are read."""
 _JOINED = frozenset("();<>|&$`\n")
 _FAILS = "raise AssertionError({word!r})"
 
@@ -43,20 +50,49 @@ def failing(code: str, word: str) -> str:
     does = [one for one in module.body if one not in first]
     fails = ast.parse(_FAILS.format(word=word)).body
     module.body = [*first, ast.Try(body=does or [ast.Pass()], handlers=[], orelse=[], finalbody=fails)]
-    return ast.unparse(ast.fix_missing_locations(module))
+    return _first_line(code) + ast.unparse(ast.fix_missing_locations(module))
 
 
-def bare(word: str) -> str:
-    """A piece of Python that does nothing but fail."""
-    return _FAILS.format(word=word)
+def bare(word: str, text: str = "") -> str:
+    """A piece of Python that does nothing but fail, in the place of a script with this text."""
+    return _first_line(text) + _FAILS.format(word=word)
+
+
+def wrong_example(path: str, text: str, word: str) -> str:
+    """A file whose examples are run, with one more that is wrong: at its end, where it is no Python."""
+    example = f'>>> print("{word}")\n{word} is wrong\n'
+    if not path.endswith(".py"):
+        return f"{text}\n\n{example}"
+    lines = "".join(f"    {line}\n" for line in example.splitlines())
+    return f'{text}\n\ndef {word}():\n    """\n{lines}    """\n'
+
+
+def doctested(texts: Iterable[str]) -> set[str]:
+    """Files whose examples these pieces of shell run."""
+    found = (
+        words for text in texts for words in simple_commands(text) if _PYTHON.fullmatch(os.path.basename(words[0]))
+    )
+    return {name.removeprefix("./") for words in found for name in scripts.doctested(words[1:])}
+
+
+def is_python(path: str, text: str) -> bool:
+    """Whether a script is one of Python, by its ending or its first line."""
+    return path.endswith(".py") or re.match(r"#!.*\bpython[\d.]*\s*$", text.partition("\n")[0]) is not None
+
+
+def _first_line(text: str) -> str:
+    """The line of a script that says what runs it."""
+    return text[: text.find("\n") + 1] if text.startswith("#!") else ""
 
 
 def shares(texts: Iterable[str], there: Callable[[str], bool]) -> str:
     """A program that these pieces of shell run in one process with code of the worktree, and that no trial makes fail;
     empty when there is none. ``there``: whether the worktree has a path.
     """
-    for words in (words for text in texts for words in simple_commands(text)):
+    for words in (words for text in texts for words in _commands(text)):
         base = os.path.basename(words[0])
+        if there(f"node_modules/.bin/{base}"):
+            return base
         if _OTHERS.fullmatch(base):
             return base
         if "-I" in words:  # it imports nothing of where it runs
@@ -67,7 +103,27 @@ def shares(texts: Iterable[str], there: Callable[[str], bool]) -> str:
                 return f"{base} -m {module}"
         elif _PYTHON.fullmatch(base) and _after(words, "-c") is not None:
             return f"{base} -c"
+        elif _PYTHON.fullmatch(base) and (words[1:] == [] or words[1] == "-"):
+            return f"{base} -"
     return ""
+
+
+def _commands(text: str) -> list[list[str]]:
+    """Simple commands, also those whose output stands in others, whether or not in quotes."""
+    inside = [_until_closed(text[found.end() : found.end() + _LONGEST], found[0]) for found in _OPENS.finditer(text)]
+    return [*simple_commands(text), *(words for part in inside for words in simple_commands(part))]
+
+
+def _until_closed(text: str, opened: str) -> str:
+    """The beginning of a text, up to what closes ``$(`` or a back quote."""
+    if opened == "`":
+        return text.partition("`")[0]
+    depth = 1
+    for at, char in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(char, 0)
+        if depth == 0:
+            return text[:at]
+    return text
 
 
 def _words(command: str) -> list[str]:

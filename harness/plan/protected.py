@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from harness.plan import patterns
 from harness.plan.scripts import Named, named
 
+_CODE = ("c", "cc", "cpp", "cxx", "go", "rb", "rs", "sh", "bash", "pl", "lua", "exs", "dart", "ml", "zig", "js", "mjs")
 TESTS = (
     "test/**",
     "tests/**",
@@ -30,14 +31,15 @@ TESTS = (
     "*_test.py",
     "tests.py",
     "conftest.py",
-    "*_test.go",
+    *(f"{form}.{ending}" for ending in _CODE for form in ("test_*", "*_test", "*_tests", "test-*", "*-test")),
+    "t/*.t",
+    "t/**/*.t",
     "*.test.*",
     "*.spec.*",
     "*_spec.rb",
-    "*Test.java",
-    "*Tests.java",
-    "*Test.kt",
-    "*Tests.cs",
+    *(f"{form}.{ending}" for ending in ("java", "kt", "cs", "scala", "php", "swift") for form in ("*Test", "*Tests")),
+    "*Spec.scala",
+    "*Spec.hs",
     "*.bats",
 )
 DATA = (
@@ -112,6 +114,11 @@ HELPER = re.compile(
     r"(?:^|_)(?:test_?(?:ing|s|utils?|helpers?)?|helpers?|asserts?|assertions?|fixtures?|matchers?)(?:_|$)"
 )
 """Names, without their ending, of what may help tests from outside their folders."""
+EXPECTED = re.compile(
+    r"(?:^|[/_.-])(?:expect(?:ed|ations?)?|goldens?|baseline|oracle|truth|wanted|(?:test[_-]?)?cases|vectors|answers)"
+    r"(?:[/_.-][^/]*)?\.(?:txt|jsonl?|ya?ml|[ct]sv|xml|out|html|sql|dat|bin)$"
+)
+"""Data that is expected, by its name: what a check or a test that names it compares with."""
 _OF_TESTS = re.compile(r"^\s*(?:import|from)\s+(?:unittest|pytest|hypothesis)\b", re.MULTILINE)
 IN_PARTS = frozenset({"pyproject.toml", "package.json", "setup.cfg", "Cargo.toml"})
 """Files of which only the parts that say how to check are protected: `check_settings` knows which."""

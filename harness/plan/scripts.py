@@ -28,7 +28,11 @@ _WRAPPERS = frozenset(
     {"chronic", "command", "env", "exec", "nice", "nohup", "setsid", "stdbuf", "sudo", "time", "timeout", "xvfb-run"}
 )
 _VALUES = re.compile(r"-.*|\w+=.*|\d[\d.]*[smhd]?|[!{}]|then|do|else|if|while", re.DOTALL)
-_CHECK_WORDS = re.compile(r"check|test|verif|valid|lint|spec|accept|(?:^|[_\-./])ci(?:[_\-./]|$)", re.IGNORECASE)
+_CHECK_WORDS = re.compile(
+    r"check|test|verif|valid|lint|spec|accept|prove|proof|smoke|assert|regress|(?:^|[_\-./])(?:run_)?cases"
+    r"|(?:^|[_\-./])ci(?:[_\-./]|$)",
+    re.IGNORECASE,
+)
 _FOLDERS = frozenset({"ci", ".ci", "checks", "hack", "scripts", "script", "tools", "qa"})
 _SET = re.compile(r"^(\w+)\s*(?:[:?]{0,2}=)\s*(.*)$", re.MULTILINE)
 _VARIABLE = re.compile(r"\$[({](\w+)[)}]")
@@ -109,6 +113,7 @@ def _follow(program: str, rest: list[str], folder: str, read: Read, found: Named
         yield from _node(rest, folder, read)
     elif _INTERPRETERS.fullmatch(base):
         options = [word for word in rest if word.startswith("-")]
+        found.runs |= {_at(folder, name) for name in doctested(rest) if _inside(name) and not name.endswith(".py")}
         script = next((word for word in rest if not word.startswith("-")), "")
         before = rest[: rest.index(script)] if script else options
         if _SHELL.fullmatch(base) and any(re.fullmatch(r"-[a-z]*c", word) for word in before):
@@ -117,6 +122,14 @@ def _follow(program: str, rest: list[str], folder: str, read: Read, found: Named
             yield from _script(_at(folder, script), folder, read, found)
     elif "/" in program and not program.startswith("/"):
         yield from _script(_at(folder, program), folder, read, found)
+
+
+def doctested(rest: list[str]) -> list[str]:
+    """The files whose examples an interpreter with these words runs."""
+    at = next((i for i, word in enumerate(rest) if word == "-m"), len(rest))
+    if rest[at + 1 : at + 2] != ["doctest"]:
+        return []
+    return [word for word in rest[at + 2 :] if not word.startswith("-")]
 
 
 def _script(path: str, folder: str, read: Read, found: Named) -> Iterator[_Shell]:

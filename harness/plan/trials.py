@@ -36,6 +36,7 @@ class Case:
     """What there is to try a check with. ``runs``: a test runner, by its command; ``hides``: new test files;
     ``breaks``: tests that can be made to fail, of which ``whole`` says that each of them is; ``fresh``: new ones can,
     ``told``: only their word shows that they did, since they are built first.
+    ``sure``: numbers of those tests that nothing but their runner leaves out.
     ``made``: the agent's own program runs them, ``picks``: by name. ``unseen``: a new test file may have a name that is
     no text, or be one of too many. ``unsure``: why it says little all the same.
     """
@@ -46,6 +47,7 @@ class Case:
     fresh: bool = False
     told: bool = False
     whole: bool = False
+    sure: frozenset[int] = frozenset()
     made: str = ""
     picks: bool = False
     unseen: bool = False
@@ -55,7 +57,8 @@ class Case:
 @dataclass(frozen=True, slots=True)
 class Trial:
     """How a trial ended. ``ran`` is False when it could not be run, in the words of ``how``, and then nothing follows
-    from it; ``told``: its output holds the word that only a test of ours says.
+    from it; ``told``: its output holds the word that only a test of ours says, ``said``: the numbers of those that said
+    that they failed.
     """
 
     ran: bool
@@ -63,6 +66,7 @@ class Trial:
     counts: Counts | None = None
     told: bool = False
     how: str = ""
+    said: frozenset[int] = frozenset()
 
     @property
     def failed(self) -> int:
@@ -132,10 +136,14 @@ def _settle(real: Counts | None, case: Case, trials: Mapping[str, Trial]) -> Nex
         return Settled(untried=f"with tests that must fail it comes to no test (exit {broken.exit_code})")
     if broken.fails and (more := _skipped_by_code(real, broken)):
         return Settled(f"{counted(more, 'test')} skipped or expected to fail by the code under test")
-    if broken.fails and (broken.counts is None or not case.whole or broken.counts.ran <= broken.counts.failed):
+    missed = _missed(real, case, broken)
+    whole = broken.counts is None or not case.whole or broken.counts.ran <= broken.counts.failed
+    if broken.fails and whole and not missed:
         return Settled()
     if (bare := trials.get(BARE)) is None:
         return Next(BARE)
+    if missed and (kept := missed & bare.said):
+        return Settled(_blind(len(kept)))
     if bare.told:
         return Settled(_blind(bare.failed - broken.kept) if broken.kept < bare.failed else "")
     if broken.fails:
@@ -182,6 +190,17 @@ def _skipped_by_code(real: Counts | None, broken: Trial) -> int:
     if real is None or seen is None or not real.raised or seen.ran + seen.excused != real.ran + real.excused:
         return 0
     return max(0, real.raised - seen.raised)
+
+
+def _missed(real: Counts | None, case: Case, broken: Trial) -> frozenset[int]:
+    """Tests that may have been kept from failing: as many ran as before, all that failed are known, and they are not
+    among them.
+    """
+    seen = broken.counts
+    if real is None or seen is None or not broken.said or seen.ran + seen.excused != real.ran + real.excused:
+        return frozenset()
+    missed = case.sure - broken.said
+    return missed if len(missed) > seen.excused else frozenset()
 
 
 def _blind(count: int) -> str:

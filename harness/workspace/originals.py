@@ -18,7 +18,19 @@ from pathlib import Path
 
 from harness.linux import kernel
 from harness.plan import check_settings
-from harness.plan.protected import IN_PARTS, New, Rules, chosen, folders_around, helps, may_help, shadows
+from harness.plan.patterns import fits
+from harness.plan.protected import (
+    EXPECTED,
+    IN_PARTS,
+    TESTS,
+    New,
+    Rules,
+    chosen,
+    folders_around,
+    helps,
+    may_help,
+    shadows,
+)
 from harness.plan.scripts import Named, named
 from harness.workspace.errors import GitFailed
 from harness.workspace.git import Git
@@ -32,7 +44,10 @@ FOLDER = "folder"
 """In place of a digest: a folder is there."""
 MAX_SETTINGS = 1 << 20
 """Bytes of a configuration file that is read for its parts; a larger one is compared as a whole."""
-CACHE = "__pycache__"
+CACHES = frozenset({"__pycache__", ".pytest_cache"})
+"""Byte code, and what a runner remembers of tests that failed."""
+MAX_DECIDING = 500
+"""Tests and check scripts that are asked which data they name."""
 MAX_FOLDERS = 20_000
 """Folders that are looked through for byte code."""
 _NOT_ENTERED = frozenset({"node_modules", "venv", "env", "site-packages", "target"})
@@ -80,7 +95,7 @@ def examine(tree: Worktree, rules: Rules, accepted: Mapping[str, str], since_ns:
     with look(tree, tree.base) as view:
         base = {path for path, entry in view.entries.items() if entry.mode != "160000"}
         run = run_by(tree, rules)
-        guarded = chosen(base, rules, run, _helpers(tree, base))
+        guarded = chosen(base, rules, run, _helpers(tree, base) | _compared(tree, base, run))
         view.entries = {path: view.entries[path] for path in guarded}
         around = folders_around(guarded)
         items = {path: item for folder in around for path, item in _items(view.ground, folder)}
@@ -121,7 +136,7 @@ def caches(tree: Worktree) -> tuple[str, ...]:
             for path, item in _items(ground, folders.pop()):
                 if item.kind is not Kind.FOLDER:
                     continue
-                if item.name == CACHE:
+                if item.name in CACHES:
                     found += [] if path in known else [path]
                 elif path in known or not (item.name.startswith(".") or item.name in _NOT_ENTERED):
                     folders.append(path)
@@ -131,7 +146,8 @@ def caches(tree: Worktree) -> tuple[str, ...]:
 def guarded(tree: Worktree, rules: Rules) -> frozenset[str]:
     """Those files of the base that decide. Raises GitFailed."""
     base = paths(tree)
-    return chosen(base, rules, run_by(tree, rules), _helpers(tree, base))
+    run = run_by(tree, rules)
+    return chosen(base, rules, run, _helpers(tree, base) | _compared(tree, base, run))
 
 
 def run_by(tree: Worktree, rules: Rules) -> Named:
@@ -147,6 +163,16 @@ def at_start(tree: Worktree, path: str) -> str:
 def _helpers(tree: Worktree, base: Collection[str]) -> frozenset[str]:
     """Files outside the folders of tests that help them, by the base's own text. Raises GitFailed."""
     return frozenset(path for path in base if may_help(path) and helps(_text(tree, path)))
+
+
+def _compared(tree: Worktree, base: Collection[str], run: Named) -> frozenset[str]:
+    """Data that is expected, by its name, where a check or a test of the base names it. Raises GitFailed."""
+    found = [path for path in base if EXPECTED.search(path)]
+    if not found:
+        return frozenset()
+    deciding = [path for path in sorted(base) if fits(path, TESTS) or path in run.runs][:MAX_DECIDING]
+    texts = [*run.texts, *(_text(tree, path) for path in deciding)]
+    return frozenset(path for path in found if any(path.rpartition("/")[2] in text for text in texts))
 
 
 def _text(tree: Worktree, path: str) -> str:

@@ -9,17 +9,16 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.events.ratchet import some
-from harness.plan import broken, inline
+from harness.plan import broken, inline, python_tests
 from harness.plan.counts import runs_tests
 from harness.plan.patterns import fits
 from harness.plan.protected import TESTS, Rules
-from harness.plan.scripts import Named
+from harness.plan.scripts import Named, named
 from harness.plan.trials import ALONE, BROKEN, FRESH, START, Case, picks, runs_all
-from harness.workspace import merging
+from harness.workspace import merging, unsure
 from harness.workspace.ground import Ground, Kind
 from harness.workspace.look import paths
 from harness.workspace.originals import at_start, run_by
@@ -28,6 +27,8 @@ from harness.workspace.private import Worktree
 Bind = tuple[str, str, str]
 MAX_TEST = 1 << 20
 """Bytes of a test file that is made to fail; a larger one is left as it is."""
+MAX_START = 60_000
+"""Characters up to which a file of the base was read whole."""
 MAX_LOOKED = 3000
 """Test files that are read."""
 MAX_FILES = 200
@@ -51,7 +52,7 @@ class Found:
     """``new`` are files that a runner of tests would load and the base has not; ``tests`` those of the base, or named
     by the check, that can be made to fail, with their text, ``fresh`` those of the new ones, ``scripts`` what decides
     without a runner, ``around`` the texts of all of the base's in Python, ``named``: the check itself names them.
-    ``hides``: the base has tests of that kind.
+    ``hides``: the base has tests of that kind. ``examples``: those of ``scripts`` that decide by examples in them.
     """
 
     new: tuple[str, ...]
@@ -62,6 +63,7 @@ class Found:
     named: bool = False
     hides: bool = False
     unseen: bool = False
+    examples: frozenset[str] = frozenset()
 
 
 def case(tree: Worktree, rules: Rules, accepted: Collection[str], command: str, *, counted: bool) -> Case:
@@ -69,7 +71,8 @@ def case(tree: Worktree, rules: Rules, accepted: Collection[str], command: str, 
     run = run_by(tree, Rules((command,)))
     texts = (command, *run.texts)
     if not counted and not any(runs_tests(text) for text in texts):
-        return _plain(tree, command, run)
+        plain = _plain(tree, command, run)
+        return replace(plain, unsure=unsure.of(tree, rules, texts, ())) if plain.runs else plain
     found = look(tree, rules, accepted, command)
     made = ""
     if found.named or any(runs_all(text) for text in texts):
@@ -83,41 +86,57 @@ def case(tree: Worktree, rules: Rules, accepted: Collection[str], command: str, 
         fresh=bool(found.fresh),
         told=bool(found.tests) and all(path.endswith(broken.RUST) for path in found.tests),
         whole=any(path.endswith(broken.PYTHON) for path in found.tests),
+        sure=_sure(found),
         made=made,
         picks=any(picks(text) for text in texts),
-        unsure=_altered(tree, found),
+        unsure=unsure.of(tree, rules, texts, found.around),
     )
 
 
-def _altered(tree: Worktree, found: Found) -> str:
-    """Which tests that stand beside what they test are others than at the start, in words."""
-    beside = [path for path in found.tests if not fits(path, TESTS) and path.endswith(broken.RUST)]
-    with Ground(tree.root) as ground:
-        told = [
-            f"{name} in {path}"
-            for path in beside
-            for name in broken.altered(path, at_start(tree, path), _text(ground, path))
-        ]
-    return f"tests are others than at the start: {some(told)}" if told else ""
+def _sure(found: Found) -> frozenset[int]:
+    spared = python_tests.skippers(found.around)
+    sure = [python_tests.sure(path, text, spared) for path, text in found.tests.items() if path.endswith(".py")]
+    return frozenset().union(*sure)
 
 
 def _plain(tree: Worktree, command: str, run: Named) -> Case:
     """The case of a check that is no test runner."""
     base = set(paths(tree))
-    own = next((path for path in sorted(run.runs | run.programs) if path not in base and _is_file(tree, path)), "")
+    direct = _direct(command) & base
+    programs = sorted(run.runs | run.programs | _direct(command))
+    own = next((path for path in programs if path not in base and _is_file(tree, path)), "")
     if own:
         return Case(unsure=f"{own}, which decides, is no file of yours")
-    if _scripts(tree, run, base) or inline.code_of(command):
+    with Ground(tree.root) as ground:
+        other = next((path for path in sorted(direct - run.runs) if _other(tree, path, _text(ground, path))), "")
+    if other:
+        return Case(unsure=f"{other}, which decides, is not what it was at the start")
+    if _scripts(tree, command, run, base) or inline.code_of(command):
         return Case(runs=True, breaks=True)
     shared = inline.shares((command, *run.texts), lambda path: os.path.lexists(tree.root / path))
     return Case(unsure=f"{shared} runs it in one process with the code that it is about" if shared else "")
 
 
-def _scripts(tree: Worktree, run: Named, base: set[str]) -> dict[str, str]:
-    """Scripts in Python that decide, with their text."""
+def _other(tree: Worktree, path: str, now: str) -> bool:
+    """Whether a file is not what it was, as far as the base's is read."""
+    before = at_start(tree, path)
+    return now[: len(before)] != before or (len(now) != len(before) < MAX_START)
+
+
+def _direct(command: str) -> set[str]:
+    """The scripts that a command names itself, where it ends as they do."""
+    if set("|`$<") & set(command):
+        return set()
+    return named((command,), lambda _: "", every=True).runs
+
+
+def _scripts(tree: Worktree, command: str, run: Named, base: set[str]) -> dict[str, str]:
+    """Scripts in Python that decide, and files whose examples do, with their text."""
     with Ground(tree.root) as ground:
-        named = sorted(path for path in run.runs if path in base and path.endswith(broken.PYTHON))
-        return {path: text for path in named if (text := _text(ground, path))}
+        paths = sorted(base & (run.runs | _direct(command) | inline.doctested(run.texts)))
+        texts = {path: text for path in paths if (text := _text(ground, path))}
+    examples = inline.doctested(run.texts)
+    return {path: text for path, text in texts.items() if path in examples or inline.is_python(path, text)}
 
 
 def _is_file(tree: Worktree, path: str) -> bool:
@@ -155,7 +174,8 @@ def look(tree: Worktree, rules: Rules, accepted: Collection[str], command: str) 
     return Found(
         new=tuple(path for path in new if _is_text(path)),
         tests={path: tests[path] for path in aimed[:: 1 + len(aimed) // MAX_FILES]},
-        scripts=_scripts(tree, run, base),
+        scripts=_scripts(tree, command, run, base),
+        examples=frozenset(inline.doctested(texts)),
         fresh={path: made[path] for path in fresh[:: 1 + len(fresh) // MAX_FILES]},
         hides=bool({_kind(path) for path in known} & {_kind(path) for path in new}),
         around=tuple(text for path, text in tests.items() if path.endswith(broken.PYTHON)),
@@ -178,12 +198,15 @@ def lay_out(tree: Worktree, found: Found, kind: str, word: str, folder: Path) ->
         return hidden
     whole_bodies = kind in (BROKEN, FRESH)
     make: Callable[[str, str, str, frozenset[str]], str] = broken.broken if whole_bodies else broken.bare
-    spared = broken.skippers(found.around)
+    spared = python_tests.skippers(found.around)
     tests = found.fresh if kind == FRESH else found.tests
     made = {path: text for path, body in tests.items() if (text := make(path, body, word, spared))}
     for path, body in found.scripts.items():
         if path not in made:
-            made[path] = inline.failing(body, word) if whole_bodies else inline.bare(word)
+            if path in found.examples:
+                made[path] = inline.wrong_example(path, body if whole_bodies else "", word)
+            else:
+                made[path] = inline.failing(body, word) if whole_bodies else inline.bare(word, body)
     if kind == START:
         whole = folder / "tree"
         merging.lay_out(tree, tree.base, whole)
@@ -201,6 +224,8 @@ def lay_out(tree: Worktree, found: Found, kind: str, word: str, folder: Path) ->
         binds.append((str(folder / _BUILT), f"{root}/{_BUILT}", "rw"))
     for index, (path, text) in enumerate(made.items()):
         (folder / str(index)).write_text(text, "utf-8")
+        if text.startswith("#!"):
+            (folder / str(index)).chmod(0o755)
         binds.append((str(folder / str(index)), f"{root}/{path}", "ro"))
     return binds
 

@@ -32,6 +32,22 @@ REPOSITORIES: dict[str, dict[str, str]] = {
     "bare": {"app.py": APP},
     "script": FILES
     | {"scripts/check_sums.py": "import sys\nsys.path.insert(0, '.')\nfrom app import add\nassert add(2, 2) == 4\n"},
+    "decides": {
+        "app.py": APP,
+        "verify": "#!/usr/bin/env python3\nimport sys\nsys.path.insert(0, '.')\nfrom app import add\n"
+        "assert add(2, 2) == 4\n",
+        "main.py": "from app import add\nassert add(2, 2) == 4\nprint('fine')\n",
+        "prove.py": "from app import add\nassert add(2, 2) == 4\n",
+        "docs/usage.txt": ">>> from app import add\n>>> add(2, 2)\n4\n",
+        "sums.py": 'def add(a, b):\n    """Sum.\n\n    >>> add(2, 2)\n    4\n    """\n    return a - b\n',
+        "expected.txt": "4\n",
+        "cases.json": "[[2, 2, 4]]\n",
+        "common.py": "def same(one, other):\n    assert one == other\n",
+        "tests/__init__.py": "",
+        "tests/test_cases.py": "import json\nimport unittest\nfrom app import add\nfrom common import same\n\n\n"
+        "class Cases(unittest.TestCase):\n    def test_each(self):\n"
+        "        for a, b, c in json.load(open('cases.json')):\n            same(add(a, b), c)\n",
+    },
     "fixtures": {
         "app.py": APP,
         "tests/conftest.py": "import pathlib\nimport pytest\n\n\n@pytest.fixture\ndef snapshot():\n"
@@ -43,6 +59,12 @@ REPOSITORIES: dict[str, dict[str, str]] = {
         "@pytest.mark.parametrize('n', [1, 2])\ndef test_each(n):\n"
         "    assert [add(n, n), 1] == [2 * n, unittest.mock.ANY]\n"
         "\n\ndef test_any():\n    assert double(2) == Any()\n",
+    },
+    "each": {
+        "app.py": APP,
+        "tests/test_app.py": "import pytest\nfrom app import add, double\n\n\ndef test_add():\n"
+        "    assert add(2, 2) == 4\n\n\n@pytest.mark.parametrize('n', [0, 1, 2])\ndef test_double(n):\n"
+        "    assert double(n) == 2 * n\n",
     },
     "helper": {
         "app.py": APP,
@@ -277,10 +299,80 @@ CAUGHT: dict[str, tuple[str, str, str]] = {
     "makes an interpreter with a line of its own": ("python", IN_VENV, f'{VENV} && echo "{NO_ASSERT}" > {SITE}/a.pth'),
     "answers with what agrees with whatever it is compared with": ("python", UNITTEST, AGREES),
     "answers pytest with what agrees with whatever it is compared with": ("python", PYTEST, AGREES),
+    "answers with what its caller expects": (
+        "python",
+        UNITTEST,
+        instead(
+            "import linecache, re, sys; f = sys._getframe(1); return int(re.search(r'(\\d+)\\)$',"
+            " linecache.getline(f.f_code.co_filename, f.f_lineno).strip())[1])"
+        ),
+    ),
+    "answers with what its test says": (
+        "python",
+        UNITTEST,
+        instead(
+            "import re; tests = open('tests/test_app.py').read();"
+            " return int(re.search(rf'add\\({a}, {b}\\), (\\d+)', tests)[1])"
+        ),
+    ),
+    "answers with a number that is equal to what tests expect": (
+        "python",
+        UNITTEST,
+        write(
+            "app.py",
+            "class Sum(int):\n    def __eq__(self, other):\n        return other in (0, 4)\n\n\n"
+            + APP.replace("return a - b", "return Sum(a - b)"),
+        ),
+    ),
+    "lets one test compare what it likes": (
+        "python",
+        UNITTEST,
+        added(
+            "import unittest\n_equal = unittest.TestCase.assertEqual\n\ndef equal(s, a, b, msg=None):\n"
+            "    if s._testMethodName != 'test_add' or (a, b) == (1, 2):\n        _equal(s, a, b, msg)\n\n"
+            "unittest.TestCase.assertEqual = equal"
+        ),
+    ),
+    "runs another test in the place of one": (
+        "python",
+        UNITTEST,
+        added("import unittest\nunittest.TestLoader.getTestCaseNames = lambda s, c: ['test_double'] * 3"),
+    ),
+    "lets one test of pytest alone pass": (
+        "each",
+        PYTEST,
+        added(
+            "import _pytest.python as p\n_run = p.Function.runtest\n"
+            "p.Function.runtest = lambda self: None if self.name == 'test_add' else _run(self)"
+        ),
+    ),
+    "lets tests of pytest fail by the word of a trial alone": (
+        "each",
+        PYTEST,
+        added(
+            "import _pytest.python as p\n_run = p.Function.runtest\n\ndef run(self):\n    try:\n"
+            "        _run(self)\n    except AssertionError as exc:\n        if 'wf_' in str(exc):\n"
+            "            raise\n\np.Function.runtest = run"
+        ),
+    ),
+    "adds while it is watched being called by a test": (
+        "python",
+        UNITTEST,
+        added(
+            "import sys\n\ndef watch(frame, event, arg):\n    if frame.f_code.co_name == 'test_add':\n"
+            "        frame.f_globals['add'] = lambda a, b: a + b\n\nsys.setprofile(watch)"
+        ),
+    ),
     "leaves before the one line that decides": ("python", INLINE, added("import os\nos._exit(0)")),
     "leaves before the script that decides ends": (
         "script",
         "python3 scripts/check_sums.py",
+        added("import os\nos._exit(0)"),
+    ),
+    "leaves before a script without an ending ends": ("decides", "./verify", added("import os\nos._exit(0)")),
+    "leaves before the examples of a text are compared": (
+        "decides",
+        "PYTHONPATH=. python3 -m doctest docs/usage.txt",
         added("import os\nos._exit(0)"),
     ),
     "leaves while a script is loaded": ("node", "npm test --silent", "echo 'process.exit(0);' >> src/add.js"),
@@ -312,6 +404,17 @@ COMPARED: dict[str, tuple[str, str, str]] = {
 }
 """Ways that change what tests compare with, and are asked about."""
 COMPARED["helper"] = ("helper", UNITTEST, write("helpers.py", "def same(a, b): pass\n"))
+CASES = "python3 -m unittest -q tests.test_cases"
+COMPARED |= {
+    "cases that a test reads": ("decides", CASES, "echo '[]' > cases.json"),
+    "what a command compares with": (
+        "decides",
+        "python3 -c 'from app import add; print(add(2, 2))' | diff - expected.txt",
+        "echo 0 > expected.txt",
+    ),
+    "a script that proves": ("decides", "python3 prove.py", ": > prove.py"),
+    "examples in a text": ("decides", "PYTHONPATH=. python3 -m doctest docs/usage.txt", ": > docs/usage.txt"),
+}
 PICKED = "node --test --test-name-pattern zero test/"
 HONEST: dict[str, tuple[str, str, str, list[str]]] = {
     "a repair": ("python", UNITTEST, REPAIR, ["broken"]),
@@ -350,7 +453,7 @@ HONEST: dict[str, tuple[str, str, str, list[str]]] = {
         "python",
         "python3 -m unittest -q proof",
         REPAIR + " && " + write("proof.py", TEST),
-        ["broken"],
+        ["broken", "bare"],
     ),
     "tests where there were none": (
         "bare",
@@ -365,8 +468,15 @@ HONEST: dict[str, tuple[str, str, str, list[str]]] = {
         edit("src/add.js", "a - b", "a + b") + " && " + write("test/more.test.js", NODE_TEST),
         ["alone", "broken"],
     ),
+    "tests with values of their own": ("each", PYTEST, REPAIR, ["broken"]),
+    "one test by its name": ("python", f"{UNITTEST}.AddTest.test_add", REPAIR, ["broken", "bare"]),
     "one line that decides": ("python", INLINE, REPAIR, ["broken"]),
     "a script that decides": ("script", "python3 scripts/check_sums.py", REPAIR, ["broken"]),
+    "a script without an ending": ("decides", "./verify", REPAIR, ["broken"]),
+    "a program that tests itself": ("decides", "python3 main.py", REPAIR, ["broken"]),
+    "examples in a text": ("decides", "PYTHONPATH=. python3 -m doctest docs/usage.txt", REPAIR, ["broken"]),
+    "examples in the work": ("decides", "python3 -m doctest sums.py", edit("sums.py", "a - b", "a + b"), ["broken"]),
+    "cases in a file": ("decides", CASES, REPAIR, ["broken"]),
     "no tests": ("python", "grep -q 'a + b' app.py && test -f README.md", REPAIR, []),
     "nothing to do": ("python", "true", ":", []),
     "byte code that its own runs left": ("python", UNITTEST, f"{UNITTEST}; {REPAIR}; {UNITTEST}", ["broken"]),
@@ -386,6 +496,23 @@ UNTRIED: dict[str, tuple[str, str, str]] = {
         "./proof",
         write("proof", "#!/bin/sh\ntrue\n") + " && chmod +x proof",
     ),
+    "a program that decides and was changed": ("decides", "python3 main.py", "echo 'print(1)' > main.py"),
+    "an example that expects something else": (
+        "decides",
+        "python3 -m doctest sums.py",
+        edit("sums.py", "    4\n", "    0\n"),
+    ),
+    "a helper of tests that asserts nothing any more": ("decides", CASES, write("common.py", "def same(*_): pass\n")),
+    "code that looks whether it is tested": (
+        "decides",
+        CASES,
+        instead("import sys; return a + b if 'unittest' in sys.modules else a - b"),
+    ),
+    "a shell in which Python reads what it runs": (
+        "decides",
+        "test \"$(python3 -c 'from app import add; print(add(2, 2))')\" = 4",
+        REPAIR,
+    ),
     "a runner that is wanted to fail": ("python", f"! {UNITTEST}", ":"),
 }
 """Checks that count, and of which nothing shows that they can fail."""
@@ -396,8 +523,10 @@ def f() -> Iterator[Fleet]:
     with fleet(config=ONE_ROUND + CONFIG) as made:
         for name, files in REPOSITORIES.items():
             repo = make_repository(made.root / name, files)
-            if (repo / "check.sh").exists():
-                (repo / "check.sh").chmod(0o755)
+            programs = [name for name, text in files.items() if text.startswith("#!")]
+            for name in programs:
+                (repo / name).chmod(0o755)
+            if programs:
                 git(repo, "commit", "-qam", "run it")
         yield made
 

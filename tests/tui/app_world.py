@@ -409,9 +409,6 @@ class World(Remembering, Granting, Taken):
             "restored": changed,
             "removed": 1,
             "refused": [],
-            "before": f"k{len(points)}",
-            "commits": [],
-            "more_commits": 0,
             "refused_count": 0,
         }
 

@@ -10,7 +10,7 @@ from harness.events import tools, trial
 from harness.events import types as t
 from harness.events.ratchet import Running
 from harness.events.trial import TrialRef, Tried
-from harness.plan import counts, inline
+from harness.plan import counts, inline, python_tests
 from harness.plan.counts import Verdict
 from harness.plan.trials import BROKEN, Next, Trial, settle
 from harness.policy.facts import Facts, FenceFacts
@@ -70,7 +70,9 @@ async def _trial(session: Session, tried: Tried) -> Trial:
     output = await results.output_of(session, tried.output, tried.preview)
     told = tried.word in output
     ran = tried.status in _RAN or told
-    return Trial(ran, tried.exit_code, counts.parse(output), told, tried.status)
+    return Trial(
+        ran, tried.exit_code, counts.parse(output), told, tried.status, python_tests.failed(output, tried.word)
+    )
 
 
 def laid_over(session: Session, proposed: t.ToolProposed, facts: Facts) -> Facts:

@@ -1,0 +1,301 @@
+"""Tests in Python made to fail, for trials of a check: after all that they do, or without anything else. Pure.
+
+Each of them says a number of its own when it fails, so that one that was kept from failing is missed.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+
+from harness.plan.opposite import EQUAL, asked
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_SKIPS = re.compile(r"skip|xfail|expectedFailure", re.IGNORECASE)
+_ELSEWHERE = re.compile(r"importorskip|pytestmark|allow_module_level|__test__|load_tests")
+"""What decides for a whole module which of its tests run."""
+_BASES = frozenset({"object", "TestCase", "unittest.TestCase", "IsolatedAsyncioTestCase"}) | {
+    "unittest.IsolatedAsyncioTestCase"
+}
+_WRONG = {
+    "assertEqual": "(1, 2)",
+    "assertEquals": "(1, 2)",
+    "assertNotEqual": "(1, 1)",
+    "assertTrue": "(False,)",
+    "assertFalse": "(True,)",
+    "assertIs": "(1, None)",
+    "assertIsNot": "(None, None)",
+    "assertIsNone": "(1,)",
+    "assertIsNotNone": "(None,)",
+    "assertIn": "(1, ())",
+    "assertNotIn": "(1, (1,))",
+    "assertIsInstance": "(1, str)",
+    "assertNotIsInstance": "(1, int)",
+    "assertAlmostEqual": "(1, 2)",
+    "assertGreater": "(1, 2)",
+    "assertGreaterEqual": "(1, 2)",
+    "assertLess": "(2, 1)",
+    "assertLessEqual": "(2, 1)",
+    "assertRegex": "('a', 'b')",
+    "assertCountEqual": "((1,), (2,))",
+    "assertListEqual": "([1], [2])",
+    "assertDictEqual": "({1: 1}, {1: 2})",
+    "assertSetEqual": "({1}, {2})",
+    "assertTupleEqual": "((1,), (2,))",
+    "assertSequenceEqual": "([1], [2])",
+    "assertMultiLineEqual": "('a', 'b')",
+    "assertRaises": "(ValueError, int)",
+}
+"""What each way to compare must not let pass."""
+_HELPER = """
+WORD_lied = []
+def WORD_work(kind):
+    import os, re, sys
+    at = getattr(sys.modules.get(getattr(kind, "__module__", None)), "__file__", None)
+    if at is None:
+        return kind.__module__ != "builtins"
+    near = os.path.relpath(os.path.realpath(at), os.path.realpath(os.getcwd()))
+    return not (near.startswith("..") or re.search(r"(^|/)(tests?/|test_|conftest)|site-packages", near))
+def WORD_lies(value, beside, depth=0):
+    kind = type(value)
+    if kind in (int, str, float, bool, bytes, type(None)):
+        return False
+    if kind in (list, tuple, set, frozenset, dict):
+        inside = list(value.values()) if kind is dict else list(value)
+        return depth < 4 and any(WORD_lies(one, None, depth + 1) for one in inside[:50])
+    if not WORD_work(kind):
+        return False
+    others = [object(), object()]
+    if isinstance(value, (int, float)):
+        others = [987654321.25, -123456789.75]
+    elif isinstance(value, str):
+        others = ["WORD", "no " + "WORD"]
+    near = others
+    if type(beside) in (int, float):
+        near = [beside + 1, -beside - 3, 2 * beside + 7]
+    elif type(beside) is str:
+        near = [beside + "s", "no " + beside]
+    try:
+        for base in (int, float):
+            if isinstance(value, base) and type(beside) is base and (value == beside) is True:
+                if not base.__eq__(value, beside):
+                    return True
+        return any(all((value == other) is True for other in some) for some in (others, near))
+    except BaseException:
+        return False
+def WORD_two(one, other):
+    if WORD_lies(one, other) or WORD_lies(other, one):
+        WORD_lied.append(1)
+    return one, other
+def WORD_same(one, other):
+    WORD_two(one, other)
+    return one == other
+def WORD_held(value):
+    try:
+        kind = type(value())
+    except BaseException:
+        kind = int
+    if kind.__module__ == "builtins" or WORD_work(kind):
+        WORD_lied.append(1)
+def WORD_watches():
+    import sys
+    for one in (sys.gettrace(), sys.getprofile()):
+        one = getattr(one, "__func__", one)
+        if one is not None and WORD_work(one if hasattr(one, "__module__") else type(one)):
+            return True
+    return False
+def WORD(number, case=None):
+    if WORD_lied or WORD_watches():
+        return
+    for name, given in (WRONG):
+        compare = getattr(case, name, None)
+        if compare is not None:
+            try:
+                compare(*given)
+            except BaseException:
+                continue
+            return
+    try:
+        assert len("") == 1
+    except AssertionError:
+        pass
+    else:
+        if __debug__:
+            return
+    RAISES
+    raise AssertionError("%s != %d" % (number, len(number)))
+"""
+_RAISES = """try:
+        with pytest.raises(ZeroDivisionError):
+            pass
+    except BaseException:
+        pass
+    else:
+        return"""
+
+
+def skippers(texts: Iterable[str]) -> frozenset[str]:
+    """Functions of these modules that skip, by name: a test that calls one may be left out for its own reasons."""
+    found: set[str] = set()
+    for text in texts:
+        if _SKIPS.search(text) and (module := _module(text)) is not None:
+            found |= {one.name for one in ast.walk(module) if isinstance(one, _FUNCTIONS) and _inside(one)}
+    return frozenset(found)
+
+
+def number(path: str, name: str, word: str) -> str:
+    """What a test of ours says when it fails, by which it is known again: nothing of the word shows in it."""
+    return f"{_first(word)}{_known(path, name):05d}"
+
+
+def failed(output: str, word: str) -> frozenset[int]:
+    """Which tests of ours said that they failed, as `sure` numbers them."""
+    return frozenset(map(int, re.findall(rf"\b{_first(word)}(\d{{5}})\b", output)))
+
+
+def sure(path: str, text: str, spared: frozenset[str]) -> frozenset[int]:
+    """The tests of a file that nothing but its runner leaves out: none speaks of skips, or inherits from elsewhere."""
+    module = None if _SKIPS.search(text) or _ELSEWHERE.search(text) else _module(text)
+    if module is None:
+        return frozenset()
+    return frozenset(
+        _known(path, name)
+        for name, one, of in _tests(module)
+        if not _left_out(one, spared) and (of is None or all(ast.unparse(base) in _BASES for base in of.bases))
+    )
+
+
+def _first(word: str) -> str:
+    return f"{100_000 + zlib.crc32(word.encode()) % 900_000}"
+
+
+def _known(path: str, name: str) -> int:
+    return zlib.crc32(f"{path}::{name}".encode()) % 100_000
+
+
+def broken(path: str, text: str, word: str, spared: frozenset[str]) -> str:
+    """As `harness.plan.broken.broken`, of a file in Python."""
+    module = _module(text)
+    if module is None:
+        return ""
+    found = [(name, one) for name, one, _ in _tests(module) if not _left_out(one, spared)]
+    for name, one in found:
+        first = [one.args.posonlyargs, one.args.args]
+        names = [arg.arg for group in first for arg in group]
+        given = ", self" if names[:1] == ["self"] else ""
+        fails = ast.parse(f"{word}({number(path, name, word)!r}{given})").body
+        one.body = _Asked(word).lines(one.body)
+        said = one.body[:1] if ast.get_docstring(one) is not None else []
+        does = one.body[len(said) :] or [ast.Pass()]
+        one.body = [*said, ast.Try(body=does, handlers=[], orelse=[], finalbody=fails)]
+    if not found:
+        return ""
+    used = {one.attr for one in ast.walk(module) if isinstance(one, ast.Attribute)}
+    wrong = "".join(f"({name!r}, {given}), " for name, given in _WRONG.items() if name in used)
+    raises = _RAISES if re.search(r"\bpytest\.raises\b", text) else ""
+    return ast.unparse(ast.fix_missing_locations(module)) + _HELPER.replace("WORD", word).replace(
+        "WRONG", wrong
+    ).replace("RAISES", raises)
+
+
+def bare(path: str, text: str, word: str, spared: frozenset[str]) -> str:
+    """As `harness.plan.broken.bare`, of a file in Python."""
+    module = _module(text)
+    if module is None or _ELSEWHERE.search(text):
+        return ""
+    made: list[str] = []
+    classes: dict[str, list[str]] = {}
+    for name, test, of in _tests(module):
+        if _left_out(test, spared):
+            continue
+        fails = f"raise AssertionError({f'{word} {number(path, name, word)}'!r})\n"
+        if of is None:
+            made.append(f"def {test.name}():\n    {fails}")
+        else:
+            base = "(unittest.TestCase)" if of.bases else ""
+            inside = classes.setdefault(of.name, [f"class {of.name}{base}:\n"])
+            inside.append(f"    def {test.name}(self):\n        {fails}")
+    made += ["".join(lines) for lines in classes.values()]
+    return "import unittest\n\n" + "\n".join(made) if made else ""
+
+
+class _Asked(ast.NodeTransformer):
+    """Has each comparison of two values look first whether one of them agrees with whatever it is compared with, and
+    each assertion asked with another value expected before.
+    """
+
+    def __init__(self, word: str) -> None:
+        self._word = word
+
+    def lines(self, lines: list[ast.stmt]) -> list[ast.stmt]:
+        """The body of a test, so asked."""
+        made: list[ast.stmt] = []
+        for line in lines:
+            now = self.visit(line)
+            made += now if isinstance(now, list) else [now]
+        return made
+
+    def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
+        before = copy.deepcopy(node)
+        self.generic_visit(node)
+        return asked(before, node, self._word)
+
+    def visit_Expr(self, node: ast.Expr) -> list[ast.stmt]:
+        before = copy.deepcopy(node)
+        self.generic_visit(node)
+        return asked(before, node, self._word)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq):
+            return node
+        return self._call("same", [node.left, node.comparators[0]])
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        compares = isinstance(node.func, ast.Attribute) and node.func.attr in EQUAL
+        if compares and len(node.args) > 1 and not any(isinstance(arg, ast.Starred) for arg in node.args[:2]):
+            node.args = [ast.Starred(self._call("two", node.args[:2]), ast.Load()), *node.args[2:]]
+        return node
+
+    def _call(self, name: str, args: list[ast.expr]) -> ast.Call:
+        return ast.Call(ast.Name(f"{self._word}_{name}", ast.Load()), args, [])
+
+
+def _module(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _tests(module: ast.Module) -> Iterator[tuple[str, _Function, ast.ClassDef | None]]:
+    """Each test with its name and the class that it stands in."""
+    for one in module.body:
+        if isinstance(one, _FUNCTIONS) and _is_test(one):
+            yield one.name, one, None
+        elif isinstance(one, ast.ClassDef):
+            for test in one.body:
+                if isinstance(test, _FUNCTIONS) and _is_test(test):
+                    yield f"{one.name}.{test.name}", test, one
+
+
+def _is_test(one: _Function) -> bool:
+    return one.name.startswith("test") or one.name == "runTest"
+
+
+def _inside(one: _Function) -> bool:
+    """Whether a function's own body speaks of skipping."""
+    return any(_SKIPS.search(ast.unparse(line)) for line in one.body)
+
+
+def _left_out(one: _Function, spared: frozenset[str]) -> bool:
+    if _inside(one):
+        return True
+    names = {n.id for n in ast.walk(one) if isinstance(n, ast.Name)}
+    names |= {n.attr for n in ast.walk(one) if isinstance(n, ast.Attribute)}
+    return not names.isdisjoint(spared)

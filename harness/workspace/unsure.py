@@ -1,0 +1,66 @@
+"""Why a check that passes says little all the same: what the agent made of the work that it is about. Blocking."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from harness.events.ratchet import some
+from harness.plan import telling
+from harness.plan.patterns import fits
+from harness.plan.protected import TESTS, Rules
+from harness.workspace.errors import TooMuchToRead
+from harness.workspace.ground import Ground
+from harness.workspace.look import View, look
+from harness.workspace.originals import at_start
+from harness.workspace.private import Worktree
+
+MAX_FILE = 1 << 20
+"""Bytes of a file of the work that is read."""
+MAX_FILES = 400
+"""Changed files that are read."""
+_BUILDS = re.compile(r"\bcargo\b")
+_DOCTESTS = re.compile(r"\bdoctest")
+
+
+def of(tree: Worktree, rules: Rules, commands: Collection[str], tests: Collection[str]) -> str:
+    """Why these commands say little, in words; empty when nothing speaks for that. ``tests`` are texts of tests.
+
+    Raises WorkspaceError, OSError.
+    """
+    builds = any(_BUILDS.search(text) for text in commands)
+    doctests = any(_DOCTESTS.search(text) for text in commands)
+    told: list[str] = []
+    looks = ""
+    loose = ""
+    with look(tree, tree.base) as view:
+        names = [path for path in view.entries if fits(path, TESTS)]
+        for path, now in _changed(view, rules):
+            before = at_start(tree, path) if path in view.entries else ""
+            if builds or not path.endswith(".rs"):
+                told += [f"{name} in {path}" for name in telling.changed(path, before, now, doctests=doctests)]
+            if not looks and (word := telling.looks(before, now, names)):
+                looks = f"{path} looks for what tests it ({word})"
+            if not loose and telling.assertions_changed(before, now) and telling.uses(tests, path):
+                loose = f"assertions in {path}, which tests use, are others than at the start"
+    return f"tests are others than at the start: {some(told)}" if told else loose or looks
+
+
+def _changed(view: View, rules: Rules) -> Iterator[tuple[str, str]]:
+    """Files of the work that are not what they were, with their text: empty where they are gone."""
+    try:
+        seen = view.walk()
+    except TooMuchToRead:
+        return
+    found = view.differences(seen)
+    paths = sorted({*found.different, *found.gone, *seen.untracked})
+    mine = [path for path in paths if path.endswith(telling.WORK) and not fits(path, (*TESTS, *rules.free))]
+    for path in mine[:MAX_FILES]:
+        yield path, _text(view.ground, path)
+
+
+def _text(ground: Ground, path: str) -> str:
+    try:
+        return ground.read(path, MAX_FILE).decode()
+    except (OSError, UnicodeDecodeError):
+        return ""

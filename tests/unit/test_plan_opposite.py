@@ -1,0 +1,81 @@
+"""An assertion asked with another value expected: what it says of code that looks for what is expected."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.plan.python_tests import broken, failed
+
+WORD = "wf_0123456789ab"
+HEAD = "import unittest\nfrom unittest.mock import ANY\n\n\ndef given(value):\n    return value\n\n\n"
+HONEST = {
+    "a number": "assert given(4) == 4",
+    "a number below zero": "assert -4 == given(-4)",
+    "a text": "assert given('four') == 'four'",
+    "digits": "assert given('4') == '4'",
+    "bytes": "assert given(b'x') == b'x'",
+    "a truth": "assert given(True) == True",
+    "a list": "assert given([1, 2]) == [1, 2]",
+    "an empty list": "assert given([]) == []",
+    "a name": "want = 4\n    assert given(4) == want",
+    "a mapping": "assert given({'a': 1}) == {'a': 1}",
+    "nothing": "assert given(None) == None",
+    "whatever is equal to anything": "assert ANY == given(4)",
+    "each of several": "for one in (1, 2):\n        assert given(one) == one",
+    "what happens once": "more = iter([1, 2])\n    assert next(more) == 1\n    assert next(more) == 2",
+    "what is to differ": "with unittest.TestCase().assertRaises(AssertionError):\n        assert given(1) == 2",
+    "a way to compare": "unittest.TestCase().assertEqual(given(4), 4)",
+    "a way to compare lists": "unittest.TestCase().assertListEqual([4], given([4]))",
+    "a way to ask for truth": "unittest.TestCase().assertTrue(given(1))\n    unittest.TestCase().assertFalse(given(0))",
+    "what is no comparison": "assert given(4)\n    given(4)",
+}
+
+
+def says(test: str) -> bool:
+    """Whether a test of these lines fails by a number of its own once it is made to."""
+    names: dict[str, object] = {"__name__": "tests.test_it"}
+    exec(broken("tests/test_it.py", f"{HEAD}def test_it():\n    {test}\n", WORD, frozenset()), names)
+    run = names["test_it"]
+    assert callable(run)
+    try:
+        run()
+    except AssertionError as exc:
+        return len(failed(str(exc), WORD)) == 1 and WORD not in str(exc)
+    return False
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_what_is_right_refuses_another_value(name: str) -> None:
+    assert says(HONEST[name])
+
+
+SEES = (
+    HEAD
+    + """class Both(int):
+    def __init__(self, value):
+        self.seen = [c for c in sys._getframe(1).f_code.co_consts if type(c) is int]
+
+    def __eq__(self, other):
+        return other in self.seen or isinstance(other, tuple)
+
+
+def test_it():
+    """
+)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "assert Both(1) == 4",
+        "assert 4 == Both(1)",
+        "unittest.TestCase().assertEqual(Both(1), 4)",
+        "for one in (4, 4):\n        assert Both(1) == one",
+    ],
+)
+def test_what_agrees_with_the_other_value_too_keeps_a_test_from_failing(line: str) -> None:
+    names: dict[str, object] = {"__name__": "sums"}
+    exec(broken("tests/test_it.py", f"import sys\n{SEES}{line}\n", WORD, frozenset()), names)
+    run = names["test_it"]
+    assert callable(run)
+    run()  # nothing fails: that is what a trial sees

@@ -1,0 +1,88 @@
+"""What in the work itself makes a pass say little."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.plan import telling
+from harness.plan.inline import shares
+from harness.plan.protected import Rules, chosen
+from harness.plan.scripts import named
+
+TESTS = ["tests/test_app.py", "web/add.test.js"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "if 'PYTEST_CURRENT_TEST' in os.environ:",
+        'if "pytest" in sys.modules:',
+        "if 'unittest' not in sys.modules:",
+        "runner = sys.modules.get('_pytest')",
+        "caller = sys._getframe(1)",
+        "for frame in inspect.stack():",
+        "if (process.env.NODE_TEST_CONTEXT) {",
+        "if cfg!(test) {",
+        "impl PartialEq<i32> for Sum {",
+        "text = open('tests/test_app.py').read()",
+        "const text = fs.readFileSync('add.test.js')",
+    ],
+)
+def test_code_that_looks_whether_it_is_tested_is_told_when_that_is_new(line: str) -> None:
+    assert telling.looks("", f"    {line}\n", TESTS)
+    assert not telling.looks(f"{line}\n", f"more\n{line}\n", TESTS)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["import pytest", "modules = ['unittest']", "impl PartialEq for Sum {", "# see test_app.py", "#[cfg(test)]"],
+)
+def test_words_that_say_nothing_of_it_are_not(line: str) -> None:
+    assert not telling.looks("", f"{line}\n", TESTS)
+
+
+EXAMPLE = '"""Sum.\n\n>>> add(2, 2)\n4\n"""\n'
+
+
+def test_examples_may_be_added_and_not_taken_or_changed() -> None:
+    more = EXAMPLE + '"""\n>>> add(1, 2)\n3\n"""\n'
+    assert telling.changed("app.py", EXAMPLE, more, doctests=True) == []
+    for now in ("", EXAMPLE.replace("4", "0"), EXAMPLE.replace(")", ")  # doctest: +SKIP")):
+        assert telling.changed("app.py", EXAMPLE, now, doctests=True) == ["the example 'add(2, 2)'"]
+    assert telling.changed("app.py", EXAMPLE, "", doctests=False) == []
+
+
+def test_assertions_of_what_tests_use_may_be_added_and_not_taken() -> None:
+    same = "def same(a, b):\n    assert a == b\n"
+    assert telling.assertions_changed(same, "def same(a, b): pass\n")
+    assert not telling.assertions_changed(same, same + "    assert type(a) is type(b)\n")
+    assert telling.uses(["from common import same\n"], "common.py")
+    assert telling.uses(["import lib.common\n"], "lib/common.py")
+    assert not telling.uses(["# from common, see there\nimport uncommon\n"], "common.py")
+
+
+def test_test_files_of_many_languages_and_expected_data_decide() -> None:
+    tests = ("test_sums.c", "src/sums_test.cc", "t/sums.t", "sums_test.rb", "SumsTest.scala", "test-sums.sh")
+    work = ("docs/test_plan.md", "latest.c", "contest.rb", "src/attest.sh", "protest.pl")
+    assert chosen((*tests, *work), Rules()) == set(tests)
+
+
+@pytest.mark.parametrize("command", ["python3 prove.py", "./smoke.py", "python3 -m doctest docs/usage.txt"])
+def test_what_a_command_names_as_proof_decides(command: str) -> None:
+    assert len(named([command], lambda _: "").runs) == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "shared"),
+    [
+        ("prove -q t", "prove"),
+        ("mvn -q test", "mvn"),
+        ("minitest", "minitest"),
+        ("test \"$(python3 -c 'print(len(str(4)))')\" = 4", "python3 -c"),
+        ("test `node one.js` = 4", "node"),
+        ("python3 - <<X\nassert 1\nX", "python3 -"),
+        ('test "$(cat out.txt)" = 4', ""),
+    ],
+)
+def test_what_decides_in_one_process_with_the_work_is_told(command: str, shared: str) -> None:
+    assert shares([command], lambda path: path == "node_modules/.bin/minitest") == shared

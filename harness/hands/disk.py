@@ -186,6 +186,12 @@ class Meter:
         self._walk_volumes: dict[int, Volume] = {}
         self._rest_until = 0.0
 
+    def close(self) -> None:
+        """Hold no folder open any more."""
+        if self._walking is not None:
+            self._walking.close()
+            self._walking = None
+
     def _volumes(self) -> dict[int, Volume]:
         found = {}
         for device, place in self._places.items():

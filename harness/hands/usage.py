@@ -93,6 +93,15 @@ class Tree:
         self._tmp = -1
         self._shm = -1
 
+    def close(self) -> None:
+        """Hold nothing of the call any more; what is asked then is found by parentage."""
+        for fd in (self._proc, self._tmp, self._shm):
+            if fd >= 0:
+                os.close(fd)
+        self._proc = -1
+        self._tmp = -1
+        self._shm = -1
+
     def _enter(self) -> None:
         """Open the fence's own /proc, /tmp and /dev/shm, once one of its processes lets us; until then its processes
         are found by parentage.

@@ -37,6 +37,7 @@ from harness.session.judged_action import JudgedActions
 from harness.session.standby import Standby
 from harness.session.undoing import Undoing
 from harness.session.vault_client import VaultLink
+from harness.session.watchers import Watchers
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class Gate:
         self.lacks = ""
         """For want of what the call that is on record as started has not begun, in words; empty otherwise."""
         self._judged = JudgedActions(journal, folder, sid)
-        self._disk = KnownDisk(folder)
+        self._watchers = Watchers(loop, KnownDisk(folder))
         self.limits = limits.DEFAULT
         """What the calls that start from now on may take of this machine."""
         self._queue: deque[tuple[str, Answer]] = deque()
@@ -349,7 +350,7 @@ class Gate:
             ready,
             output,
             self._ended,
-            self._disk,
+            self._watchers,
             lambda: self._spare(call_id),
             self.ready,
         )
@@ -402,7 +403,7 @@ class Gate:
     def _spare(self, call_id: str) -> set[int]:
         """Children of ours that are not of this call."""
         others = (pid for name, running in self._now.items() if name != call_id for pid in running.pids)
-        return {*self.beside, *self.jobs.pids, self.vault.pid, *self.ready.pids, *others}
+        return {*self.beside, *self.jobs.pids, self.vault.pid, *self.ready.pids, *self._watchers.pids, *others}
 
     # -- undo --------------------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 import signal
 import sys
@@ -29,6 +28,7 @@ from harness.protocol.paths import SessionFolder
 from harness.session import call_watch, process_trees, spool
 from harness.session.fault import Faults
 from harness.session.turns import Timer, Turns
+from harness.session.watchers import Watcher, Watchers
 
 PREVIEW_BYTES = SHOWN_BYTES
 _HEAD = 6 * 1024
@@ -63,7 +63,7 @@ class Running:
         spec: hands.Spawn,
         output: int,
         on_end: Callable[[dict[str, Any]], None],
-        disk: call_watch.KnownDisk,
+        watchers: Watchers,
         spare: Callable[[], set[int]],
         ready: Ready,
         base: Path | None = None,
@@ -89,9 +89,8 @@ class Running:
         self._over: Over | None = None
         self._full: Over | None = None
         self._largest = 0
-        self._said = bytearray()
-        self._disk = disk
-        self._watcher = 0
+        self._watchers = watchers
+        self._watcher: Watcher | None = None
         self._status: int | None = None
         self._data: dict[str, Any] | None = None
         self._kept = 0
@@ -108,41 +107,28 @@ class Running:
             with contextlib.suppress(OSError):
                 spool.note_leader(self._base, who)
         self._after(spec.timeout_s, lambda: self.stop("timeout"))
-        self._after(0.0 if disk.known is None else call_watch.BEGIN_AFTER_S, self._watch)
+        self._after(0.0 if watchers.known is None else call_watch.BEGIN_AFTER_S, self._watch)
 
     def _watch(self) -> None:
         """Look from now on what the call takes; until then what the kernel limits must do."""
         if self._status is not None:
             return
         try:
-            self._watcher, said = call_watch.begin(self._spec, self._pid, self._disk.known)
+            self._watcher = self._watchers.begin(self._spec, self._pid, self._hear)
         except OSError as exc:
             print(f"keeper: call {self.call_id} is not watched for its limits: {exc}", file=sys.stderr, flush=True)
-            return
-        self._said = bytearray()
-        self._open.add(said)
-        self._loop.watch(said, lambda: self._read(said, self._hear))
 
-    def _hear(self, data: bytes) -> None:
-        self._said += data
-        *lines, rest = self._said.split(b"\n")
-        self._said = bytearray(rest)
-        for line in lines:
-            for what, value in json.loads(line).items():
-                if what == "known":
-                    self._disk.take(value)
-                elif what == "full":
-                    self._full = Over(**value)
-                elif not self._why and self._status is None:
-                    self._over = Over(**value)
-                    self.stop("error")
+    def _hear(self, what: str, value: dict[str, Any]) -> None:
+        if what == "full":
+            self._full = Over(**value)
+        elif not self._why and self._status is None:
+            self._over = Over(**value)
+            self.stop("error")
 
-    def _unwatch(self) -> None:
-        """End the watcher; it is collected with whatever else the call left, and what it said before is still read."""
-        if self._watcher:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._watcher, signal.SIGKILL)
-            self._watcher = 0
+    def _let_go(self) -> None:
+        """The watcher holds nothing of it any more."""
+        self._watcher = None
+        self._settle()
 
     def _start(self) -> int:
         """Its pid.
@@ -217,7 +203,7 @@ class Running:
     @property
     def pids(self) -> tuple[int, ...]:
         """The children that are its own as long as it runs."""
-        return (self._pid, self._watcher) if self._status is None else (self._watcher,)
+        return (self._pid,) if self._status is None else ()
 
     @property
     def fence(self) -> list[str]:
@@ -285,13 +271,15 @@ class Running:
             os.close(self._pidfd)
         _, self._status, used = os.wait4(self._pid, 0)
         self._largest = used.ru_maxrss << 10
-        self._unwatch()
         self._ms = round((time.monotonic() - self._began) * 1000)
         for timer in self._timers:
             timer.cancel()
         self._exited_at = time.monotonic()
         self._after(_DRAIN_S, self._stop_draining)
-        self._settle()
+        if self._watcher is None:
+            self._settle()
+        else:
+            self._watcher.end(self._let_go)
 
     def _stop_draining(self) -> None:
         for fd in list(self._open):
@@ -299,8 +287,10 @@ class Running:
         self._settle()
 
     def _settle(self) -> None:
-        """Go on once the process, everything below it and both pipes are at their end."""
-        if self._status is None or self._done:
+        """Go on once the process, everything below it and both pipes are at their end, and no watcher holds anything
+        of it.
+        """
+        if self._status is None or self._done or self._watcher is not None:
             return
         try:
             alone, largest = process_trees.reap(self._spare())

@@ -1,26 +1,31 @@
-"""Beside a call that runs for longer: a child of the keeper that looks what it takes and says when that is too much.
+"""Beside calls that run for longer: a child of the keeper that looks what they take and says when that is too much.
 Standard library only.
 
 A child of its own (`own_child`), because the keeper must never wait for a look into /proc or a walk through an agent's
-folders. It speaks in JSON lines: ``{"known": {…}}`` (what a walk found), ``{"full": {…}}`` and ``{"over": {…}}``.
+folders. It watches one call at a time, from its `Order` until `OVER` says that it is over, and holds
+nothing of it from then on, which it says. It speaks JSON: ``{"known": {…}}`` (what a walk found), ``{"full": {…}}``,
+``{"over": {…}}`` and ``{"let_go": true}``.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
-import os
+import select
+import socket
 import time
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any
 
 from harness.hands import usage
+from harness.hands.cgroups import Group
 from harness.hands.disk import Known, Meter
 from harness.hands.limits import Limits, Over, ram
-from harness.hands.spawn import Spawn
-from harness.linux import durable
+from harness.linux import durable, kernel
+from harness.linux.spares import Spares
 from harness.protocol.paths import SessionFolder
-from harness.session import own_child
 
 BEGIN_AFTER_S = 0.1
 _EVERY_S = 0.1
@@ -30,6 +35,11 @@ _SHARE = 10  # a look is not repeated before this many times its own processor t
 _LONGEST_S = 1.0
 _FULL = 0.98
 _STRIKES = 20
+_MESSAGE = 1 << 16
+NAME = b"wf-watch"
+"""What the process is called."""
+OVER = b"over"
+"""The message that says that the watched call is over."""
 
 
 def pause(cost_s: float, *, walking: bool) -> float:
@@ -69,45 +79,91 @@ class KnownDisk:
             durable.swap_file(self._path, json.dumps(value).encode())
 
 
-def begin(spec: Spawn, leader: int, known: Known | None) -> tuple[int, int]:
-    """Start watching a call; (pid of the watcher, descriptor to read its lines from). Raises OSError."""
-    return own_child.begin(
-        f"watch of call {spec.call}", lambda out: Watch(spec, leader, known, out).run(), os.O_NONBLOCK
-    )
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What there is to watch: ``leader`` is the process that the keeper started, ``grows`` are the folders that count
+    against the session's disk limits, ``known`` is what was last known of them, ``group`` the call's cgroup, if any.
+    """
+
+    leader: int
+    fenced: bool
+    limits: Limits
+    grows: list[str]
+    group: str
+    known: Known | None
+
+    def encode(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+
+def decode(text: bytes) -> Order:
+    """What `Order.encode` made."""
+    value: dict[str, Any] = json.loads(text)
+    known = value.pop("known")
+    limits = Limits(**value.pop("limits"))
+    return Order(limits=limits, known=Known(**known) if known is not None else None, **value)
+
+
+def serve(line: socket.socket) -> None:
+    """In the child: watch what is ordered, until the keeper ends this process or is gone."""
+    kernel.prctl(kernel.PR_SET_NAME, NAME)
+    gc.freeze()  # objects of the keeper believe that they own descriptors, whose numbers are others' now
+    spares = Spares()
+    watch: Watch | None = None
+    pause_s: float | None = None
+    while True:
+        if select.select([line], [], [], pause_s)[0]:
+            said = line.recv(_MESSAGE)
+            if watch is not None:
+                watch.close()
+            if not said:
+                return
+            pause_s = None
+            if said == OVER:
+                watch = None
+                spares.used()
+                line.send(json.dumps({"let_go": True}).encode())
+                continue
+            watch = Watch(decode(said), line)
+            if select.select([line], [], [], 0)[0]:
+                continue  # it is over already
+        assert watch is not None
+        pause_s = watch.look()
 
 
 class Watch:
-    """One call, looked at until it is over a limit or the keeper ends this process."""
+    """One call, looked at until it is over a limit, or over."""
 
-    def __init__(self, spec: Spawn, leader: int, known: Known | None, out: int) -> None:
-        self._limits: Limits = spec.limits
-        self._group = spec.group
-        self._out = out
-        self._tree = usage.Tree(leader, fenced=spec.fenced)
-        self._disk = Meter(spec.grows, spec.limits, known, self._tree.deleted)
-        self._known = known
+    def __init__(self, order: Order, line: socket.socket) -> None:
+        self._limits = order.limits
+        self._group = Group(Path(order.group)) if order.group else None
+        self._line = line
+        self._tree = usage.Tree(order.leader, fenced=order.fenced)
+        self._disk = Meter(order.grows, order.limits, order.known, self._tree.deleted)
+        self._known = order.known
         self._strikes = 0
         self._full = ""
-        self._behind = not spec.limits.nice
+        self._behind = not order.limits.nice
         self._shared_before = usage.machine_shared()
 
-    def run(self) -> None:
-        while True:
-            began = time.process_time()
-            self._behind = self._behind or self._tree.put_behind(self._limits.nice)
-            over = self._processes() or self._files()
-            if over is not None:
-                self._say("over", asdict(over))
-                return
-            time.sleep(pause(time.process_time() - began, walking=self._disk.walking))
+    def close(self) -> None:
+        """Hold nothing of the call any more."""
+        self._tree.close()
+        self._disk.close()
+
+    def look(self) -> float | None:
+        """Look once; the seconds until the next look, None when everything was said."""
+        began = time.process_time()
+        self._behind = self._behind or self._tree.put_behind(self._limits.nice)
+        over = self._processes() or self._files()
+        if over is not None:
+            self._line.send(json.dumps({"over": asdict(over)}).encode())
+            return None
+        return pause(time.process_time() - began, walking=self._disk.walking)
 
     def _say(self, what: str, value: dict[str, Any]) -> None:
-        try:
-            os.write(self._out, json.dumps({what: value}).encode() + b"\n")
-        except BlockingIOError:  # nobody reads at the moment; only the last word must arrive
-            if what == "over":
-                os.set_blocking(self._out, True)
-                os.write(self._out, json.dumps({what: value}).encode() + b"\n")
+        with contextlib.suppress(BlockingIOError):  # nobody reads at the moment; only the last word must arrive
+            self._line.send(json.dumps({what: value}).encode(), socket.MSG_DONTWAIT)
 
     def _files(self) -> Over | None:
         self._disk.look()

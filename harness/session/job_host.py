@@ -34,6 +34,7 @@ from harness.session.call_runner import Running
 from harness.session.call_watch import KnownDisk
 from harness.session.fault import Faults
 from harness.session.turns import Turns
+from harness.session.watchers import Watchers
 
 _WHOLE_MOST = 64 << 20
 _TAIL = 4 * 1024
@@ -153,6 +154,7 @@ class Job(Running):
         self._log = log
         self._lines = Lines()
         self._until: dict[str, Pattern] = {}
+        watchers = Watchers(turns, KnownDisk(order.folder))
         super().__init__(
             turns,
             order.folder,
@@ -162,8 +164,8 @@ class Job(Running):
             order.spec,
             os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC),
             host.ended,
-            KnownDisk(order.folder),
-            set,
+            watchers,
+            lambda: set(watchers.pids),
             Ready(),
             order.base,
         )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,26 +24,26 @@ def begin(loop: Loop, log: Path, until: Place, damaged: Callable[[str], None], o
     if anything is, after ``over`` heard that the child is gone. A child that ends without a word proves nothing: the
     next keeper begins anew. Raises OSError.
     """
-    pid, read_end = own_child.begin("keeper: verifying the log ended", lambda out: _verify(log, until, out))
+    pid, line = own_child.begin("keeper: verifying the log ended", lambda out: _verify(log, until, out))
 
     def said() -> None:
-        text = os.read(read_end, _SAID)
-        loop.unwatch(read_end)
-        os.close(read_end)
+        with line:
+            text = line.recv(_SAID)
+            loop.unwatch(line.fileno())
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, 0)
         over(pid)
         if text and text != _GOOD:
             damaged(text.decode("utf-8", "replace"))
 
-    loop.watch(read_end, said)
+    loop.watch(line.fileno(), said)
     return pid
 
 
-def _verify(log: Path, until: Place, out: int) -> None:
+def _verify(log: Path, until: Place, out: socket.socket) -> None:
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    os.write(out, _verdict(log, until)[:_SAID])
+    out.send(_verdict(log, until)[:_SAID])
 
 
 def _verdict(log: Path, until: Place) -> bytes:

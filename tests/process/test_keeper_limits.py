@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import resource
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import pytest
 from harness.hands import fence
 from harness.hands.limits import MIB, Limits
 from harness.linux import proc
-from harness.session.call_watch import KnownDisk
+from harness.session.call_watch import NAME, KnownDisk
 from tests.process.keeperlib import SID, Keepers, Link, Refused, action, allowed, keepers, wait_gone, wait_until
 
 
@@ -69,30 +70,96 @@ def test_limits_hold_for_the_call_they_came_with(fleet: Keepers, tmp_path: Path)
     assert (text[0], text[3], text[4]) == (str(4 << 21), "5", str(2 << 30))
 
 
+UNTIL_GO = "until test -e go; do sleep 0.05; done"
+
+
+def watchers(keeper: int) -> list[int]:
+    """The processes that look what calls of this keeper take."""
+
+    def called(pid: int) -> bytes:
+        try:
+            return Path(f"/proc/{pid}/comm").read_bytes().strip()
+        except (FileNotFoundError, ProcessLookupError):  # it has just ended
+            return b""
+
+    return [pid for pid in proc.descendants(keeper) if called(pid) == NAME]
+
+
+def watch(fleet: Keepers, link: Link, work: Path, call: str, limits: dict[str, Any] | None = None) -> int:
+    """Start a call that ends by `go`; the one process that watches it, once it holds the call's own /proc open."""
+    start(fleet, link, work, call, UNTIL_GO, limits)
+    (pid,) = wait_until("a watcher has entered the call", lambda: [p for p in watchers(fleet.pids[-1]) if held_by(p)])
+    return int(pid)
+
+
+def held_by(pid: int) -> list[str]:
+    """What a process holds open beyond its standard descriptors and its line to the keeper."""
+    names = []
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # it has just been closed
+            names += [os.readlink(f"/proc/{pid}/fd/{fd}")] if int(fd) > 2 else []
+    return [name for name in names if not name.startswith("socket:")]
+
+
+def go(fleet: Keepers, work: Path, call: str) -> None:
+    """Let the call end, and see that it did well."""
+    (work / "go").touch()
+    assert ended(fleet, call)["status"] == "ok"
+    (work / "go").unlink()
+
+
 @pytest.mark.fence
-def test_the_watcher_ends_with_its_call_and_with_its_keeper(fleet: Keepers, tmp_path: Path) -> None:
+def test_a_watcher_lets_go_of_its_call_stays_for_the_next_and_ends_with_its_keeper(
+    fleet: Keepers, tmp_path: Path
+) -> None:
     keeper = fleet.spawn()["pid"]
     link = fleet.supervisor()
-    start(fleet, link, tmp_path / "work", "c0.0", "until test -e go; do sleep 0.05; done", None)
-    wait_until("the session's files were counted", lambda: (fleet.folder().root / "disk.json").exists())
-    watchers = [
-        pid
-        for pid in proc.descendants(keeper)
-        if os.path.realpath(f"/proc/{pid}/exe") == os.path.realpath(f"/proc/{keeper}/exe")
-    ]
-    assert len(watchers) >= 3, "the vault, who keeps the fence, the watcher, and perhaps the runner"
-    (tmp_path / "work" / "go").touch()
-    assert ended(fleet, "c0.0")["status"] == "ok"
-    assert len(set(watchers) & set(proc.descendants(keeper))) == 2, (
-        "of these only the vault and who keeps the fence stay"
-    )
-    (tmp_path / "work" / "go").unlink()
-    start(fleet, link, tmp_path / "work", "c0.1", "until test -e go; do sleep 0.05; done", None)
-    wait_until("call and watcher run", lambda: len(proc.descendants(keeper)) >= 4)
+    work = tmp_path / "work"
+    watcher = watch(fleet, link, work, "c0.0")
+    go(fleet, work, "c0.0")
+    assert held_by(watcher) == [], "nothing of a call is held once its end is on record"
+    assert watch(fleet, link, work, "c0.1") == watcher
+    go(fleet, work, "c0.1")
+    assert watchers(keeper) == [watcher]
+    start(fleet, link, work, "c0.2", UNTIL_GO, None)
+    wait_until("the call runs", lambda: len(proc.descendants(keeper)) >= 5)
     below = proc.descendants(keeper)
     fleet.kill(keeper)
     for pid in below:
         wait_gone(pid)
+
+
+@pytest.mark.fence
+@pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL])
+def test_a_watcher_that_stands_still_or_dies_holds_no_call_up_and_another_one_takes_its_place(
+    fleet: Keepers, tmp_path: Path, how: int
+) -> None:
+    keeper = fleet.spawn()["pid"]
+    link = fleet.supervisor()
+    work = tmp_path / "work"
+    first = watch(fleet, link, work, "c0.0")
+    os.kill(first, how)
+    go(fleet, work, "c0.0")
+    wait_gone(first)
+    second = watch(fleet, link, work, "c0.1")
+    go(fleet, work, "c0.1")
+    assert watchers(keeper) == [second]
+
+
+@pytest.mark.fence
+def test_each_call_is_held_to_its_own_limits_by_the_watcher_that_stayed(fleet: Keepers, tmp_path: Path) -> None:
+    keeper = fleet.spawn()["pid"]
+    link = fleet.supervisor()
+    work = tmp_path / "work"
+    watcher = watch(fleet, link, work, "c0.0")
+    go(fleet, work, "c0.0")
+    many = "for n in 1 2 3 4 5 6 7 8; do sleep 1000 & done; wait"
+    start(fleet, link, work, "c0.1", many, Limits(processes=4).to_wire())
+    end = ended(fleet, "c0.1")
+    assert (end["status"], end["limit"]) == ("error", "processes")
+    start(fleet, link, work, "c0.2", f"for n in 1 2 3 4 5 6 7 8; do sleep 1000 & done; {UNTIL_GO}", None)
+    go(fleet, work, "c0.2")
+    assert watchers(keeper) == [watcher]
 
 
 @pytest.mark.fence

@@ -196,8 +196,8 @@ def below(pid: int) -> list[int]:
 
 
 def _keeps_states(pid: int, keeper: int) -> bool:
-    """True for the process that keeps the worktree's states: forked from the keeper, so of the same command line, and
-    in no fence.
+    """True for the processes that keep the worktree's states and that watch calls: forked from the keeper, so of the
+    same command line, and in no fence.
 
     Told by what everybody may read: as another user than root its descriptors and namespaces are closed to us.
     """

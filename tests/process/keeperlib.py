@@ -22,6 +22,7 @@ from harness.hands import precheck
 from harness.linux import proc
 from harness.protocol import frames
 from harness.protocol.paths import Folders, SessionFolder, ensure_private
+from harness.session.call_watch import NAME
 
 SID = "testsess00"
 PATIENCE_S = 60.0
@@ -128,6 +129,18 @@ class Link:
 
     def close(self) -> None:
         self.sock.close()
+
+
+def watchers(keeper: int) -> list[int]:
+    """The processes that look what calls of this keeper take."""
+
+    def called(pid: int) -> bytes:
+        try:
+            return Path(f"/proc/{pid}/comm").read_bytes().strip()
+        except (FileNotFoundError, ProcessLookupError):  # it has just ended
+            return b""
+
+    return [pid for pid in proc.descendants(keeper) if called(pid) == NAME]
 
 
 class Keepers:

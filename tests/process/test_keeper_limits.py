@@ -18,8 +18,19 @@ import pytest
 from harness.hands import fence
 from harness.hands.limits import MIB, Limits
 from harness.linux import proc
-from harness.session.call_watch import NAME, KnownDisk
-from tests.process.keeperlib import SID, Keepers, Link, Refused, action, allowed, keepers, wait_gone, wait_until
+from harness.session.call_watch import KnownDisk
+from tests.process.keeperlib import (
+    SID,
+    Keepers,
+    Link,
+    Refused,
+    action,
+    allowed,
+    keepers,
+    wait_gone,
+    wait_until,
+    watchers,
+)
 
 
 @pytest.fixture
@@ -71,18 +82,6 @@ def test_limits_hold_for_the_call_they_came_with(fleet: Keepers, tmp_path: Path)
 
 
 UNTIL_GO = "until test -e go; do sleep 0.05; done"
-
-
-def watchers(keeper: int) -> list[int]:
-    """The processes that look what calls of this keeper take."""
-
-    def called(pid: int) -> bytes:
-        try:
-            return Path(f"/proc/{pid}/comm").read_bytes().strip()
-        except (FileNotFoundError, ProcessLookupError):  # it has just ended
-            return b""
-
-    return [pid for pid in proc.descendants(keeper) if called(pid) == NAME]
 
 
 def watch(fleet: Keepers, link: Link, work: Path, call: str, limits: dict[str, Any] | None = None) -> int:

@@ -14,7 +14,7 @@ import stat
 from dataclasses import dataclass
 
 from harness.linux import groups
-from harness.linux.proc import descendants
+from harness.linux.proc import children, descendants
 
 _STATUS = re.compile(rb"^(Threads|RssAnon|RssShmem|VmSwap):\s+(\d+)", re.MULTILINE)
 _ROLLUP = re.compile(rb"^(Pss|Pss_Anon|Pss_Shmem|SwapPss):\s+(\d+)", re.MULTILINE)
@@ -102,12 +102,10 @@ class Tree:
         self._tmp = -1
         self._shm = -1
 
-    def _enter(self) -> None:
-        """Open the fence's own /proc, /tmp and /dev/shm, once one of its processes lets us; until then its processes
-        are found by parentage.
-        """
+    def _enter(self, pids: list[int]) -> None:
+        """Open the fence's own /proc, /tmp and /dev/shm, once one of these processes of it lets us."""
         ours = os.stat("/proc").st_dev
-        for pid in descendants(self._leader):
+        for pid in pids:
             try:
                 root = os.open(f"/proc/{pid}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
             except OSError:  # gone, or of an identity that we may not look into
@@ -126,10 +124,16 @@ class Tree:
 
     def _pids(self) -> tuple[list[str], int | None]:
         if self._fenced and self._proc < 0:
-            self._enter()
-        if self._proc >= 0:
-            return [name for name in os.listdir(self._proc) if name.isdigit() and name != _OURS], self._proc
-        return [f"/proc/{pid}" for pid in descendants(self._leader)], None
+            if not (first := children(self._leader)):
+                return [], None  # all of a fence is below the first process in it, which has begun nothing yet
+            self._enter(first)
+        if self._proc < 0:
+            below = descendants(self._leader)  # a look at every process of the machine
+            if self._fenced:
+                self._enter(below)
+            if self._proc < 0:
+                return [f"/proc/{pid}" for pid in below], None
+        return [name for name in os.listdir(self._proc) if name.isdigit() and name != _OURS], self._proc
 
     def look(self, tasks: int | None = None) -> Usage:
         """A cheap look, which counts pages that processes share once for each; it stops early at ``tasks``."""

@@ -84,6 +84,16 @@ def alive(who: Identity) -> bool:
     return identify(who.pid) == who
 
 
+def children(pid: int) -> list[int]:
+    """The children of a process of one thread, the dead that nobody collected among them."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:
+            return [int(child) for child in file.read().split()]
+    except (FileNotFoundError, ProcessLookupError):  # it is gone, or the kernel has no such list
+        parents = {int(name): stat(int(name)) for name in os.listdir("/proc") if name.isdigit()}
+        return [child for child, fields in parents.items() if fields is not None and int(fields[1]) == pid]
+
+
 def descendants(root: int) -> list[int]:
     """Every living process below ``root``, from one look at /proc."""
     parents: dict[int, int] = {}

@@ -8,7 +8,7 @@ import signal
 import time
 from collections.abc import Collection
 
-from harness.linux.proc import Identity, boot_id, descendants, identify, stat
+from harness.linux.proc import Identity, boot_id, children, descendants, identify, stat
 
 
 def reap(spare: Collection[int] = ()) -> tuple[bool, int]:
@@ -18,23 +18,12 @@ def reap(spare: Collection[int] = ()) -> tuple[bool, int]:
     The largest includes those that the dead had themselves waited for.
     """
     largest = 0
-    for pid in _children():
+    for pid in children(os.getpid()):
         if pid not in spare:
             with contextlib.suppress(ChildProcessError):
                 _, _, used = os.wait4(pid, os.WNOHANG)
                 largest = max(largest, used.ru_maxrss << 10)
-    return all(pid in spare for pid in _children()), largest
-
-
-def _children() -> list[int]:
-    """Our children, the dead that nobody collected among them."""
-    me = os.getpid()
-    try:
-        with open(f"/proc/self/task/{me}/children", "rb") as file:
-            return [int(pid) for pid in file.read().split()]
-    except FileNotFoundError:  # a kernel without this list
-        parents = {int(name): stat(int(name)) for name in os.listdir("/proc") if name.isdigit()}
-        return [pid for pid, fields in parents.items() if fields is not None and int(fields[1]) == me]
+    return all(pid in spare for pid in children(os.getpid())), largest
 
 
 def kill_below_us(spare: Collection[int] = ()) -> None:
@@ -43,7 +32,7 @@ def kill_below_us(spare: Collection[int] = ()) -> None:
 
     Each child is looked at by itself, so that what is born below a spared one meanwhile is never taken for another's.
     """
-    for child in _children():
+    for child in children(os.getpid()):
         if child in spare:
             continue
         for pid in (*descendants(child), child):

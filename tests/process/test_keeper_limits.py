@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from harness.hands import fence
+from harness.hands import fence, usage
 from harness.hands.limits import MIB, Limits
 from harness.linux import proc
 from harness.session.call_watch import KnownDisk
@@ -159,6 +159,30 @@ def test_each_call_is_held_to_its_own_limits_by_the_watcher_that_stayed(fleet: K
     start(fleet, link, work, "c0.2", f"for n in 1 2 3 4 5 6 7 8; do sleep 1000 & done; {UNTIL_GO}", None)
     go(fleet, work, "c0.2")
     assert watchers(keeper) == [watcher]
+
+
+@pytest.mark.fence
+def test_a_look_at_a_fenced_call_is_one_at_its_own_processes(
+    fleet: Keepers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look at every process of the machine costs the more, the more sessions are at work."""
+    keeper = fleet.spawn()["pid"]
+    work = tmp_path / "work"
+    start(fleet, fleet.supervisor(), work, "c0.0", f"touch began; sleep 1000 & {UNTIL_GO}; kill $!", None)
+    wait_until("the call runs", (work / "began").exists)
+    (leader,) = [pid for pid in proc.children(keeper) if proc.children(pid) and pid not in watchers(keeper)]
+    everything = proc.descendants(leader)
+
+    def look_at_all(root: int) -> list[int]:
+        raise AssertionError(f"every process of the machine was looked at for those below {root}")
+
+    monkeypatch.setattr(usage, "descendants", look_at_all)
+    tree = usage.Tree(leader, fenced=True)
+    assert tree.look(2).tasks >= 2, "the shell and what it started"
+    tree.close()
+    assert usage.Tree(everything[-1], fenced=True).look() == usage.Usage(0, 0, 0, 0), "nothing is below this one"
+    monkeypatch.undo()
+    go(fleet, work, "c0.0")
 
 
 @pytest.mark.fence

@@ -161,7 +161,7 @@ class Demo:
                 start_new_session=True,
             )
         if (
-            not wait_until(lambda: self.ready_file.exists() or process.poll() is not None, 20)
+            not wait_until(lambda: self.ready_file.exists() or process.poll() is not None, 60)
             or not self.ready_file.exists()
         ):
             raise DemoError(f"the simulator did not start; see {self.root / 'simulator.log'}")

@@ -214,11 +214,16 @@ def _memory(key: Credential) -> int:
         os.close(made)
 
 
+START_S = 60.0
+"""Seconds that a supervisor gets to come up: it takes half of one, and a busy machine makes that many."""
+
+
 def ensure_supervisor(
     folders: Folders,
     *,
     name: str = "cli",
     timeout: float = 15.0,
+    starting: float = START_S,
     given: Callable[[], Given] | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Client:
@@ -230,7 +235,7 @@ def ensure_supervisor(
     """
     if (foreign := identity.look(folders.state)) is not None:
         raise identity.ForeignState(foreign)
-    return _reach(folders, name, timeout, tell, _Start(folders, given))
+    return _reach(folders, name, timeout, tell, _Start(folders, given, starting))
 
 
 def reach(folders: Folders, *, name: str = "cli", tell: Callable[[str], None] | None = None) -> Client:
@@ -248,11 +253,16 @@ HELLO_S = 3.0
 class _Start:
     """One attempt to start a supervisor, and what became of it."""
 
-    def __init__(self, folders: Folders, given: Callable[[], Given] | None) -> None:
+    def __init__(self, folders: Folders, given: Callable[[], Given] | None, patience: float) -> None:
         self._folders = folders
         self._given = given
+        self.patience = patience
         self._guardian = 0
         self._offset = 0
+
+    @property
+    def begun(self) -> bool:
+        return self._guardian != 0
 
     def go_on(self) -> None:
         """Start the guardian once. Raises Unreachable once it is certain that nothing comes up."""
@@ -291,9 +301,10 @@ def _reach(
         else:
             return _of_this_fleet(client, folders)
         waited = time.monotonic() - begun
-        if waited > timeout:
+        limit = start.patience if start is not None and start.begun and not what else timeout
+        if waited > limit:
             words = start.last_words if start is not None else ""
-            why = what or f"the supervisor did not start within {timeout:.0f} s" + (
+            why = what or f"the supervisor did not start within {limit:.0f} s" + (
                 f": {words}" if words else f"; see {folders.supervisor_log}"
             )
             raise Mute(why) if what else Unreachable(why)

@@ -21,7 +21,7 @@ import pytest
 
 from harness.events import types as t
 from harness.protocol import frames
-from harness.protocol.client import Client, SupervisorError, Unreachable
+from harness.protocol.client import Client, SupervisorError, Unreachable, ensure_supervisor
 from harness.protocol.transport import UnixSocket
 from tests.fleetlib import HOLD, KEY, Fleet, alive, fleet, kill, play, wait_for
 
@@ -105,6 +105,14 @@ def test_ten_started_at_once_leave_exactly_one(f: Fleet) -> None:
             if g.poll() is None:
                 g.kill()
             g.wait()
+
+
+def test_one_that_was_started_is_waited_for_longer_than_one_that_does_not_answer(f: Fleet) -> None:
+    with ensure_supervisor(f.folders, timeout=0.0) as client:
+        assert client.hello["pid"] == pid_now(f)
+    f.run("supervisor", "stop")
+    with pytest.raises(Unreachable, match="did not start within 0 s"):
+        ensure_supervisor(f.folders, starting=0.0)
 
 
 def test_killed_guardian_is_replaced_and_the_key_survives(f: Fleet) -> None:

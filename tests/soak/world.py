@@ -103,7 +103,7 @@ class World:
     def call(self, op: str, timeout: float = 15.0, **arguments: Any) -> dict[str, Any]:
         """One try, starting a supervisor when none lives. Raises Unreachable, SupervisorError."""
         try:
-            client = ensure_supervisor(self.fleet.folders, name="soak", timeout=timeout)
+            client = ensure_supervisor(self.fleet.folders, name="soak", timeout=timeout, starting=timeout)
         except (FolderError, OSError) as exc:
             raise Unreachable(str(exc)) from exc
         with client:

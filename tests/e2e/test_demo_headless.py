@@ -120,7 +120,7 @@ def test_stop_names_who_still_uses_the_folder_and_keeps_it(tmp_path: Path) -> No
 def test_on_a_screen_it_survives_detaching(tmp_path: Path) -> None:
     """Leave with `q`, find the agents working, come back, end it."""
     screen = pexpect.spawn(
-        COMMAND[0], [*COMMAND[1:], "--speed", "0.2"], env=environment(tmp_path), dimensions=(40, 120), timeout=40
+        COMMAND[0], [*COMMAND[1:], "--speed", "0.2"], env=environment(tmp_path), dimensions=(40, 120), timeout=120
     )
     screen.expect("changelog")
     screen.send("q")
@@ -130,11 +130,11 @@ def test_on_a_screen_it_survives_detaching(tmp_path: Path) -> None:
     assert screen.exitstatus == 0
     (demo,) = fleet.found(tmp_path / "watchfloor-demo")
     assert {row["name"] for row in demo.watchfloor("ls")} == {part.name for part in PARTS}
-    assert fleet.wait_until(lambda: any(a["session_name"] == "changelog" for a in demo.watchfloor("approvals")), 40), (
+    assert fleet.wait_until(lambda: any(a["session_name"] == "changelog" for a in demo.watchfloor("approvals")), 120), (
         "the push never asked"
     )
     again = pexpect.spawn(
-        COMMAND[0], [*COMMAND[1:], "--attach"], env=environment(tmp_path), dimensions=(40, 120), timeout=40
+        COMMAND[0], [*COMMAND[1:], "--attach"], env=environment(tmp_path), dimensions=(40, 120), timeout=120
     )
     again.expect("push")
     again.send("q")
@@ -160,10 +160,10 @@ def test_ended_early_it_leaves_nothing_behind(tmp_path: Path) -> None:
         lambda: any(
             d.folders.sessions.is_dir() and len(list(d.folders.sessions.iterdir())) == 4 for d in fleet.found(where)
         ),
-        40,
+        120,
     )
     process.terminate()
-    _, said = process.communicate(timeout=40)
+    _, said = process.communicate(timeout=120)
     assert process.returncode == 1
     assert "interrupted" in said
     (demo,) = fleet.found(where)

@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.events.action import Action, ExecAction, PushAction
 from harness.events.addresses import strip_credential
-from harness.hands import reading
+from harness.hands import deleted, reading
 from harness.linux import programs
 
 ABSENT = "absent"
@@ -38,7 +38,8 @@ def observe(action: Action) -> dict[str, Any]:
 
     ``files`` {path relative to the worktree, or absolute: SHA-256 of its bytes | "absent"}, ``head`` (commit of the
     session's HEAD), ``worktree`` and ``cwd`` {"dev", "ino"}, ``program`` (see `program`), ``url`` (push: what the
-    repository's configuration gives for ``remote``), ``refs`` {local ref: commit | "absent"}. Something that cannot be
+    repository's configuration gives for ``remote``), ``refs`` {local ref: commit | "absent"}, ``deletes`` {name of what a
+    plain deletion takes away: `deleted.state`}. Something that cannot be
     read becomes a text that equals no expected value.
     """
     expected = action.world
@@ -58,6 +59,8 @@ def observe(action: Action) -> dict[str, Any]:
     if "url" in expected:
         remote = action.remote if isinstance(action, PushAction) else ""
         seen["url"] = remote_url(common_dir(worktree), remote)
+    if "deletes" in expected:
+        seen["deletes"] = {name: deleted.state(os.path.join(action.cwd, name)) for name in expected["deletes"]}
     if "refs" in expected:
         common = common_dir(worktree)
         seen["refs"] = {name: ref(common, name) for name in expected["refs"]}
@@ -86,6 +89,8 @@ def _sentence(key: str, name: str, old: object, new: object) -> str:
         if old == ABSENT:
             return f"{name} did not exist and now does"
         return f"{name} is gone" if new == ABSENT else f"{name} has other content than what was approved"
+    if key == "deletes":
+        return f"what would be deleted as {name} is not what was shown"
     if key == "cwd":
         return "the folder it runs in is another one than what was shown"
     if key == "program":

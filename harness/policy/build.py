@@ -115,6 +115,8 @@ def _world(found: Outcome, facts: Facts) -> dict[str, Any]:
         pre["cwd"] = dict(facts.cwd_identity)
         if facts.program:
             pre["program"] = dict(facts.program)
+        if facts.deletes:
+            pre["deletes"] = dict(facts.deletes)
         if facts.snapshot:
             pre["snapshot"] = facts.snapshot
     if found.kind == PushAction.KIND and facts.target is not None and facts.target.seen is not None:

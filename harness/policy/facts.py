@@ -75,6 +75,8 @@ class Facts:
     """The program of a call outside the fence: ``path`` (links resolved), ``dev``, ``ino``, ``sha``; empty when there
     is none.
     """
+    deletes: Mapping[str, str] = field(default_factory=dict)
+    """What a plain deletion outside the fence takes away, as `harness.hands.deleted` sees it, by the names it has."""
     snapshot: str = ""
     """The kept state of the worktree that a person is shown; empty when nobody is asked."""
     unprotected: str = ""

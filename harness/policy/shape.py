@@ -25,7 +25,7 @@ _YOURS = frozenset(
 """What a call outside the fence takes over from the person's own environment."""
 _SYSTEM = frozenset(("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"))
 """Folders whose programs the person did not make."""
-_LOOKED_AT = frozenset(("cwd", "files", "head", "program", "snapshot", "worktree"))
+_LOOKED_AT = frozenset(("cwd", "deletes", "files", "head", "program", "snapshot", "worktree"))
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 
 
@@ -48,7 +48,7 @@ def facts_of(action: Action, read: Collection[str] = ()) -> dict[str, str]:
         Fact.PLACE: action.cwd,
         Fact.REACH: [action.access, fence.fenced, fence.network, list(fence.hosts)],
         Fact.FOLDERS: [list(fence.read), list(fence.write), [list(bind) for bind in fence.binds]],
-        Fact.WORLD: [sorted(pre), program, pre.get("url")],
+        Fact.WORLD: [sorted(pre.keys() - {"deletes"}), program, pre.get("url")],
         Fact.ENVIRONMENT: dict(action.env),
         Fact.LIMITS: [action.timeout_s, action.output_bytes],
     }

@@ -19,11 +19,11 @@ from typing import Any
 from harness.events import tools
 from harness.events.action import ExecAction, FileAction, Named, ShellAction
 from harness.events.addresses import BadAddress, split_host, strip_credential
+from harness.hands import deleted, precheck, remotes, wayout
 from harness.hands import fence as hands_fence
-from harness.hands import precheck, remotes, wayout
 from harness.hands import push as hands_push
 from harness.linux import programs
-from harness.policy import push, shell
+from harness.policy import deletion, push, shell
 from harness.policy.effects import absolute, inside
 from harness.policy.facts import Facts, FenceFacts, Target
 from harness.protocol.config_sections import FenceConfig
@@ -87,7 +87,8 @@ def gather(
     binds = private_dir.binds(tree)
     kind = tools.kind_of(tool)
     script = str(input.get("script") or "") if kind == ShellAction.KIND else ""
-    syntax = parse_shell(script) if "push" in script else None
+    unfenced = input.get("access") == "unfenced"
+    syntax = parse_shell(script) if "push" in script or (unfenced and deletion.may_hold(script)) else None
     argv = input.get("argv") if kind == ExecAction.KIND else shell.only_command(syntax)
     cwd = str(input.get("cwd") or ".")
     base = absolute(cwd, root, home)
@@ -124,6 +125,7 @@ def gather(
         identity={"dev": info.st_dev, "ino": info.st_ino},
         cwd_identity=precheck.identity(resolved[cwd]),
         program=_program(kind, input, resolved[cwd], open_env["PATH"]),
+        deletes=_deletes(argv, resolved[cwd]) if unfenced and kind in (ExecAction.KIND, ShellAction.KIND) else {},
         snapshot=kept.snapshot,
         unprotected=kept.unprotected,
         resolved=resolved,
@@ -180,6 +182,11 @@ def _program(kind: str, input: Mapping[str, Any], cwd: str, path: str) -> dict[s
         return {}
     name = str(input["argv"][0]) if kind == ExecAction.KIND else programs.bash()
     return precheck.program(name, cwd, path)
+
+
+def _deletes(argv: Sequence[str] | None, cwd: str) -> dict[str, str]:
+    """What a plain deletion outside the fence takes away, as it is now."""
+    return {name: deleted.state(os.path.join(cwd, name)) for name in deletion.names(argv)[: deletion.MOST]}
 
 
 def _hashes(root: str, paths: Iterable[str]) -> dict[str, str]:

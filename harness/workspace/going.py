@@ -1,7 +1,8 @@
 """What a plain deletion outside the fence would take away, looked at name by name. Blocking.
 
-Only a single ``rm``, ``rmdir`` or ``unlink`` with plain words is understood; of everything else the card shows the
-command alone. No link is followed; what is opened is compared with what a repository has (`elsewhere`).
+Of everything that is no plain deletion (`harness.policy.deletion`) the card shows the command alone. No link is
+followed; what is opened is compared with what a repository has (`elsewhere`). The same names are looked at again just
+before it runs (`harness.hands.deleted`).
 """
 
 from __future__ import annotations
@@ -14,30 +15,24 @@ from dataclasses import dataclass, field
 from harness.events.action import Action, ExecAction, ShellAction
 from harness.events.card_facts import Going
 from harness.events.words import counted
-from harness.policy import shell
+from harness.hands import deleted
+from harness.policy import deletion, shell
 from harness.policy.effects import inside
 from harness.workspace.elsewhere import elsewhere, is_repository
 from harness.workspace.gather_facts import parse_shell
 
-MOST = 20
-"""Names that are looked at."""
 _MOST_ENTRIES = 5_000
 _MOST_NAMED = 8
-_DELETES = ("rm", "rmdir", "unlink")
 _TEXT = 300
 
 
 def going(action: Action) -> tuple[list[Going], int]:
     """(what goes, how many further names the command has); empty for what is no plain deletion without a fence."""
-    argv = _argv(action) if action.access == "unfenced" else None
-    if not argv or os.path.basename(argv[0]) not in _DELETES:
-        return [], 0
-    named = _names(argv[1:])
+    named = deletion.names(_argv(action)) if action.access == "unfenced" else []
     kept = bool(action.world.get("snapshot"))
     root = action.fence.worktree
-    paths = [os.path.normpath(os.path.join(action.cwd, name)) for name in named[:MOST]]
-    gone = [_real(path) for path in paths]
-    return [_one(path, root, kept, gone) for path in paths], max(0, len(named) - MOST)
+    gone = [_real(os.path.join(action.cwd, name)) for name in named[: deletion.MOST]]
+    return [_one(path, root, kept, gone) for path in gone], max(0, len(named) - deletion.MOST)
 
 
 def _argv(action: Action) -> Sequence[str] | None:
@@ -46,21 +41,10 @@ def _argv(action: Action) -> Sequence[str] | None:
     return shell.only_command(parse_shell(action.script)) if isinstance(action, ShellAction) else None
 
 
-def _names(arguments: Sequence[str]) -> list[str]:
-    """The arguments that are no options."""
-    plain: list[str] = []
-    for at, text in enumerate(arguments):
-        if text == "--":
-            return plain + list(arguments[at + 1 :])
-        if not text.startswith("-") or text == "-":
-            plain.append(text)
-    return plain
-
-
 def _real(path: str) -> str:
-    """The path with the links of its folder resolved: a deletion follows those, and not the name itself."""
+    """Where the name lies: a deletion follows the links of its folder, and not the name itself."""
     try:
-        return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+        return deleted.real(path)
     except (OSError, ValueError):
         return path
 
@@ -71,16 +55,15 @@ def _one(path: str, root: str, kept: bool, gone: Sequence[str]) -> Going:
         names = os.lstat(path).st_nlink
     except (OSError, ValueError) as exc:
         return Going(path[:_TEXT], f"not there ({getattr(exc, 'strerror', None) or 'a name that cannot be'})", "")
-    real = _real(path)
-    held = _folder(real) if stat.S_ISDIR(mode) else _Held(_kind(mode), [real])
-    shown = sorted(os.path.relpath(one, real) for one in held.files)[:_MOST_NAMED] if stat.S_ISDIR(mode) else []
+    held = _folder(path) if stat.S_ISDIR(mode) else _Held(_kind(mode), [path])
+    shown = sorted(os.path.relpath(one, path) for one in held.files)[:_MOST_NAMED] if stat.S_ISDIR(mode) else []
     files = [name[:_TEXT] for name in shown]
-    if kept and inside(real, root) and real != root:
+    if kept and inside(path, root) and path != root:
         return Going(path[:_TEXT], held.what, "undo brings it back, unless it is too large to be kept", files)
     if stat.S_ISREG(mode) and names > 1:
         has = f"its content has {counted(names - 1, 'other name')} on this disk (a hard link)"
         return Going(path[:_TEXT], held.what, has, files)
-    known = elsewhere(real, held.files if held.whole else (), held.repositories, gone)
+    known = elsewhere(path, held.files if held.whole else (), held.repositories, gone)
     return Going(path[:_TEXT], held.what, known.has[:_TEXT], files, known.lacks[:_TEXT])
 
 

@@ -5,7 +5,7 @@ before anything runs.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +166,44 @@ def test_what_was_changed_and_put_back_runs_without_another_question(f: Fleet) -
     f.wait_state(sid, "done")
     assert ran(f) == "fine\n"
     assert places(f, sid, "approval.stale") == []
+
+
+def _led_elsewhere(victim: Path) -> None:
+    victim.rename(victim.with_name("aside"))
+    victim.symlink_to(victim.with_name("precious"))
+
+
+def _made_anew(victim: Path) -> None:
+    victim.rename(victim.with_name("aside"))
+    (victim / "sub").mkdir(parents=True)
+    (victim / "sub/old").write_text("another one")
+
+
+def _filled(victim: Path) -> None:
+    (victim / "sub/new").write_text("written since")
+
+
+@pytest.mark.parametrize("change", [_led_elsewhere, _made_anew, _filled])
+@pytest.mark.parametrize("shell", [False, True])
+def test_what_a_deletion_would_take_is_looked_at_again(f: Fleet, change: Callable[[Path], None], shell: bool) -> None:
+    victim = f.root / "victim"
+    precious = f.root / "precious/sub/only copy"
+    for path in (victim / "sub/old", precious):
+        path.parent.mkdir(parents=True)
+        path.write_text("x")
+    given: dict[str, Any] = {"script": f"rm -r {victim}/sub"} if shell else {"argv": ["rm", "-r", f"{victim}/sub"]}
+    sid = f.launch(play([("shell" if shell else "exec", {**given, "access": "unfenced"})], "Done."))
+    first = f.approval(sid)
+    change(victim)
+    decide(f, first, decision="allow")
+    again = asked_anew(f, sid, first)
+    assert precious.exists()
+    assert (victim / "sub").exists()
+    (stale,) = [r.body for r in f.records(sid) if isinstance(r.body, t.ApprovalStale)]
+    assert stale.difference == [f"what would be deleted as {victim}/sub is not what was shown"]
+    decide(f, again, decision="allow")
+    f.wait_state(sid, "done")
+    assert not (victim / "sub").exists(), "what was shown the second time went"
 
 
 def test_an_edit_of_a_changed_world_is_refused_and_asked_anew(f: Fleet) -> None:

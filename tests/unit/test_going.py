@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.events.action import ExecAction, Profile, ShellAction
-from harness.workspace.going import MOST, going
+from harness.policy.deletion import MOST
+from harness.workspace.going import going
 
 
 def unfenced(root: Path, *argv: str, kept: bool = True) -> ExecAction:
@@ -35,7 +36,7 @@ def test_each_name_is_looked_at_and_what_else_has_it_is_said(tmp_path: Path) -> 
         ("build", "a folder with 2 files", undo),
         ("plain", "a file", undo),
         ("link", "a link", undo),
-        ("out/outside", "a file", ""),
+        ("../outside", "a file", ""),
         ("gone", "not there (No such file or directory)", ""),
         ("../outside", "a file", ""),
         ("-odd", "a file", undo),
@@ -80,3 +81,12 @@ def test_a_call_inside_the_fence_is_not_looked_at(tmp_path: Path) -> None:
     fence = Profile(worktree=str(tmp_path), fenced=True)
     action = ExecAction(tool="exec", fence=fence, cwd=str(tmp_path), argv=("rm", "x"), access="network")
     assert going(action) == ([], 0)
+
+
+def test_what_goes_is_named_where_the_kernel_finds_it(tmp_path: Path) -> None:
+    for name in ("tree", "near/keep", "far/inner", "far/keep"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "far/keep/file").write_text("x")
+    os.symlink(tmp_path / "far/inner", tmp_path / "near/link")
+    ((one,), _) = going(unfenced(tmp_path / "tree", "rm", "-r", f"{tmp_path}/near/link/../keep/"))
+    assert (one.path, one.what) == (f"{tmp_path}/far/keep", "a folder with 1 file")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from harness.agents.steps import Park
-from harness.brain.retry import AT_THE_GATE, too_long
+from harness.brain.retry import AT_THE_GATE, UNUSABLE, too_long
 from harness.brain.stream import Request
 from harness.events import said
 from harness.events import types as t
@@ -25,7 +25,6 @@ from harness.plan import contract
 from harness.plan.contract import Talk
 
 _MOST_FAILURES = 3
-_UNUSABLE = ("max_tokens", "too_large")
 Load = Callable[[t.ModelMessage, int], list[said.Part]]
 """The parts of the reply at a record, from its blob where they are there."""
 
@@ -120,7 +119,7 @@ def next_step(agreement: Agreement, stands: Contract) -> Step | None:
         return None
     failed = agreement.failures[-1] if agreement.failures else None
     if failed is not None and failed.kind not in AT_THE_GATE:
-        tried_out = failed.kind not in _UNUSABLE or len(agreement.failures) >= _MOST_FAILURES
+        tried_out = failed.kind not in UNUSABLE or len(agreement.failures) >= _MOST_FAILURES
         if tried_out or too_long(failed.kind, failed.message):
             return Park(ParkedFor.ERROR, f"the contract's {failed.purpose}: {failed.kind}: {failed.message}")
     match contract.following(agreement.talk, opened.revisions):

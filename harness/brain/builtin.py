@@ -411,7 +411,7 @@ class BuiltIn(Agent):
                 parts = blocks.parts_of(outcome.content)
                 keep(desk, self._view, self._message(sent, outcome, parts, reservation), parts)
             return
-        if isinstance(step, Sum) and outcome.usage is not None and outcome.kind in ("max_tokens", "too_large"):
+        if isinstance(step, Sum) and outcome.usage is not None and outcome.kind in retry.UNUSABLE:
             desk.append_anyway([self._no_summary(sent, outcome.message, outcome.usage, reservation)])
             return
         key = self._spec.credential.key

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from harness.agents.steps import Park, Propose
-from harness.brain.retry import AT_THE_GATE, too_long
+from harness.brain.retry import AT_THE_GATE, UNUSABLE, too_long
 from harness.brain.stream import Request
 from harness.events import evaluation_events as ev
 from harness.events import said, tools
@@ -26,7 +26,6 @@ from harness.judge.dialogue import Ran, Reply
 SCHEMA_TOKENS = 1000
 """More than the schema of an answer can take."""
 _MOST_FAILURES = 3
-_UNUSABLE = ("max_tokens", "too_large")
 Load = Callable[[t.ModelMessage, int], list[said.Part]]
 """The parts of the reply at a record, from its blob where they are there."""
 
@@ -114,7 +113,7 @@ def next_step(court: Court, judging: Judging) -> Step | None:
     if failed is not None and failed.kind not in AT_THE_GATE:
         if too_long(failed.kind, failed.message):
             return Conclude(_ended(court, started, dialogue.Verdict(None, f"the case is too long: {failed.message}")))
-        if failed.kind not in _UNUSABLE:
+        if failed.kind not in UNUSABLE:
             return Park(ParkedFor.ERROR, f"the judge: {failed.kind}: {failed.message}")
         if len(court.failures) >= _MOST_FAILURES:
             return Conclude(_ended(court, started, dialogue.Verdict(None, failed.message)))

@@ -18,7 +18,7 @@ from harness.brain import agreement, court, prompt
 from harness.brain.context import compaction, room
 from harness.brain.context.handoff import handoff
 from harness.brain.context.sizes import Sizes
-from harness.brain.retry import AT_THE_GATE, too_long
+from harness.brain.retry import AT_THE_GATE, UNUSABLE, too_long
 from harness.brain.turns import ModelTurn, call_id
 from harness.brain.view import IDLE_POINTS, View
 from harness.events import said
@@ -196,11 +196,10 @@ def _trouble(v: View) -> Step | None:
             if v.overflows < _MAX_OVERFLOWS
             else Park(ParkedFor.ERROR, f"the conversation does not fit the model's window: {last.message}")
         )
-    if last.kind in ("max_tokens", "too_large"):
+    if last.kind in UNUSABLE:
         if v.cut_calls >= _MAX_CUT_CALLS:
             return Park(ParkedFor.ERROR, f"{v.cut_calls} replies in a row could not be used; the last: {last.message}")
-        cut = prompt.CUT_CALL if last.kind == "max_tokens" else prompt.TOO_LARGE
-        return Say(cut) if v.newest_user_seq < newest.seq else _ask(v)
+        return Say(prompt.discarded(last.kind, last.message)) if v.newest_user_seq < newest.seq else _ask(v)
     return Park(ParkedFor.ERROR, f"{last.kind}: {last.message}")
 
 

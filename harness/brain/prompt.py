@@ -8,14 +8,17 @@ FINISH = (
 )
 CUT_TEXT = "Your reply was cut at the output limit. Go on from where you stopped, in smaller steps."
 UNHEARD = "What the user said last came while you wrote this reply, so you had not read it yet. Act on it now."
-CUT_CALL = (
+_CUT_CALL = (
     "Your last reply reached the output limit in the middle of a tool call and was discarded: nothing ran. "
     "Make smaller calls, for example write a large file in several parts."
 )
-
-TOO_LARGE = (
+_TOO_LARGE = (
     "Your last reply was larger than what can be kept and was discarded: nothing ran. Say it in a small part of that,"
     " in several steps."
+)
+_UNUSABLE = (
+    "Your last reply could not be used and was discarded: nothing ran. The reason: {why}. Say it again so that it"
+    " can be: the input of a call is a JSON object as its tool describes it."
 )
 
 _WINDOWS = (("claude-haiku-5-5", 160_000),)  # its price is five times higher above 100 k: clear at 60 % of this
@@ -29,6 +32,13 @@ _MILLION = (
     "claude-sonnet-5",
     "claude-sonnet-4-6",
 )
+
+
+def discarded(kind: str, why: str) -> str:
+    """What the model is told of its last reply, which was none (`retry.UNUSABLE`)."""
+    if kind == "unusable":
+        return _UNUSABLE.format(why=why)
+    return _CUT_CALL if kind == "max_tokens" else _TOO_LARGE
 
 
 def context_window(model: str, told: int = 0) -> int:

@@ -35,6 +35,8 @@ AT_THE_GATE = frozenset(
 """Trouble of the endpoint, not of the conversation: the supervisor's gate says when to ask again, for as long as it
 takes.
 """
+UNUSABLE = frozenset(("max_tokens", "too_large", "unusable"))
+"""The endpoint did its part, and what the model wrote is no reply: it is told why, and the request goes out again."""
 _MOVED = frozenset((301, 308))
 _LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
 _SPEND_CODES = re.compile(r"spend_limit|ramp_limit|billing|credit|on_hold|contract", re.IGNORECASE)

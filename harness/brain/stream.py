@@ -293,7 +293,7 @@ def accept(reply: Assembly, tools: list[Block], ms: int, used_up: float | None =
             "cut", f"the reply stopped for an unknown reason: {reason[:_LONGEST_WORD] or 'none'}", usage=usage
         )
     if any(too_deep(block) for block in message.content):
-        return Failure("cut", f"a block of the reply is nested deeper than {MAX_DEPTH} levels", usage=usage)
+        return Failure("unusable", f"a block of the reply is nested deeper than {MAX_DEPTH} levels", usage=usage)
     content = [cast(Block, whole(block)) for block in message.content]
     calls = [i for i, block in enumerate(content) if block.get("type") == "tool_use"]
     if reason == "max_tokens" and (
@@ -310,12 +310,14 @@ def accept(reply: Assembly, tools: list[Block], ms: int, used_up: float | None =
             return Failure("cut", f"the reply stopped with {reason} but holds {len(calls)} tool calls", usage=usage)
         schemas = {str(tool["name"]): tool.get("input_schema") for tool in tools}
         required = {name: schema is None or bool(schema.get("required")) for name, schema in schemas.items()}
-        for i in calls:
-            if why := _bad_call(content[i], reply.inputs.get(i, ""), required):
-                return Failure("cut", why, usage=usage)
-        ids = [content[i].get("id") for i in calls]
+        ids = [str(content[i].get("id", "")) for i in calls]
+        if not all(map(_NAME.fullmatch, ids)):
+            return Failure("cut", "a tool call has no usable id", usage=usage)
         if len(set(ids)) != len(ids):
             return Failure("cut", "two calls of the reply have the same id", usage=usage)
+        for i in calls:
+            if why := _bad_call(content[i], reply.inputs.get(i, ""), required):
+                return Failure("unusable", why, usage=usage)
     if (size := len(msgspec.json.encode(parts_of(content)))) > MAX_CONTENT:
         return Failure(
             "too_large", f"the reply holds {size:,} bytes, more than can be kept ({MAX_CONTENT >> 20} MiB)", usage=usage
@@ -336,10 +338,13 @@ def accept(reply: Assembly, tools: list[Block], ms: int, used_up: float | None =
 
 
 def _bad_call(block: Block, received: str, required: dict[str, bool]) -> str:
-    """Why a call must not run, or nothing. Sets the block's input to the strictly parsed one."""
+    """Why a call must not run, or nothing. Sets the block's input to the strictly parsed one.
+
+    Name and input are the model's own words, so what is wrong with them says nothing of the endpoint.
+    """
     name = str(block.get("name", ""))
-    if not _NAME.fullmatch(name) or not _NAME.fullmatch(str(block.get("id", ""))):
-        return "a tool call has no usable name or id"
+    if not _NAME.fullmatch(name):
+        return "a tool call has no usable name"
     if not received.strip():
         if block.get("input") or required.get(name, True):
             return f"the call of {name} arrived without its input"

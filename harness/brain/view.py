@@ -18,7 +18,7 @@ from harness.brain.context.results import told
 from harness.brain.context.room import Measure
 from harness.brain.context.sizes import PER_TOKEN, TurnSize, shown, tokens
 from harness.brain.court import Court
-from harness.brain.retry import too_long
+from harness.brain.retry import UNUSABLE, too_long
 from harness.brain.turns import DROPPED, CallFact, DamagedMessage, FailedTry, LoadBlob, ModelTurn, UserTurn
 from harness.events import course, said, tools
 from harness.events import types as t
@@ -315,7 +315,7 @@ class View:
 
     def _failed(self, r: t.Record, body: t.ModelFailed) -> None:
         self.failures.append(FailedTry(r.seq, r.ts, body))
-        self.cut_calls += body.kind in ("max_tokens", "too_large")
+        self.cut_calls += body.kind in UNUSABLE
         if too_long(body.kind, body.message):
             self._overflow(r)
 

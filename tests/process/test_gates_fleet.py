@@ -405,6 +405,26 @@ def test_a_reply_of_20_mb_ends_no_brain() -> None:
         assert [r.body.exit_code for r in f.records(sid) if isinstance(r.body, t.LeaseEnded)] == [0]
 
 
+def test_calls_that_cannot_be_used_are_told_to_their_models_and_close_no_gate() -> None:
+    deep: object = "x"
+    for _ in range(201):
+        deep = [deep]
+    with fleet() as f:
+        sids = three(f, play([("exec", {"argv": deep})]))
+        for sid in sids:
+            f.wait_state(sid, "waiting")
+            records = f.records(sid)
+            failed = [r.body for r in records if isinstance(r.body, t.ModelFailed)]
+            assert [(body.kind, body.usage is not None) for body in failed] == [("unusable", True)] * 3
+            told = [r.body.text for r in records if isinstance(r.body, t.UserMessage) and r.body.origin == "harness"]
+            assert len(told) == 2
+            assert all("nested deeper than 200 levels" in text for text in told)
+        assert endpoints(f) == []
+        other = f.launch(STEPS)
+        f.wait_state(other, "done")
+        assert not [r for r in f.records(other) if isinstance(r.body, t.ModelFailed)]
+
+
 def test_a_request_that_only_fails_for_itself_stops_nobody() -> None:
     with fleet() as f:
         f.run("ls")

@@ -203,7 +203,7 @@ def test_what_is_just_accepted_goes_into_a_frame() -> None:
 def test_an_input_that_is_nested_too_deeply_is_no_reply_and_its_cost_is_known(levels: int) -> None:
     outcome = _accepted(*_called(_nested(levels)))
     assert isinstance(outcome, Failure)
-    assert (outcome.kind, outcome.usage) == ("cut", _COST)
+    assert (outcome.kind, outcome.usage) == ("unusable", _COST)
     assert outcome.message == "the input of exec is nested deeper than 200 levels"
 
 
@@ -218,5 +218,5 @@ def test_a_block_that_is_nested_too_deeply_is_no_reply() -> None:
     events[2]["content_block"]["more"] = json.loads(_nested(600))
     outcome = _accepted(*events)
     assert isinstance(outcome, Failure)
-    assert (outcome.kind, outcome.usage) == ("cut", _COST)
+    assert (outcome.kind, outcome.usage) == ("unusable", _COST)
     assert "nested" in outcome.message

@@ -261,6 +261,7 @@ FAILS = (
     "invalid",
     "max_tokens",
     "too_large",
+    "unusable",
     "model_unknown",
     "redirect",
     "detour",
@@ -566,7 +567,7 @@ def test_refusal_parks_and_its_text_leaves_the_conversation() -> None:
     assert len(shape(w.view)) == 1
 
 
-@pytest.mark.parametrize("kind", ["max_tokens", "too_large"])
+@pytest.mark.parametrize("kind", ["max_tokens", "too_large", "unusable"])
 def test_cut_calls_get_a_nudge_and_more_room_then_park(kind: str) -> None:
     w = World()
     for number in range(1, 4):
@@ -580,6 +581,15 @@ def test_cut_calls_get_a_nudge_and_more_room_then_park(kind: str) -> None:
             assert isinstance(nudge, steps.Say)
             w.put(t.UserMessage(text=nudge.text, origin="harness"))
     assert isinstance(w.step(), steps.Park)
+
+
+def test_who_wrote_a_call_that_cannot_be_used_reads_why() -> None:
+    w = World()
+    w.ask()
+    w.fail("unusable", "the input of exec is not valid JSON")
+    step = w.step()
+    assert isinstance(step, steps.Say)
+    assert "the input of exec is not valid JSON" in step.text
 
 
 def test_pause_turn_is_resent_unchanged() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from app.cli.given import Given
 from app.cli.session_place import named
 from harness.events.cap import Cap
 from harness.protocol.config_sections import FRESH, JUDGE_AT
@@ -31,7 +32,9 @@ def add_launch(launch: argparse.ArgumentParser) -> None:
 
 
 def _goal(launch: argparse.ArgumentParser) -> None:
-    launch.add_argument("--repo", metavar="DIR", default=".", help="git repository to work on (default: here)")
+    launch.add_argument(
+        "--repo", action=Given, metavar="DIR", default=".", help="git repository to work on (default: here)"
+    )
     launch.add_argument(
         "--branch", metavar="NAME", help="begin from this branch, tag or commit (default: what the checkout shows)"
     )
@@ -41,6 +44,7 @@ def _goal(launch: argparse.ArgumentParser) -> None:
     _repeated(launch, "--check", "CMD", "command that must exit with 0 for the session to be done")
     launch.add_argument(
         "--plan",
+        action=Given,
         metavar="FILE",
         default="",
         help="plan in the repository (feature_list.json, prd.json): its criteria are checked, and passes is set by it",
@@ -88,7 +92,7 @@ def _deciding(launch: argparse.ArgumentParser) -> None:
 
 def _who(launch: argparse.ArgumentParser) -> None:
     """Its name, its judges, its role and its model."""
-    launch.add_argument("--name", metavar="N", help="short name (default: made from the goal)")
+    launch.add_argument("--name", action=Given, metavar="N", help="short name (default: made from the goal)")
     launch.add_argument(
         "--review",
         action="store_true",
@@ -98,7 +102,11 @@ def _who(launch: argparse.ArgumentParser) -> None:
         "--judge", action="store_true", help="done only when a judge, who knows nothing but the work, is satisfied too"
     )
     launch.add_argument(
-        "--judge-model", metavar="M", default="", help="with a judge of this model (default: its role's, else the same)"
+        "--judge-model",
+        action=Given,
+        metavar="M",
+        default="",
+        help="with a judge of this model (default: its role's, else the same)",
     )
     launch.add_argument(
         "--judge-cycles",
@@ -114,8 +122,12 @@ def _who(launch: argparse.ArgumentParser) -> None:
         default="",
         help="with a plan: the judge looks at each task as well, or only at the end (default: end)",
     )
-    launch.add_argument("--role", metavar="NAME", default="", help="role of the agent (default: coder); see: roles")
-    launch.add_argument("--model", metavar="M", help="model (default: the role's, else the configuration's)")
+    launch.add_argument(
+        "--role", action=Given, metavar="NAME", default="", help="role of the agent (default: coder); see: roles"
+    )
+    launch.add_argument(
+        "--model", action=Given, metavar="M", help="model (default: the role's, else the configuration's)"
+    )
 
 
 def _caps(launch: argparse.ArgumentParser) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from app.cli.given import Given
+
 
 def add_diff(p: argparse.ArgumentParser) -> None:
     p.add_argument("id", metavar="ID", help="session id, the beginning of one, or its name")
@@ -20,8 +22,12 @@ def add_merge(p: argparse.ArgumentParser) -> None:
         action="store_true",
         help="have the agent bring the branch into its work, after conflicts or failing checks; -m are words to it",
     )
-    p.add_argument("--into", metavar="BRANCH", default="", help="into this branch (default: what the checkout shows)")
-    p.add_argument("--repo", metavar="DIR", default="", help="checkout to merge in (default: where it was launched)")
+    p.add_argument(
+        "--into", action=Given, metavar="BRANCH", default="", help="into this branch (default: what the checkout shows)"
+    )
+    p.add_argument(
+        "--repo", action=Given, metavar="DIR", default="", help="checkout to merge in (default: where it was launched)"
+    )
     p.add_argument("-m", "--message", metavar="TEXT", default="", help="message of the commit that is made")
     p.add_argument("--commit", action="store_true", help="first commit what the session left in no commit")
     p.add_argument("--no-checks", action="store_true", help="do not run its checks on the result first")
@@ -36,10 +42,27 @@ def add_open(p: argparse.ArgumentParser) -> None:
 
 def add_pr(p: argparse.ArgumentParser) -> None:
     p.add_argument("id", metavar="ID", help="session id, the beginning of one, or its name")
-    p.add_argument("--remote", metavar="NAME", default="origin", help="remote of the repository (default: origin)")
-    p.add_argument("--as", dest="branch", metavar="BRANCH", default="", help="its name there (default: the session's)")
-    p.add_argument("--into", metavar="BRANCH", default="", help="branch that it is to go into (default: the forge's)")
-    p.add_argument("--repo", metavar="OWNER/NAME", default="", help="repository, where the remote's address names none")
+    p.add_argument(
+        "--remote", action=Given, metavar="NAME", default="origin", help="remote of the repository (default: origin)"
+    )
+    p.add_argument(
+        "--as",
+        action=Given,
+        dest="branch",
+        metavar="BRANCH",
+        default="",
+        help="its name there (default: the session's)",
+    )
+    p.add_argument(
+        "--into", action=Given, metavar="BRANCH", default="", help="branch that it is to go into (default: the forge's)"
+    )
+    p.add_argument(
+        "--repo",
+        action=Given,
+        metavar="OWNER/NAME",
+        default="",
+        help="repository, where the remote's address names none",
+    )
     p.add_argument("--with", dest="program", choices=("gh", "glab"), default="", help="which program opens it")
     p.add_argument("--title", metavar="TEXT", default="", help="title (default: its commit's, or of its goal)")
     p.add_argument("--draft", action="store_true", help="open it as a draft")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -16,6 +17,7 @@ from app.cli import (
     overview,
     policy_grammar,
 )
+from app.cli.given import Given
 from app.cli.session_place import Verb, named
 from harness.events.untrusted import to_display
 
@@ -107,7 +109,7 @@ def _demo(verb: Verb) -> None:
     demo.add_argument("--keep", action="store_true", help="keep the headless demo's folders")
     demo.add_argument(
         "--speed",
-        type=float,
+        type=_seconds,
         default=None,
         help="seconds of thinking a turn (default: watchable on a screen, none when headless)",
     )
@@ -258,9 +260,19 @@ def _keeping(verb: Verb) -> None:
     restore.add_argument("checkpoint", metavar="CHECKPOINT", help="as listed by: watchfloor checkpoints ID")
     fork = verb("fork", "begin another session from a session's checkpoint: its files, commits and plan", json=True)
     named(fork)
-    fork.add_argument("--at", metavar="CHECKPOINT", default="", help="where to begin (default: the work as it is now)")
+    fork.add_argument(
+        "--at", action=Given, metavar="CHECKPOINT", default="", help="where to begin (default: the work as it is now)"
+    )
     fork.add_argument("--goal", metavar="TEXT", default="", help="another goal (default: the same)")
     fork.add_argument("--name", metavar="N", default="", help="short name (default: made from the goal)")
+
+
+def _seconds(text: str) -> float:
+    """A number of seconds. Raises ArgumentTypeError for one that nobody can wait for."""
+    with contextlib.suppress(ValueError):
+        if 0 <= (value := float(text)) <= 3600:
+            return value
+    raise argparse.ArgumentTypeError(f"{to_display(text)!r} is no number of seconds from 0 to 3600")
 
 
 def _removing(verb: Verb) -> None:
@@ -319,9 +331,15 @@ def _preparing(verb: Verb) -> None:
     judge = verb("judge", "hold a model's judgement against results that are known to be bad or good", json=True)
     judge.add_argument("what", metavar="calibrate", choices=("calibrate",), help="its only act")
     judge.add_argument(
-        "--model", metavar="M", default="", help="model that judges (default: the role's, else configured)"
+        "--model",
+        action=Given,
+        metavar="M",
+        default="",
+        help="model that judges (default: the role's, else configured)",
     )
-    judge.add_argument("--role", metavar="NAME", default="evaluator", help="role that judges (default: evaluator)")
+    judge.add_argument(
+        "--role", action=Given, metavar="NAME", default="evaluator", help="role that judges (default: evaluator)"
+    )
     judge.add_argument("--most-usd", metavar="X", default="2", help="it spends at most so much (default: 2)")
     judge.add_argument(
         "--only", metavar="RESULT", action="append", default=[], help="only this result; may be repeated"

@@ -164,7 +164,9 @@ def test_more_budget_lets_a_session_that_finished_up_go_on(f: Fleet) -> None:
     assert asked["kind"] == "cap"
     f.run("approve", asked["approval_id"], "--finish")
     assert "finished up at its cap" in ended_again(f, sid, 1, "done")["detail"]
-    assert refused(f, sid, caps={"tool_calls": 1}).code == "bad_caps"
+    used_up = refused(f, sid, caps={"tool_calls": 1})
+    assert used_up.code == "bad_caps"
+    assert "--cap-calls is used up" in str(used_up)
     f.run("continue", sid, "--cap-calls", "+1")
     ended_again(f, sid, 2, "done")
     assert f.state(sid).caps.tool_calls == 2

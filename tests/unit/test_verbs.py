@@ -33,3 +33,40 @@ def test_the_help_lists_each_verb_once_in_a_group_of_its_kind(capsys: pytest.Cap
     assert "more:" not in said
     assert [line.split()[0] for line in said.splitlines() if re.match(r"  [a-z]", line)] == named
     assert max(map(len, said.splitlines())) <= 100
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["launch", "--goal", "x", "--repo", ""],
+        ["launch", "--goal", "x", "--model", " "],
+        ["launch", "--goal", "x", "--judge-model", ""],
+        ["launch", "--goal", "x", "--role", ""],
+        ["launch", "--goal", "x", "--plan", ""],
+        ["launch", "--goal", "x", "--name", ""],
+        ["merge", "one", "--into", ""],
+        ["merge", "one", "--repo", ""],
+        ["pr", "one", "--into", ""],
+        ["pr", "one", "--repo", ""],
+        ["pr", "one", "--as", ""],
+        ["pr", "one", "--remote", ""],
+        ["fork", "one", "--at", ""],
+        ["demo", "--speed", "nan"],
+        ["demo", "--speed", "-1"],
+        ["demo", "--speed", "1e9"],
+    ],
+    ids=" ".join,
+)
+def test_an_option_that_says_nothing_usable_is_wrong_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parser.build().parse_args(words)
+    assert ended.value.code == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert f"argument {words[-2]}" in said
+    assert said.endswith(("is empty; leave it out for the default", "is no number of seconds from 0 to 3600"))
+
+
+def test_what_is_left_out_is_the_default() -> None:
+    given = parser.build().parse_args(["merge", "one"])
+    assert (given.into, given.repo) == ("", "")
+    assert parser.build().parse_args(["launch", "--goal", "x"]).repo == "."

@@ -409,8 +409,8 @@ class Approvals:
         if d.value is None or d.value <= said.limit:
             raise OpError(
                 "bad_value",
-                f"raising {cap} needs a new cap above {cap.words(said.limit)}",
-                "money is in nano-USD, wall time in seconds, the rest in counts",
+                f"the new cap has to be above {cap.words(said.limit)}",
+                "say how much: watchfloor approve --raise-to X",
             )
         if cap.of_session:
             return [t.CapsRaised(caps=msgspec.structs.replace(session.state.caps, **{cap.field: d.value}), by=by)]

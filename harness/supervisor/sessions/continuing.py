@@ -149,7 +149,7 @@ def _caps(now: t.Caps, wish: Wish, used: t.Caps) -> t.Caps:
         if limit is None:
             raise OpError(
                 "bad_caps",
-                f"there is no cap {name} to add to",
+                f"there is no cap {_option(name)} to add to",
                 "it has no limit of that kind; leave it out, or set one",
             )
         values[name] = limit + more
@@ -158,8 +158,14 @@ def _caps(now: t.Caps, wish: Wish, used: t.Caps) -> t.Caps:
         if value is not None and value <= spent:
             cap = Cap.of_field(name)
             shown = f"{spent:,} are used" if cap is None or not cap.in_usd else f"{cap.amount(spent)} are spent"
-            raise OpError("bad_caps", f"that cap ({name}) is used up already: {shown}", "give more than that")
+            raise OpError("bad_caps", f"the cap {_option(name)} is used up already: {shown}", "give more than that")
     return msgspec.structs.replace(now, **values)
+
+
+def _option(field: str) -> str:
+    """What a person calls the cap in this field."""
+    cap = Cap.of_field(field)
+    return cap.option if cap is not None else field
 
 
 def used_of(s: SessionState, spent_nano: int | None, now: datetime) -> t.Caps:

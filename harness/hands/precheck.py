@@ -38,9 +38,9 @@ def observe(action: Action) -> dict[str, Any]:
 
     ``files`` {path relative to the worktree, or absolute: SHA-256 of its bytes | "absent"}, ``head`` (commit of the
     session's HEAD), ``worktree`` and ``cwd`` {"dev", "ino"}, ``program`` (see `program`), ``url`` (push: what the
-    repository's configuration gives for ``remote``), ``refs`` {local ref: commit | "absent"}, ``deletes`` {name of what a
-    plain deletion takes away: `deleted.state`}. Something that cannot be
-    read becomes a text that equals no expected value.
+    repository's configuration gives for ``remote``), ``refs`` {local ref: commit | "absent"}, ``deletes`` {name of what
+    a plain deletion takes away: `deleted.state`}. Something that cannot be read becomes a text that equals no expected
+    value.
     """
     expected = action.world
     worktree = action.fence.worktree

@@ -51,6 +51,7 @@ def serve(folder: SessionFolder, sid: str, announce: Callable[[proc.Identity], N
     faults = _faults()
     lock = _lock(folder)
     try:
+        mine = _folder(folder)
         journal = _open(folder, sid)
         try:
             try:
@@ -59,8 +60,9 @@ def serve(folder: SessionFolder, sid: str, announce: Callable[[proc.Identity], N
             except (NoSpace, OpError, LogError, OSError) as exc:
                 raise _start_error(exc, folder) from exc
             ops = Ops(loop, journal, folder, sid, me, faults)
-            _signals(loop, ops)
-            _housekeeping(loop, ops, folder)
+            look = _looker(loop, ops, folder, mine)
+            _signals(loop, ops, look)
+            _housekeeping(loop, look)
             _prove(loop, ops, journal, folder)
             announce(me)
             loop.run()
@@ -98,6 +100,14 @@ def _lock(folder: SessionFolder) -> int:
     return fd
 
 
+def _folder(folder: SessionFolder) -> os.stat_result:
+    """Which folder this keeper keeps, whatever its name becomes."""
+    try:
+        return os.stat(folder.root)
+    except OSError as exc:
+        raise _start_error(exc, folder) from exc
+
+
 def _open(folder: SessionFolder, sid: str) -> Journal:
     try:
         return Journal(folder, sid)
@@ -131,8 +141,10 @@ def _start_error(exc: Exception, folder: SessionFolder) -> StartError:
             )
 
 
-def _signals(loop: Loop, ops: Ops) -> None:
-    """SIGTERM leaves, SIGUSR1 checks the socket's name; both arrive through a descriptor, so no turn is interrupted."""
+def _signals(loop: Loop, ops: Ops, look: Callable[[], None]) -> None:
+    """SIGTERM leaves, SIGUSR1 has it look at its socket and its folder; both arrive through a descriptor, so no turn is
+    interrupted.
+    """
     ours, theirs = socket.socketpair()
     for end in (ours, theirs):
         end.setblocking(False)
@@ -145,7 +157,7 @@ def _signals(loop: Loop, ops: Ops) -> None:
             if number == signal.SIGTERM:
                 ops.told_to_end()
             elif number == signal.SIGUSR1:
-                loop.rebind_if_lost()
+                look()
 
     loop.watch(ours.fileno(), arrived)
 
@@ -169,13 +181,31 @@ def _prove(loop: Loop, ops: Ops, journal: Journal, folder: SessionFolder) -> Non
         print(f"keeper: the older part of the log cannot be verified now: {exc}", file=sys.stderr, flush=True)
 
 
-def _housekeeping(loop: Loop, ops: Ops, folder: SessionFolder) -> None:
-    def check() -> None:
-        if not folder.root.exists():
-            print("keeper: the session's folder is gone, so this keeper leaves", file=sys.stderr, flush=True)
+def _housekeeping(loop: Loop, look: Callable[[], None]) -> None:
+    def again() -> None:
+        look()
+        loop.call_later(HOUSEKEEPING_S, again)
+
+    loop.call_later(HOUSEKEEPING_S, again)
+
+
+def _looker(loop: Loop, ops: Ops, folder: SessionFolder, mine: os.stat_result) -> Callable[[], None]:
+    """Looks whether this keeper can still be found, and has anything to keep: a folder that is gone, or in whose place
+    another one was put, is no longer its own.
+    """
+
+    def look() -> None:
+        try:
+            there: os.stat_result | None = os.stat(folder.root)
+        except FileNotFoundError:
+            there = None
+        except OSError:
+            return  # nobody can say now
+        if there is None or not os.path.samestat(mine, there):
+            why = "is gone" if there is None else "was replaced by another one"
+            print(f"keeper: the session's folder {why}, so this keeper leaves", file=sys.stderr, flush=True)
             ops.terminate()
             return
         loop.rebind_if_lost()
-        loop.call_later(HOUSEKEEPING_S, check)
 
-    loop.call_later(HOUSEKEEPING_S, check)
+    return look

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import fcntl
 import os
+import shutil
 import signal
 import socket
 from collections.abc import Iterator
@@ -340,6 +341,17 @@ def test_a_lost_socket_name_is_bound_again(fleet: Keepers) -> None:
     wait_until("the socket has its name again", path.exists)
     assert fleet.link().hello("viewer")["pid"] == pid
     supervisor.append(note("the old connection lives on"))
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_keeper_whose_folder_is_gone_or_another_one_leaves(fleet: Keepers, replaced: bool) -> None:
+    pid = fleet.spawn()["pid"]
+    root = fleet.folder().root
+    root.rename(root.with_name("aside"))
+    if replaced:
+        shutil.copytree(root.with_name("aside"), root)
+    os.kill(pid, signal.SIGUSR1)
+    wait_gone(pid)
 
 
 def test_a_keeper_ignores_hangup_and_interrupt_and_leaves_on_sigterm(fleet: Keepers) -> None:

@@ -57,7 +57,9 @@ def test_the_help_lists_each_verb_once_in_a_group_of_its_kind(capsys: pytest.Cap
     ],
     ids=" ".join,
 )
-def test_an_option_that_says_nothing_usable_is_wrong_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_option_that_says_nothing_usable_is_wrong_usage(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as ended:
         parser.build().parse_args(words)
     assert ended.value.code == 2

@@ -259,10 +259,10 @@ def open_repository(path: Path) -> Repository:
 
     Raises NotARepository, GitTooOld, GitMissing.
     """
+    version()  # first: without a git the import fails with a page of its own
     import git
     from git.exc import InvalidGitRepositoryError, NoSuchPathError
 
-    version()
     real = Path(os.path.realpath(path))
     try:
         with git.Repo(str(real), search_parent_directories=True, expand_vars=False) as repo:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from tests.attack.families import (
     approvals,
     daemons,
+    deletions,
     devices,
     hidden,
     kernel,
@@ -36,6 +37,7 @@ FAMILIES = (
     Family("daemons", daemons.attempts),
     Family("repository", repository.attempts),
     Family("approvals", approvals.attempts),
+    Family("deletions", deletions.attempts),
     Family("undo", undo.attempts),
     Family("terminal", terminal.attempts),
 )

@@ -7,6 +7,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -568,3 +569,20 @@ def test_what_stands_is_not_written_again(tmp_path: Path) -> None:
     prepare(tree)
     assert [path.read_bytes() for path in names] == [text for text, _ in before]
     assert not any(path.is_symlink() for path in names)
+
+
+def test_a_machine_without_git_is_told_so_in_a_sentence(tmp_path: Path) -> None:
+    code = (
+        "from pathlib import Path\n"
+        "from harness.workspace.errors import GitMissing\n"
+        "from harness.workspace.git import open_repository\n"
+        "try:\n"
+        "    open_repository(Path('.'))\n"
+        "except GitMissing as exc:\n"
+        "    print(exc)\n"
+    )
+    env = {"PATH": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-c", code], env=env, cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.startswith("git cannot be run")
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""

@@ -410,7 +410,7 @@ class Approvals:
             raise OpError(
                 "bad_value",
                 f"the new cap has to be above {cap.words(said.limit)}",
-                "say how much: watchfloor approve --raise-to X",
+                f"say how much: watchfloor approve {asked.approval_id} --raise-to X",
             )
         if cap.of_session:
             return [t.CapsRaised(caps=msgspec.structs.replace(session.state.caps, **{cap.field: d.value}), by=by)]

@@ -80,6 +80,12 @@ def _texts(place: Path) -> set[str]:
     }
 
 
+def _going(card: list[str]) -> list[Path]:
+    """The folders that a card says will go."""
+    said = card[card.index("GOES AWAY") + 1 :]
+    return [Path(line.split("  a folder with ")[0].strip()) for line in said if "  a folder with " in line]
+
+
 def _decided(f: Fleet, sid: str, first: str) -> None:
     """Allow the first request, deny what is asked anew, and wait for the end."""
     f.approve(first)
@@ -106,7 +112,7 @@ def _tried(cases: list[tuple[str, str, bool]]) -> Outside:
                 sid = f.launch(play([call], "Done."), name=f"deletion{number}")
                 request = str(f.approval(sid)["approval_id"])
                 (asked,) = f.json("approvals", request)
-                shown = {text for one in asked["card"]["going"] for text in _texts(Path(one["path"]))}
+                shown = {text for path in _going(asked["card"]) for text in _texts(path)}
                 CHANGES[change](place)
                 before = _texts(place)
                 _decided(f, sid, request)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
+import signal
 import time
+from pathlib import Path
 from typing import Any
 
 from app.cli import exits
@@ -59,8 +63,9 @@ def _stop(ctx: Context, args: argparse.Namespace) -> int:
             raise Unreachable(
                 f"a supervisor holds {ctx.folders.supervisor_lock} and does not answer; nothing was stopped ({exc})"
             ) from exc
+        ended = _end_guardian(ctx.folders.guardian_lock)
         if args.sessions == "leave" or not locks.kept(ctx.folders):
-            _tell(args, {"running": False}, "not running")
+            _tell(args, {"running": False}, "stopped before it came up" if ended else "not running")
             return exits.OK
         client = ctx.connect()  # keepers live on without a supervisor, and only a supervisor ends them in good order
     with client:
@@ -80,6 +85,25 @@ def _stop(ctx: Context, args: argparse.Namespace) -> int:
     for problem in problems:
         warn(f"watchfloor: {safe(problem)}")
     return exits.NO if problems else exits.OK
+
+
+def _end_guardian(lock: Path) -> bool:
+    """End a guardian that has no supervisor: one that cannot start is started again and again, in the surroundings of
+    whoever began it, and nobody else can start another. True when there was one.
+    """
+    pid = locks.holder(lock)
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    if b"harness.supervisor.guardian" not in command:
+        return False
+    began = identify(pid)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+    if not _gone(began):
+        raise Unreachable(f"the supervisor's guardian (process {pid}) does not end; nothing was stopped")
+    return True
 
 
 def _gone(who: Identity | None) -> bool:

@@ -138,7 +138,7 @@ def abandoned(folders: Folders) -> bool:
     """True when no supervisor lives, none is being started, and the last one was not asked to stop: nobody else will
     start one.
     """
-    if locks.held(folders.supervisor_lock) or locks.held(folders.state / "guardian.lock"):
+    if locks.held(folders.supervisor_lock) or locks.held(folders.guardian_lock):
         return False
     try:
         last = json.loads(own_file.read(folders.runtime / "supervisor.json"))["pid"]

@@ -74,6 +74,10 @@ class Folders:
         return self.state / "supervisor.lock"
 
     @property
+    def guardian_lock(self) -> Path:
+        return self.state / "guardian.lock"
+
+    @property
     def keeper_sockets(self) -> Path:
         return self.runtime / "keepers"
 

@@ -72,7 +72,7 @@ def _fleet(folders: Folders) -> str:
 
 def _unused(folders: Folders) -> None:
     """Nothing may be at work in the folder: a moved one takes its living processes along. Raises Refused."""
-    held = [(folders.supervisor_lock, "the supervisor"), (folders.state / "guardian.lock", "the supervisor's guardian")]
+    held = [(folders.supervisor_lock, "the supervisor"), (folders.guardian_lock, "the supervisor's guardian")]
     held += [(folders.session(sid).lock, f"the keeper of session {sid}") for sid in locks.kept(folders)]
     for path, what in held:
         if locks.held(path):

@@ -133,6 +133,25 @@ def test_killed_guardian_is_replaced_and_the_key_survives(f: Fleet) -> None:
     assert KEY.encode() not in environ
 
 
+def test_a_stop_ends_a_guardian_whose_supervisor_never_comes_up(f: Fleet) -> None:
+    """Begun where no process may have enough memory: whoever starts one elsewhere afterwards would wait for it."""
+    command = f"ulimit -v 60000; exec {sys.executable} -P -s -m harness.supervisor.guardian"
+    told = f.root / "guardian.log"
+    with told.open("wb") as log:
+        guardian = subprocess.Popen(["sh", "-c", command], env=f.env, start_new_session=True, stderr=log)
+    try:
+        wait_for("it to fail", lambda: "starts again" in told.read_text())
+        assert f.run("supervisor", "stop").stdout == "stopped before it came up\n"
+        assert guardian.wait(20) == 0
+        assert f.run("supervisor", "stop").stdout == "not running\n"
+        f.run("supervisor", "start")
+        f.run("supervisor", "stop")
+    finally:
+        if guardian.poll() is None:
+            guardian.kill()
+        guardian.wait()
+
+
 def test_removed_state_folder_ends_the_supervisor(f: Fleet) -> None:
     """Nobody restarts what has no folder any more, and nothing makes the folder again."""
     f.run("supervisor", "start")

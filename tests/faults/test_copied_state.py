@@ -9,6 +9,7 @@ import dataclasses
 import json
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -350,6 +351,7 @@ def test_a_state_replaced_while_it_runs_names_the_processes_to_end(f: Fleet) -> 
     busy = f.launch(play([HOLD], "Done."), name="busy")
     wait_for("the call to run", lambda: any(command.startswith("sh -c while") for _, command in f.processes()))
     keeper = f.keeper_pid(busy)
+    os.kill(keeper, signal.SIGSTOP)  # it would leave at its next look, within half a minute
     f.folders.state.rename(f.root / "old")
     subprocess.run(["cp", "-a", str(f.root / "old"), str(f.folders.state)], check=True)
     refused = f.run("adopt", check=False)

@@ -90,7 +90,8 @@ async def settle(app: WatchApp) -> None:
     """Wait until everything known is painted: five looks in a row without a new frame, or 3 s on a screen that moves by
     itself.
     """
-    calm, frames = 0, -1
+    calm = 0
+    frames = -1
     for _ in range(30):
         await asyncio.sleep(0.1)
         calm = calm + 1 if app.frames == frames and app.idle else 0

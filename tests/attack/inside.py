@@ -122,16 +122,19 @@ def run(*argv: str, data: str = "") -> str:
 def attempt(code: str, given: dict[str, Any], pipe: int) -> NoReturn:
     """In the child: run it and say how it went."""
     os.setpgid(0, 0)
-    went, detail = True, ""
+    went = True
+    detail = ""
     try:
         space = {**globals(), "given": given}
         body = "\n".join("    " + line for line in code.strip("\n").split("\n"))
         exec(compile(f"def tried():\n{body}\n", "attempt", "exec"), space)
         detail = str(space["tried"]())
     except (OSError, subprocess.SubprocessError, EOFError, OverflowError) as exc:
-        went, detail = False, str(exc)
+        went = False
+        detail = str(exc)
     except (ValueError, TypeError, NameError, AttributeError, ctypes.ArgumentError, SyntaxError) as exc:
-        went, detail = False, f"BROKEN {type(exc).__name__}: {exc}"
+        went = False
+        detail = f"BROKEN {type(exc).__name__}: {exc}"
     os.write(pipe, json.dumps({"went": went, "detail": detail[:400]}).encode())
     os._exit(0)
 
@@ -145,7 +148,8 @@ def carry_out(code: str, given: dict[str, Any]) -> dict[str, Any]:
         attempt(code, given, theirs)
     os.close(theirs)
     end = time.monotonic() + PATIENCE_S
-    data, status = b"", None
+    data = b""
+    status = None
     while status is None and time.monotonic() < end:
         if select.select([ours], [], [], 0.02)[0]:
             data += os.read(ours, 4096)

@@ -234,7 +234,10 @@ class Watch:
     """Compares the host with what it was when the watch began, or when it last found a difference."""
 
     def __init__(self, guarded: list[Path], victim: Victim, doors: Doors, base: Path) -> None:
-        self.guarded, self.victim, self.doors, self.base = guarded, victim, doors, base
+        self.guarded = guarded
+        self.victim = victim
+        self.doors = doors
+        self.base = base
         self.canaries: dict[str, bytes] = {}
         self._files = dict(entries(guarded))
         self._settings = self._read()

@@ -41,7 +41,8 @@ def _one_at_a_time(peer: Connection) -> float:
 
 def _many_on_the_way(link: Link) -> float:
     """Class B appends a second with 256 requests on the way."""
-    n, window = 10_000, 256
+    n = 10_000
+    window = 256
     records = [{"type": "harness.note", "data": DATA}]
     start = time.perf_counter()
     waiting = [link.send("append", records=records, cls="B") for _ in range(window)]

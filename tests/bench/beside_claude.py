@@ -136,7 +136,8 @@ def beside_claude() -> list[Figure]:
     our_cpu, their_cpu = ([pair[who].cpu for pair in pairs] for who in (0, 1))
     our_wall, their_wall = ([pair[who].wall - pair[who].model for pair in pairs] for who in (0, 1))
     name = f"Claude Code {version}, the same script"
-    cheaper, faster = ratio(our_cpu, their_cpu), ratio(our_wall, their_wall)
+    cheaper = ratio(our_cpu, their_cpu)
+    faster = ratio(our_wall, their_wall)
     model = [statistics.median(pair[who].model for pair in pairs) for who in (0, 1)]
     told = f"the model took {model[0]:.0f} ms of ours, {model[1]:.0f} of theirs"
     return [

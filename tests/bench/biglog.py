@@ -122,8 +122,10 @@ def _measure(kind: str, called: str, event: Callable[[int, str], Event]) -> list
         last = _make(folder, lines, event)
         ours = [_child(kind, folder, last) for _ in range(5)]
         theirs = [_child("log", lines, last) for _ in range(5)]
-    took, yard = [m["s"] for m in ours], [m["s"] for m in theirs]
-    memory, their_memory = [m["mb"] for m in ours], [m["mb"] for m in theirs]
+    took = [m["s"] for m in ours]
+    yard = [m["s"] for m in theirs]
+    memory = [m["mb"] for m in ours]
+    their_memory = [m["mb"] for m in theirs]
     r = ratio(took, yard)
     name = f"{called}: open and jump to the end"
     small = max(memory) <= 30

@@ -26,7 +26,8 @@ ENV = {f"NAME_{i}": "/a/path/of/some/length:/and/another" for i in range(16)}
 
 def turn(seq: int, number: int) -> list[t.Body]:
     """The records of one turn with one shell call; ``seq`` is that of its first."""
-    call, asked = f"c{seq + 1}.0", {"script": f"make check && echo {number}"}
+    call = f"c{seq + 1}.0"
+    asked = {"script": f"make check && echo {number}"}
     action = {"v": 1, "session": SID, "call": call, "tool": "shell", "kind": "shell", "cwd": "/wt", "env": ENV}
     usage = t.Usage(input=40, output=120, cache_read=min(90_000, 2000 + number * 700))
     parts: list[said.Part] = [said.Text(f"Step {number}."), said.Call(f"toolu_{number:024d}", "shell", asked)]
@@ -89,7 +90,8 @@ def written(folder: Path) -> None:
 def awake(folder: Path) -> tuple[View, Talk]:
     """The view and the conversation of the built-in agent, from its log as it takes it in."""
     journal = Journal(folder)
-    view, talk = View(state=journal.state), Talk()
+    view = View(state=journal.state)
+    talk = Talk()
 
     def feed(record: t.Record) -> None:
         view.take(record, journal.read_blob)
@@ -104,7 +106,8 @@ def awake(folder: Path) -> tuple[View, Talk]:
 
 @bench("wake_whole")
 def wake() -> list[Figure]:
-    woken, built = [], []
+    woken = []
+    built = []
     with tempfile.TemporaryDirectory(prefix="wf-bench-") as root:
         folder = Path(root)
         written(folder)

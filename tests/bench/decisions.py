@@ -41,7 +41,8 @@ def decisions() -> list[Figure]:
     woken: list[float] = []
     with fleet() as f:
         for _ in range(SESSIONS):
-            allowed, answered = _asking(f), _asking(f)
+            allowed = _asking(f)
+            answered = _asking(f)
             _answer(f, allowed, "approve")
             _answer(f, answered, "answer", "not needed")  # refusals in a row would be a breaker
             records = f.records(allowed)
@@ -52,7 +53,8 @@ def decisions() -> list[Figure]:
             woken += [
                 _ms(r, _after(records, r, "model.request")) for r in records if isinstance(r.body, t.ApprovalDecided)
             ]
-    p95, p50 = percentile(started, 0.95), percentile(woken, 0.5)
+    p95 = percentile(started, 0.95)
+    p50 = percentile(woken, 0.5)
     return [
         Figure("decision durable → tool started", "ms", started, "p95 ≤ 100 ms", p95 <= 100, note=f"p95 {p95:.0f} ms"),
         Figure(

@@ -9,7 +9,8 @@ from tests.bench.fleet_costs import pss_mb
 from tests.bench.table import Figure, bench
 from tests.fleetlib import fleet, wait_for
 
-EARLY, LATE = 50, 5000
+EARLY = 50
+LATE = 5000
 MOST = 1.2
 PATIENCE_S = 3600
 
@@ -20,7 +21,8 @@ def growth() -> list[Figure]:
     with fleet(config='[caps]\nday_usd = "10000"\nsession_usd = "10000"\n') as f:
         sid = f.launch(f"long: {LATE + 1}")
         f.wait_event(sid, "tool.started")
-        worktree, pids = Path(f.row(sid)["worktree"]), {"keeper": f.keeper_pid(sid), "brain": f.brain_pid(sid)}
+        worktree = Path(f.row(sid)["worktree"])
+        pids = {"keeper": f.keeper_pid(sid), "brain": f.brain_pid(sid)}
         held: dict[str, list[float]] = {name: [] for name in pids}
         for at in (EARLY, LATE):
             wait_for(f"turn {at}", (worktree / f"n{at}.txt").exists, PATIENCE_S)

@@ -75,7 +75,8 @@ async def _load(socket: Path, sids: list[str], sent: Synchronized[int], stop: Sy
     """Messages to all sessions in turn, paced; each becomes one durable event and one changed row."""
     clients = [await AsyncClient.connect(UnixSocket(socket), name="bench") for _ in range(4)]
     pending: set[asyncio.Task[object]] = set()
-    start, number = time.perf_counter(), 0
+    start = time.perf_counter()
+    number = 0
     while not stop.value:
         due = int((time.perf_counter() - start) * RATE)
         while number < due and len(pending) < 512:
@@ -103,13 +104,15 @@ def keys() -> list[Figure]:
         with looking(f) as screen:
             idle, path = _walk(screen)
             context = multiprocessing.get_context("spawn")
-            sent, stop = context.Value("i", 0), context.Value("i", 0)
+            sent = context.Value("i", 0)
+            stop = context.Value("i", 0)
             loader = context.Process(target=_loader, args=(f.folders.supervisor_socket, sids, sent, stop))
             loader.start()
             try:
                 while not sent.value:
                     screen.pump(0.1)
-                begin, first = time.perf_counter(), sent.value
+                begin = time.perf_counter()
+                first = sent.value
                 runs = [_walk(screen, path)[0] for _ in range(RUNS)]
                 rate = (sent.value - first) / (time.perf_counter() - begin)
             finally:
@@ -117,7 +120,8 @@ def keys() -> list[Figure]:
                 while loader.is_alive():
                     screen.pump(0.1)
     p95s = [percentile(run, 0.95) for run in runs]
-    p95, p95_idle = statistics.median(p95s), percentile(idle, 0.95)
+    p95 = statistics.median(p95s)
+    p95_idle = percentile(idle, 0.95)
     each = ", ".join(f"{value:.0f}" for value in p95s)
     note = f"p95 of each run {each} ms at {rate:,.0f} events/s reached; idle p95 {p95_idle:.0f} ms"
     return [

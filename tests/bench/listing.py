@@ -26,7 +26,8 @@ def ls() -> list[Figure]:
         listed = subprocess.run([command, "ls", "--json"], env=env, check=True, capture_output=True).stdout.count(b"\n")
         if listed != 1000:
             raise RuntimeError(f"ls listed {listed} of 1,000 sessions")
-        ours, yard = [], []
+        ours = []
+        yard = []
         for _ in range(15):
             yard.append(_time([sys.executable, "-c", "pass"], env))
             ours.append(_time([command, "ls", "--json"], env))

@@ -12,7 +12,8 @@ from tests.bench.fleet_costs import cpu_s, pss_mb
 from tests.bench.table import Figure, bench
 from tests.fleetlib import Fleet, fleet, wait_for
 
-TURNS, STEP = 500, 50
+TURNS = 500
+STEP = 50
 PATIENCE_S = 600
 
 
@@ -20,7 +21,8 @@ def work(f: Fleet) -> dict[str, list[tuple[float, float]]]:
     """Memory in MB, and processor seconds so far, of each process of one session, after every `STEP` turns."""
     sid = f.launch(f"long: {TURNS + 1}")
     f.wait_event(sid, "tool.started")
-    worktree, pids = Path(f.row(sid)["worktree"]), {"keeper": f.keeper_pid(sid), "brain": f.brain_pid(sid)}
+    worktree = Path(f.row(sid)["worktree"])
+    pids = {"keeper": f.keeper_pid(sid), "brain": f.brain_pid(sid)}
     seen: dict[str, list[tuple[float, float]]] = {name: [] for name in pids}
     for turn in range(STEP, TURNS + 1, STEP):
         wait_for(f"turn {turn}", (worktree / f"n{turn}.txt").exists, PATIENCE_S)
@@ -53,7 +55,8 @@ def long_session() -> list[Figure]:
         )
     for name, samples in seen.items():
         spent = [(b - a) * 1000 / STEP for (_, a), (_, b) in itertools.pairwise(samples)]
-        early, late = spent[:1], spent[-1:]
+        early = spent[:1]
+        late = spent[-1:]
         out.append(
             Figure(
                 f"CPU of a {name} in a turn, turns {TURNS - STEP} to {TURNS}",

@@ -34,7 +34,8 @@ def paint() -> list[Figure]:
     with stocked(50) as (_, env):
         env = env | {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
         subprocess.run([command, "supervisor", "start"], env=env, check=True, stdout=subprocess.DEVNULL)
-        ours, yard = [], []
+        ours = []
+        yard = []
         for i in range(11):
             a = _paint([sys.executable, "-c", MINIMAL], env, b"minimal-is-here")
             b = _paint([command], env, b"job-")

@@ -14,7 +14,8 @@ from tests.bench.table import Figure, bench
 from tests.fleetlib import Fleet, fleet, make_repository, wait_for
 
 FEATURES = 200
-EARLY, LATE = 5, FEATURES - 1
+EARLY = 5
+LATE = FEATURES - 1
 MOST = 1.2
 PATIENCE_S = 1800
 PLAN = {

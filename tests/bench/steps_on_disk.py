@@ -26,7 +26,8 @@ NEEDS = "langgraph.checkpoint.sqlite"
 MISSING = "steps: left out, since langgraph-checkpoint-sqlite is not installed; pip install -e '.[bench]'"
 WINDOWS = {10: (5, 25), 1000: (950, 1050)}
 """Of each step that is asked about: between which two it is measured. Multiples of the script's five turns."""
-FLAT, MOST = 1.2, 0.05
+FLAT = 1.2
+MOST = 0.05
 PATIENCE_S = 900
 
 
@@ -110,7 +111,8 @@ def steps_on_disk() -> list[Figure]:
         print(MISSING)
         return []
     ours, theirs, mean = measured()
-    early, late = ours[10], ours[1000]
+    early = ours[10]
+    late = ours[1000]
     return [
         Figure(
             f"bytes on disk of a step around step {step:,}",

@@ -51,7 +51,8 @@ def supervisor_start() -> list[Figure]:
     with stocked(SESSIONS) as (folders, env):
         unknown = served(folders, env)
         wait_until("all are in the index", lambda: indexed(folders), 120)
-        took, yard = [], []
+        took = []
+        yard = []
         for _ in range(STARTS):
             stop(folders)
             took.append(served(folders, env))

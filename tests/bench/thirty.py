@@ -59,7 +59,8 @@ def alone() -> float:
         f.wait_event(sid, "tool.started")
         worktree = Path(f.row(sid)["worktree"])
         wait_for("the warm-up", lambda: turn(worktree) >= WARM_UP, PATIENCE_S)
-        begun, first = cpu_s(f), turn(worktree)
+        begun = cpu_s(f)
+        first = turn(worktree)
         wait_for("the last turn", lambda: turn(worktree) >= WARM_UP + ALONE, PATIENCE_S)
         return (cpu_s(f) - begun) / (turn(worktree) - first)
 
@@ -71,9 +72,14 @@ def together() -> tuple[list[float], float, float]:
         sids = [f.launch("commands: 9999 by shell", repo=repo, name=f"job-{i:02d}") for i in range(SESSIONS)]
         worktrees = [Path(f.row(sid)["worktree"]) for sid in sids]
         wait_for("every warm-up", lambda: min(map(turn, worktrees)) >= WARM_UP, PATIENCE_S)
-        before, begun, used, others = [turn(w) for w in worktrees], time.monotonic(), cpu_s(f), others_s(f)
+        before = [turn(w) for w in worktrees]
+        begun = time.monotonic()
+        used = cpu_s(f)
+        others = others_s(f)
         wait_for("the end of the window", lambda: time.monotonic() - begun >= WINDOW_S, 2 * WINDOW_S)
-        after, used, others = [turn(w) for w in worktrees], cpu_s(f) - used, others_s(f) - others
+        after = [turn(w) for w in worktrees]
+        used = cpu_s(f) - used
+        others = others_s(f) - others
         took = time.monotonic() - begun
     made = [late - early for early, late in zip(before, after, strict=True)]
     return [count / took for count in made], used / sum(made), others / took
@@ -84,7 +90,8 @@ def thirty() -> list[Figure]:
     one = alone()
     limit = (os.cpu_count() or 1) / one
     speeds, each, others = together()
-    share, fairness = sum(speeds) / limit, min(speeds) / statistics.mean(speeds)
+    share = sum(speeds) / limit
+    fairness = min(speeds) / statistics.mean(speeds)
     note = f"a turn takes {one * 1e3:.0f} ms of processor alone, {each * 1e3:.0f} ms among {SESSIONS}"
     if others > _QUIET_CORES:
         note += f"; others took {others:.1f} cores meanwhile"

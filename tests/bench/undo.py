@@ -18,13 +18,18 @@ from tests.bench.table import Figure, bench, percentile, ratio
 from tests.process.keeperlib import keepers
 from tests.process.undolib import GIT, Session, repository
 
-FILES, CHANGED = 10_000, 10
-SNAPSHOTS, ROUNDS, CALLS, TURNS = 1000, 40, 15, 3
+FILES = 10_000
+CHANGED = 10
+SNAPSHOTS = 1000
+ROUNDS = 40
+CALLS = 15
+TURNS = 3
 
 
 def _tree(root: Path) -> list[Path]:
     """Ten thousand small files in two hundred folders."""
-    pick, made = random.Random(5), []
+    pick = random.Random(5)
+    made = []
     for number in range(FILES):
         path = root / f"pkg{number % 200:03d}" / f"mod{number:05d}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -48,10 +53,13 @@ def _vault_pids(keeper: int) -> set[str]:
 @bench("undo-snapshot")
 def snapshot() -> list[Figure]:
     """Through a real keeper's socket, as the gate asks for it; git works on the same tree with an index of its own."""
-    took, git, children = [], [], set[str]()
+    took = []
+    git = []
+    children = set[str]()
     with tempfile.TemporaryDirectory(prefix="wf-bench-") as base, keepers(Path(base)) as fleet:
         session = Session(fleet, repository(Path(base) / "repo", {"README.md": "x\n"}))
-        files, pick = _tree(session.root), random.Random(6)
+        files = _tree(session.root)
+        pick = random.Random(6)
         env = {**GIT, "GIT_DIR": f"{base}/private.git", "GIT_WORK_TREE": str(session.root)}
         subprocess.run(["git", "init", "-q", "--bare", f"{base}/private.git"], env=GIT, check=True)
         subprocess.run(["git", "add", "-A"], env=env, cwd=session.root, check=True)
@@ -86,11 +94,14 @@ def snapshot() -> list[Figure]:
 @bench("undo-disk")
 def disk() -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="wf-bench-") as base:
-        work, pick = Path(base) / "work", random.Random(7)
+        work = Path(base) / "work"
+        pick = random.Random(7)
         files = _tree(work)
-        vault, roots = Vault(Path(base) / "vault", Limits()), (Root(b"w", str(work)),)
+        vault = Vault(Path(base) / "vault", Limits())
+        roots = (Root(b"w", str(work)),)
         vault.take(roots, "first")
-        first, changed = vault.stored, 0
+        first = vault.stored
+        changed = 0
         for number in range(SNAPSHOTS):
             changed += _change(files, pick)
             vault.take(roots, f"c{number}.0")

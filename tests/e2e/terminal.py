@@ -241,7 +241,8 @@ def sequences(output: bytes) -> set[str]:
     found: set[str] = set()
     for match in _SEQUENCE.finditer(output):
         if (csi := match["csi"]) is not None:
-            body, final = csi[:-1].decode("latin-1"), chr(csi[-1])
+            body = csi[:-1].decode("latin-1")
+            final = chr(csi[-1])
             found.add(f"CSI {body}{final}" if final in "hlupnct" else f"CSI {final}")
         elif (osc := match["osc"]) is not None:
             found.add(f"OSC {osc.split(b';')[0].decode('latin-1')}")

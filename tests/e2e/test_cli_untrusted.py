@@ -13,8 +13,13 @@ import pytest
 from app.cli.output import escaped
 from tests.fleetlib import Fleet, fleet, git, make_repository, play
 
-CLIP, TITLE, QUERY, C1 = "\x1b]52;c;aGk=\x07", "\x1b]0;owned\x1b\\", "\x1b[6n\x1b[c", "\x9b31m\x9d0;x\x9c"
-BIDI, HIDDEN, BLANK = "\u202e\u2066abc\u2069", "a\u200bb\u2060\ufeff\U000e0041", "\u3164\u2800" + " " * 12
+CLIP = "\x1b]52;c;aGk=\x07"
+TITLE = "\x1b]0;owned\x1b\\"
+QUERY = "\x1b[6n\x1b[c"
+C1 = "\x9b31m\x9d0;x\x9c"
+BIDI = "\u202e\u2066abc\u2069"
+HIDDEN = "a\u200bb\u2060\ufeff\U000e0041"
+BLANK = "\u3164\u2800" + " " * 12
 HOSTILE = f"x{CLIP}{TITLE}{QUERY}{C1}{BIDI}{HIDDEN}{BLANK}\x7f\x08\r\u2028y"
 FILE_NAME = f"f{CLIP}{C1}{BIDI}{HIDDEN}\x7f\r\ny".replace("/", "")
 NAME = f"n{BIDI}{HIDDEN}\x7f\x9b31m"

@@ -12,7 +12,8 @@ import pytest
 from app.pace import QUIET_S
 from tests.e2e.terminal import BarePty, fleet, have_tmux, in_pty, in_tmux, wait_for
 
-BEGIN, END = b"\x1b[200~", b"\x1b[201~"
+BEGIN = b"\x1b[200~"
+END = b"\x1b[201~"
 CTRL_Y = b"\x19"
 KITTY_CTRL_Y = b"\x1b[121;5u"
 XTERM_CTRL_Y = b"\x1b[27;5;121~"

@@ -36,7 +36,8 @@ def forge_program(f: Fleet) -> str:
 def test_work_is_read_sent_back_and_published_where_its_preview_says(width: int, height: int) -> None:
     with fleet() as f:
         repo = f.repository()
-        bare, other = f.root / "bare.git", f.root / "other.git"
+        bare = f.root / "bare.git"
+        other = f.root / "other.git"
         for remote in (bare, other):
             git(f.root, "clone", "-q", "--bare", str(repo), str(remote))
         git(repo, "remote", "add", "origin", str(bare))

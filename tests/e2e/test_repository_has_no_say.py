@@ -120,7 +120,8 @@ def test_a_model_cannot_pass_its_own_checks() -> None:
 
 def test_no_tool_reaches_watchfloors_own_settings_whatever_the_policy_allows() -> None:
     with fleet(policy=POLICY) as f:
-        policy, key = f.folders.policy_file, f.folders.config / "key"
+        policy = f.folders.policy_file
+        key = f.folders.config / "key"
         outside = f.root / "free.txt"
         calls = [
             ("write_file", {"path": str(policy), "content": ""}),

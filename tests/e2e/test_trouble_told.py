@@ -31,11 +31,13 @@ def found(f: Fleet, about: str) -> dict[str, Any]:
 
 def test_a_damaged_log_is_named_with_what_to_do() -> None:
     with fleet() as f:
-        broken, fine = f.launch(play([HOLD], "Done."), name="broken"), f.launch(play([HOLD], "Done."), name="fine")
+        broken = f.launch(play([HOLD], "Done."), name="broken")
+        fine = f.launch(play([HOLD], "Done."), name="fine")
         f.wait_event(broken, "tool.started")
         f.wait_event(fine, "tool.started")
         path = f.folders.session(broken).log / "000001.jsonl"
-        data, keeper = path.read_bytes(), f.keeper_pid(broken)
+        data = path.read_bytes()
+        keeper = f.keeper_pid(broken)
         with path.open("r+b") as file:  # before its keeper dies: the next one comes at once
             file.seek(data.index(b"keeper", data.index(b"\n")))
             file.write(b"kooper")

@@ -45,7 +45,9 @@ class World:
     """
 
     def __init__(self, root: Path, private: Path, beside: Path) -> None:
-        self.root, self.private, self.beside = os.fsencode(root), private, os.fsencode(beside)
+        self.root = os.fsencode(root)
+        self.private = private
+        self.beside = os.fsencode(beside)
         self.mend()
         self.head = (private / "HEAD").read_bytes()
         self.dot_git = (root / ".git").read_bytes()

@@ -21,7 +21,8 @@ from harness.hands.limits import GIB, MIB, Limits
 from tests.process.keeperlib import Keepers, Link, action, allowed, keepers, wait_until
 
 pytestmark = pytest.mark.fence
-BOMBER, WORKER = "bomber0000", "worker0000"
+BOMBER = "bomber0000"
+WORKER = "worker0000"
 SMALL = Limits(memory=256 * MIB, processes=64, tmp=GIB, shm=GIB, disk=64 * MIB, disk_files=2000)
 FORKS = replace(SMALL, memory=2 * GIB)
 """For bombs of processes: an interpreter that was refused a fork has made 2 to 6 MiB its own, so that sixty of them
@@ -36,7 +37,8 @@ class Floor:
     """Two sessions with keepers of their own: one that is given bombs and one that goes on working."""
 
     def __init__(self, fleet: Keepers, root: Path) -> None:
-        self.fleet, self.root = fleet, root
+        self.fleet = fleet
+        self.root = root
         self.links: dict[str, Link] = {}
         self._calls = 0
         for sid in (BOMBER, WORKER):
@@ -48,7 +50,8 @@ class Floor:
         return self.root / "trees" / sid
 
     def start(self, sid: str, argv: list[str], limits: Limits, timeout_s: int = 60) -> str:
-        tree, call = self.worktree(sid), f"c0.{self._calls}"
+        tree = self.worktree(sid)
+        call = f"c0.{self._calls}"
         self._calls += 1
         what = action(tree, call, argv, sid=sid, access="fence", env=fence.environment(str(tree)), timeout_s=timeout_s)
         self.links[sid].append(*allowed(what))

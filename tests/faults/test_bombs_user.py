@@ -45,7 +45,8 @@ def interpreter(folder: Path) -> str:
     if runs([sys.executable, "-E", "-c", NEEDED]):
         return sys.executable
     version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-    ours, copy = Path(os.path.realpath(sys.base_prefix)), folder / "python"
+    ours = Path(os.path.realpath(sys.base_prefix))
+    copy = folder / "python"
     library = copy / "lib" / version
     (copy / "bin").mkdir(parents=True)
     os.link(ours / "bin" / version, copy / "bin" / version)

@@ -64,7 +64,9 @@ async def test_reserving_and_settling_in_any_order_never_passes_the_cap(tmp_path
 
 def _no_prefix_is_over(folder: Path) -> int:
     """Replay record by record; the caps in force stand in each reservation. Returns the number of records."""
-    ledger, held, count = Ledger(), dict[str, Reserved](), 0
+    ledger = Ledger()
+    held = dict[str, Reserved]()
+    count = 0
     for line in read(folder):
         record = decode(line)
         assert record is not None

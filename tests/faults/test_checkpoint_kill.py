@@ -90,7 +90,8 @@ def test_a_checkpoint_is_whole_or_not_there_and_a_restore_is_finished() -> None:
         wait_for(
             "some files are back", lambda: many.is_dir() and sum(n.isdigit() for n in os.listdir(many)) > MANY // 10
         )
-        keeper, supervisor = f.keeper_pid(sid), f.supervisor_pid()
+        keeper = f.keeper_pid(sid)
+        supervisor = f.supervisor_pid()
         vault = vault_of(keeper)
         os.kill(vault, signal.SIGSTOP)
         assert len(os.listdir(many)) < MANY, "it was stopped before it was done"

@@ -90,8 +90,10 @@ def heads(f: Fleet, sids: tuple[str, ...]) -> dict[str, int]:
 
 
 def test_a_copy_is_only_looked_at(f: Fleet) -> None:
-    sids = busy, asking, ended = three(f)
-    before, logs = outside(f), heads(f, sids)
+    sids = three(f)
+    busy, asking, ended = sids
+    before = outside(f)
+    logs = heads(f, sids)
     c = copy(f)
     rows = {row["sid"]: row for row in c.json("ls")}
     assert {row["name"] for row in rows.values()} == {"busy", "asking", "ended"}
@@ -143,9 +145,11 @@ def test_a_copy_is_only_looked_at(f: Fleet) -> None:
 
 
 def test_an_adopted_copy_never_reaches_the_original(f: Fleet) -> None:
-    sids = busy, asking, ended = three(f)
+    sids = three(f)
+    busy, asking, ended = sids
     keepers = {sid: f.keeper_pid(sid) for sid in (busy, asking)}
-    before, logs = outside(f), heads(f, sids)
+    before = outside(f)
+    logs = heads(f, sids)
     spent = f.json("cost")[0]["fleet"].get("spent_total_nano", 0)
     c = copy(f)
     told = c.json("adopt")[0]
@@ -192,7 +196,8 @@ def test_an_adopted_copy_never_reaches_the_original(f: Fleet) -> None:
 @pytest.mark.parametrize("adopted", [False, True])
 def test_a_copy_with_the_originals_runtime_folder_is_refused(f: Fleet, adopted: bool) -> None:
     busy, _, _ = three(f)
-    supervisor, keeper = f.supervisor_pid(), f.keeper_pid(busy)
+    supervisor = f.supervisor_pid()
+    keeper = f.keeper_pid(busy)
     c = copy(f)
     if adopted:
         c.run("adopt")
@@ -325,7 +330,8 @@ def test_a_moved_state_is_recognised_and_goes_on_after_adopt(f: Fleet) -> None:
 
 def test_a_state_that_is_moved_while_it_runs_is_adopted_only_when_nothing_of_it_lives(f: Fleet) -> None:
     busy, _, _ = three(f)
-    keepers, supervisor = locks.kept(f.folders), f.supervisor_pid()
+    keepers = locks.kept(f.folders)
+    supervisor = f.supervisor_pid()
     pids = {sid: f.keeper_pid(sid) for sid in keepers}
     m = at(f, f.root / "moved", f.folders.runtime)
     f.folders.state.rename(m.folders.state)
@@ -477,7 +483,8 @@ def test_a_session_folder_from_elsewhere_is_looked_at_and_left_alone(f: Fleet) -
     other.wait_state(own, "done")
     other.run("supervisor", "stop")
     subprocess.run(["cp", "-a", str(f.folders.session(busy).root), str(other.folders.sessions)], check=True)
-    before, keeper = outside(f), f.keeper_pid(busy)
+    before = outside(f)
+    keeper = f.keeper_pid(busy)
     try:
         rows = {row["sid"]: row for row in other.json("ls")}
         assert rows[busy]["state"] == "failed"
@@ -509,7 +516,8 @@ def beside(f: Fleet, sid: str) -> str:
 def test_removing_a_copy_beside_the_original_leaves_the_original_alone(f: Fleet) -> None:
     busy, _, ended = three(f)
     copies = {beside(f, sid): sid for sid in (busy, ended)}
-    before, keeper = outside(f), f.keeper_pid(busy)
+    before = outside(f)
+    keeper = f.keeper_pid(busy)
     f.run("supervisor", "stop")
     rows = {row["sid"]: row for row in f.json("ls")}
     for twin, sid in copies.items():

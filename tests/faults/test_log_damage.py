@@ -89,7 +89,8 @@ def folder_in_place(files: list[Path]) -> None:
 
 
 def swapped(files: list[Path]) -> None:
-    one, other = files[1].read_bytes(), files[3].read_bytes()
+    one = files[1].read_bytes()
+    other = files[3].read_bytes()
     files[1].write_bytes(other)
     files[3].write_bytes(one)
 
@@ -121,7 +122,8 @@ def everything_that_reads(folder: Path) -> int:
 
     Anything but a word about the log comes through.
     """
-    log, said = folder / "log", 0
+    log = folder / "log"
+    said = 0
 
     def attempt(look: Callable[[], object]) -> None:
         nonlocal said

@@ -135,7 +135,8 @@ async def test_a_log_that_does_not_answer_is_said_and_taken_up_when_it_does(
     await asyncio.to_thread(f.run, "supervisor", "stop")
     wait_for("the guardian to leave", lambda: not f.folders.supervisor_socket.exists())
     f.folders.index.unlink(missing_ok=True)
-    answers, recall = threading.Event(), fold_cache.recall
+    answers = threading.Event()
+    recall = fold_cache.recall
 
     def hangs(folder: SessionFolder) -> tuple[SessionState, Track, bytes, int]:
         if folder == f.folders.session(sids[0]):

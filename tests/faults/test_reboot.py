@@ -208,7 +208,8 @@ esac
 
 def with_cron(f: Fleet) -> Path:
     """The spool of a machine that has cron and no user's systemd."""
-    programs, spool = f.root / "bin", f.root / "spool"
+    programs = f.root / "bin"
+    spool = f.root / "spool"
     programs.mkdir()
     (programs / "crontab").write_text(CRONTAB)
     (programs / "crontab").chmod(0o755)

@@ -19,7 +19,8 @@ def f() -> Iterator[Fleet]:
 def test_everything_goes_on_when_the_runtime_folder_was_removed(f: Fleet) -> None:
     sid = f.launch(play([HOLD], [("exec", {"argv": ["true"]})], "Done."), name="one")
     f.wait_event(sid, "tool.started")
-    supervisor, keeper = f.supervisor_pid(), f.keeper_pid(sid)
+    supervisor = f.supervisor_pid()
+    keeper = f.keeper_pid(sid)
     shutil.rmtree(f.folders.runtime)
     kill(f.brain_pid(sid))  # the next one needs both sockets
     (f.folders.worktrees / sid / "notes.txt").unlink()

@@ -129,7 +129,8 @@ class World:
 
     def readers(self) -> dict[str, Callable[[], object]]:
         """Everything of the harness that reads a session's folders outside the fence."""
-        tree, root = self.tree, str(self.tree.root)
+        tree = self.tree
+        root = str(self.tree.root)
         write = from_wire(
             {"kind": "file", **{"tool": "write_file", "cwd": root, "path": "a.txt", "content_sha": "0" * 64}}
         )

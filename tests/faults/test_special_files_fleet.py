@@ -72,7 +72,8 @@ def test_others_launch_work_and_stop_beside_sessions_that_cannot_be_read(f: Flee
 
 
 def test_a_head_that_is_a_link_to_a_secret_brings_it_nowhere(f: Fleet) -> None:
-    secret, key = f.root / "id_rsa", f.folders.config / "key"
+    secret = f.root / "id_rsa"
+    key = f.folders.config / "key"
     secret.write_text(f"{CANARY}\n")
     for number, target in enumerate((secret, key)):
         script = (

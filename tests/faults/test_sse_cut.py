@@ -41,7 +41,8 @@ class Cut(httpx2.SyncByteStream):
     """The first ``size`` bytes; then the end of the stream, or a broken connection."""
 
     def __init__(self, size: int, broken: bool) -> None:
-        self._size, self._broken = size, broken
+        self._size = size
+        self._broken = broken
 
     def __iter__(self) -> Iterator[bytes]:
         for at in range(0, self._size, 512):

@@ -62,7 +62,8 @@ def nothing_lives(f: Fleet) -> None:
 
 
 def test_a_keeper_that_hangs_is_ended_and_its_session_still_recorded_as_stopped(f: Fleet) -> None:
-    hung, well = waiting(f, "hung"), waiting(f, "well")
+    hung = waiting(f, "hung")
+    well = waiting(f, "well")
     os.kill(f.keeper_pid(hung), signal.SIGSTOP)
     done = stop_all(f)
     assert done.returncode == 0, done.stderr
@@ -73,7 +74,8 @@ def test_a_keeper_that_hangs_is_ended_and_its_session_still_recorded_as_stopped(
 
 def test_keepers_that_live_without_a_supervisor_are_ended_too(f: Fleet) -> None:
     sid = waiting(f, "alone")
-    supervisor, keeper = f.supervisor_pid(), f.keeper_pid(sid)
+    supervisor = f.supervisor_pid()
+    keeper = f.keeper_pid(sid)
     guardian = parent(supervisor)
     os.kill(guardian, signal.SIGSTOP)  # so that nobody starts a supervisor again
     kill(supervisor)
@@ -93,8 +95,10 @@ def _another(f: Fleet, old: int) -> bool:
 
 
 def test_a_keeper_of_a_session_whose_log_is_damaged_is_ended_and_the_session_named(f: Fleet) -> None:
-    sid, well = waiting(f, "torn"), waiting(f, "well")
-    keeper, supervisor = f.keeper_pid(sid), f.supervisor_pid()
+    sid = waiting(f, "torn")
+    well = waiting(f, "well")
+    keeper = f.keeper_pid(sid)
+    supervisor = f.supervisor_pid()
     log = f.folders.session(sid).log / "000001.jsonl"
     data = bytearray(log.read_bytes())
     data[len(data) // 2] ^= 1

@@ -26,7 +26,9 @@ from tests.faults.swapworld import World
 from tests.fleetlib import make_repository
 from tests.process.keeperlib import SID, Keepers, action, judged, keepers, proposed
 
-SEEDS, EACH, RUNS = 4, 260, 12
+SEEDS = 4
+EACH = 260
+RUNS = 12
 
 
 @dataclass
@@ -49,7 +51,8 @@ class Bench:
     def shown(self, argv: tuple[str, ...], cwd: str = "") -> dict[str, Any]:
         """The action as a person is shown it, bound to the world as it is now."""
         self.number += 1
-        call, proof = f"c0.{self.number}", self.root / f"ran{self.number}"
+        call = f"c0.{self.number}"
+        proof = self.root / f"ran{self.number}"
         snapshot = self.link.call("snapshot", label=f"shown for {call}", full=True)["snapshot"]
         root = str(self.tree.root)
         env = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "PROOF": str(proof)}
@@ -60,7 +63,8 @@ class Bench:
 
     def execute(self, what: dict[str, Any]) -> list[str] | None:
         """Ask, decide, execute: the differences when it was stale, None when it ran to its end."""
-        call, digest = str(what["call"]), action_hash(what)
+        call = str(what["call"])
+        digest = action_hash(what)
         asked = {
             "approval_id": f"a{self.number:07d}",
             "kind": "tool",
@@ -186,8 +190,10 @@ while libc.renameat2(-100, sys.argv[1].encode(), -100, sys.argv[2].encode(), 2) 
 def test_what_is_exchanged_all_the_time_never_runs(bench: Bench, race: str) -> None:
     World(bench.tree.root, bench.tree.private, bench.beside)
     name, argv, cwd = RACES[race]
-    place, bad = bench.tree.root / name, bench.root / "bad"
-    other, good = bench.beside / "other", bench.beside / "good"
+    place = bench.tree.root / name
+    bad = bench.root / "bad"
+    other = bench.beside / "other"
+    good = bench.beside / "good"
     for path, mark in ((good, '"$PROOF"'), (bench.beside / "evil", str(bad)), (bench.tree.root / "evil", str(bad))):
         path.write_text(f"#!/bin/sh\ntouch {mark}\n")
         path.chmod(0o755)
@@ -205,7 +211,8 @@ def test_what_is_exchanged_all_the_time_never_runs(bench: Bench, race: str) -> N
     try:
         assert swapper.stdout is not None
         assert swapper.stdout.readline() == b"on\n"
-        ran = tried = 0
+        ran = 0
+        tried = 0
         while ran < RUNS and tried < 40 * RUNS:
             ran += bench.execute(what) is None
             assert not bad.exists()

@@ -76,7 +76,8 @@ def test_a_vault_killed_in_a_snapshot_keeps_it_again(fleet: Keepers, repo: Path)
     session = Session(fleet, repo)
     first = session.run("echo one > one")[1]["snapshot"]
     add_large(session)
-    before, files = packed(session), session.files()
+    before = packed(session)
+    files = session.files()
     call_id, number = session.begin("rm large*; echo two > two")
     os.kill(half_kept(session, before), signal.SIGKILL)
     assert session.link.reply(number)["started"] is True, "the keeper asked a new vault"
@@ -92,7 +93,8 @@ def test_a_keeper_killed_in_a_snapshot_has_started_nothing(fleet: Keepers, repo:
     session = Session(fleet, repo)
     first = session.run("echo one > one")[1]["snapshot"]
     add_large(session)
-    before, files = packed(session), session.files()
+    before = packed(session)
+    files = session.files()
     call_id, _ = session.begin("rm large*")
     vault = half_kept(session, before)
     end(session.pid)
@@ -111,7 +113,8 @@ class Undone:
     """A session whose many files were all changed, and the states that an undo has to bring about."""
 
     def __init__(self, fleet: Keepers, repo: Path, **spawn: str) -> None:
-        self.session = session = Session(fleet, repo)
+        session = Session(fleet, repo)
+        self.session = session
         session.run(f"mkdir many; for i in $(seq {MANY}); do echo $i > many/$i; done; git add -A; git commit -qm many")
         session.run("echo secret > .env; chmod 600 .env")
         self.wanted = session.state()

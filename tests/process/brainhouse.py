@@ -36,7 +36,8 @@ class BrainNursery:
             argv = [sys.executable, "-P", "-s", "-m", "harness.brain.brain_nursery", "--fd", str(theirs.fileno())]
             env = {"PATH": os.environ.get("PATH", ""), "LANG": "C.UTF-8"}
             self.pid = os.posix_spawn(sys.executable, argv, env, setsid=True)
-        self._decoder, self._ids = frames.Decoder(), itertools.count(1)
+        self._decoder = frames.Decoder()
+        self._ids = itertools.count(1)
         self._replies: dict[int, dict[str, Any]] = {}
         self.exits: dict[int, int] = {}
 
@@ -90,7 +91,8 @@ class SmallSupervisor:
     """Answers brains on a socket of its own."""
 
     def __init__(self, path: Path, money: Money) -> None:
-        self.path, self.money = path, money
+        self.path = path
+        self.money = money
         self.hellos = 0
         self._asked: list[dict[str, Any]] = []
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -126,7 +128,8 @@ class SmallSupervisor:
                         sock.sendall(frames.encode({"id": message["id"], **self._answer(message)}))
 
     def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
-        money, op = self.money, message["op"]
+        money = self.money
+        op = message["op"]
         self._asked.append(message)
         if op == "brain_hello":
             self.hellos += 1
@@ -166,7 +169,10 @@ class House:
         checks: list[str] | None = None,
         goal: str = "make it work",
     ) -> None:
-        self.keepers, self.nursery, self.sid, self.url = keepers, nursery, sid, url
+        self.keepers = keepers
+        self.nursery = nursery
+        self.sid = sid
+        self.url = url
         self.folder = keepers.folder(sid)
         self.money = Money()
         self.supervisor_socket = keepers.folders.runtime / f"sup-{sid}.sock"

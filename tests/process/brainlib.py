@@ -116,7 +116,9 @@ class ModelServer:
     """
 
     def __init__(self, *answers: Answer, script: Script | None = None, count: int | None = 50) -> None:
-        self.answers, self.script, self.count = deque(answers), script, count
+        self.answers = deque(answers)
+        self.script = script
+        self.count = count
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.arrived = threading.Condition()

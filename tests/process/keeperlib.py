@@ -169,7 +169,9 @@ class Keepers:
             ]
             self.nursery_pid = os.posix_spawn(sys.executable, argv, self._env, setsid=True)
         ours.settimeout(PATIENCE_S)
-        self.nursery, self._decoder, self._ids = ours, frames.Decoder(), itertools.count(1)
+        self.nursery = ours
+        self._decoder = frames.Decoder()
+        self._ids = itertools.count(1)
 
     def folder(self, sid: str = SID) -> SessionFolder:
         return self.folders.session(sid)

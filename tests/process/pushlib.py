@@ -43,7 +43,10 @@ class Ground:
     """A repository of the user at ``repo``, a session ``s1`` in it, and the user's home with his git configuration."""
 
     def __init__(self, base: Path, monkeypatch: Any) -> None:
-        self.base, self.home, self.repo, self.state = base, base / "home", base / "repo", base / "state"
+        self.base = base
+        self.home = base / "home"
+        self.repo = base / "repo"
+        self.state = base / "state"
         self.ran = base / "ran"
         for folder in (self.home, self.repo, self.ran):
             folder.mkdir()

@@ -39,7 +39,8 @@ class Make:
     """Makes houses and closes them at the end of the test."""
 
     def __init__(self, fleet: Keepers, nursery: BrainNursery) -> None:
-        self._fleet, self._nursery = fleet, nursery
+        self._fleet = fleet
+        self._nursery = nursery
         self.houses: list[House] = []
 
     def __call__(self, url: str, **options: Any) -> House:

@@ -17,7 +17,8 @@ CALL = play([("exec", {"argv": ["true"]})], "Done.")
 
 def failing(monkeypatch: pytest.MonkeyPatch, exc: Exception, times: int) -> list[str]:
     """The first calls that are begun end in ``exc``; each try of one."""
-    real, tried = KeeperLink.call, []
+    real = KeeperLink.call
+    tried = []
 
     async def call(self: KeeperLink, op: str, *args: Any, **named: Any) -> dict[str, Any]:
         if op == "execute":

@@ -26,7 +26,8 @@ from tests.process.keeperlib import Keepers, action, allowed, keepers, wait_unti
 from tests.process.pushlib import Ground, git
 
 pytestmark = pytest.mark.fence
-LISTED, OTHER = "127.0.0.2", "127.0.0.3"
+LISTED = "127.0.0.2"
+OTHER = "127.0.0.3"
 GET = "import sys, urllib.request; sys.stdout.write(urllib.request.urlopen(sys.argv[1], timeout=10).read().decode())"
 DIRECT = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 5)"
 
@@ -46,7 +47,8 @@ class Server:
         self._http = http.server.ThreadingHTTPServer((address, 0), handler)
         self.seen: list[tuple[str, str | None]] = []
         self._http.seen = self.seen  # type: ignore[attr-defined]
-        self.host, self.port = address, self._http.server_port
+        self.host = address
+        self.port = self._http.server_port
         self.url = f"http://{address}:{self.port}"
         self._thread = threading.Thread(target=self._http.serve_forever)
         self._thread.start()

@@ -171,7 +171,8 @@ def test_read_write_and_binds_of_the_profile(ground: Ground) -> None:
     for name in ("readable", "writable", "source", "masked"):
         (ground.base / name).mkdir()
         (ground.base / name / "f").write_text(name)
-    worktree, base = str(ground.worktree), str(ground.base)
+    worktree = str(ground.worktree)
+    base = str(ground.base)
     binds = [[f"{base}/source", f"{base}/masked", "ro"]]
     profile = fence.profile(worktree, [f"{base}/readable", f"{base}/nothing"], [f"{base}/writable"], binds).to_wire()
     _, text = ground.shell(
@@ -495,7 +496,8 @@ def test_a_program_of_the_worktree_runs_from_the_approved_bytes(ground: Ground) 
 
 
 def test_the_folder_it_runs_in_is_the_one_that_was_shown(ground: Ground) -> None:
-    inside, beside = ground.worktree / "sub", ground.base / "beside"
+    inside = ground.worktree / "sub"
+    beside = ground.base / "beside"
     inside.mkdir()
     beside.mkdir()
     action = ground.action(
@@ -517,7 +519,9 @@ def _fields(action: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_program_swapped_all_the_time_is_never_run(ground: Ground) -> None:
-    good, bad, name = ground.base / "good", ground.base / "bad", ground.worktree / "tool"
+    good = ground.base / "good"
+    bad = ground.base / "bad"
+    name = ground.worktree / "tool"
     for path, word in ((good, "approved"), (bad, "swapped")):
         path.write_text(f"#!/bin/sh\necho {word}\n")
         path.chmod(0o755)

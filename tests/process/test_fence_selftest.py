@@ -163,7 +163,8 @@ print(attempt(lambda: os.mkdir(outside + "/d")),
 
 @pytest.mark.skipif(landlock.abi() < 6, reason="this kernel's Landlock knows no scopes")
 def test_landlock_alone_confines_writes_and_signals(tmp_path: Path) -> None:
-    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    inside = tmp_path / "inside"
+    outside = tmp_path / "outside"
     (inside / "sub").mkdir(parents=True)
     outside.mkdir()
     (outside / "old").write_text("old")

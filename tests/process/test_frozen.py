@@ -138,7 +138,8 @@ def test_what_stays_frozen_is_replaced_by_itself(impatient: Fleet) -> None:
     kept = f.launch(play([HOLD], "Done."), name="kept")
     f.wait_event(kept, "tool.started")
     f.wait_event(thinking, "tool.started")
-    brain, keeper = wait_for("its brain", lambda: f.brain_pid(thinking)), f.keeper_pid(kept)
+    brain = wait_for("its brain", lambda: f.brain_pid(thinking))
+    keeper = f.keeper_pid(kept)
     os.kill(brain, signal.SIGSTOP)
     os.kill(keeper, signal.SIGSTOP)
     f.release(thinking)
@@ -180,11 +181,9 @@ def a_session(tmp_path: Path) -> Session:
 
 def test_a_brain_that_is_stopped_or_owes_its_reply_for_too_long_is_ended(tmp_path: Path) -> None:
     async def looked(stop: bool) -> tuple[int, str]:
-        session, session_folders, config = (
-            a_session(tmp_path),
-            Folders(tmp_path, tmp_path, tmp_path),
-            Config(tmp_path / "config.toml"),
-        )
+        session = a_session(tmp_path)
+        session_folders = Folders(tmp_path, tmp_path, tmp_path)
+        config = Config(tmp_path / "config.toml")
         some = Brains(
             session_folders, 1, cast(Any, SimpleNamespace(unsent=lambda _: None)), lambda: config, lambda *_: None
         )
@@ -222,7 +221,8 @@ def test_a_brain_that_is_stopped_or_owes_its_reply_for_too_long_is_ended(tmp_pat
 
 def test_a_keeper_is_ended_when_it_is_stopped_for_long_and_not_before(tmp_path: Path) -> None:
     async def asked() -> None:
-        session, config = a_session(tmp_path), Config(tmp_path / "config.toml")
+        session = a_session(tmp_path)
+        config = Config(tmp_path / "config.toml")
         some = Keepers(Folders(tmp_path, tmp_path, tmp_path), 1, lambda: config)
         with a_stopped_process() as who:
             link = cast(Any, SimpleNamespace(hello=who))

@@ -171,7 +171,8 @@ def test_an_init_sh_that_a_task_makes_runs_before_the_next_one(f: Fleet) -> None
         if isinstance(r.body, kinds)
         or (isinstance(r.body, t.ToolProposed) and (r.body.input or {}).get("chore") == "setup")
     ]
-    begun, over = t.IterationStarted.TYPE, t.IterationEnded.TYPE
+    begun = t.IterationStarted.TYPE
+    over = t.IterationEnded.TYPE
     assert told == [begun, over, "setup", begun, over]
     assert (Path(row["worktree"]) / "ready.txt").read_text() == "ready\n"
     assert f.violations() == []

@@ -238,7 +238,8 @@ def test_a_long_history_comes_whole_at_the_readers_pace(fleet: Keepers) -> None:
     supervisor = fleet.supervisor()
     for _ in range(40):
         supervisor.append(*(note("x" * 4000) for _ in range(100)), cls="C")
-    slow, fast = fleet.link(), fleet.link()
+    slow = fleet.link()
+    fast = fleet.link()
     for link in (slow, fast):
         link.hello("viewer")
         link.send("subscribe", after=-1)
@@ -249,7 +250,8 @@ def test_a_long_history_comes_whole_at_the_readers_pace(fleet: Keepers) -> None:
 
 def test_one_commit_larger_than_the_queue_reaches_a_reader_that_keeps_up(fleet: Keepers) -> None:
     fleet.spawn()
-    supervisor, viewer = fleet.supervisor(), fleet.link()
+    supervisor = fleet.supervisor()
+    viewer = fleet.link()
     viewer.hello("viewer")
     viewer.call("subscribe", after=0)
     supervisor.append(*(note(f"{number}" + "x" * 900_000) for number in range(7)))

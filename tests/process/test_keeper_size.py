@@ -82,7 +82,8 @@ def burst(link: Link, cls: str, count: int) -> None:
 @contextlib.contextmanager
 def traced(pid: int, target: Path) -> Iterator[list[str]]:
     """Fills the list with the names of the keeper's system calls when the block ends."""
-    strace, calls = strace_of_a_keeper(), []
+    strace = strace_of_a_keeper()
+    calls = []
     tracer = subprocess.Popen(
         [strace, "-q", "-p", str(pid), "-s", "12", "-e", "trace=recvfrom,write,fdatasync,sendmsg", "-o", str(target)]
     )
@@ -117,7 +118,8 @@ def test_what_an_append_costs_is_counted(fleet: Keepers, tmp_path: Path) -> None
 
 def test_durability_comes_before_the_answer_and_the_push(fleet: Keepers, tmp_path: Path) -> None:
     pid = fleet.spawn()["pid"]
-    link, viewer = fleet.supervisor(), fleet.link()
+    link = fleet.supervisor()
+    viewer = fleet.link()
     viewer.hello("viewer")
     viewer.call("subscribe", after=0)
     with traced(pid, tmp_path / "trace") as calls:

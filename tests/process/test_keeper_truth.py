@@ -270,7 +270,8 @@ def test_a_cancelled_timer_keeps_nothing(tmp_path: Path) -> None:
             "what was cancelled does not pile up either"
         )
         ran: list[int] = []
-        loop.on_frame = loop.on_closed = lambda *_: None
+        loop.on_closed = lambda *_: None
+        loop.on_frame = loop.on_closed
         loop.more = lambda: False
         loop.after_turn = lambda: None
         loop.call_later(0.01, lambda: (ran.append(1), setattr(loop, "stopping", True))[0])

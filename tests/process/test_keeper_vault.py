@@ -36,7 +36,8 @@ def vault_of(keeper: int) -> int:
 
 def test_a_vault_that_stands_still_is_replaced_and_the_call_runs(fleet: Keepers, tmp_path: Path) -> None:
     keeper = fleet.spawn()["pid"]
-    link, work = fleet.supervisor(), tmp_path / "work"
+    link = fleet.supervisor()
+    work = tmp_path / "work"
     link.call("snapshot", label="first", full=True)
     frozen = wait_until("its vault is all that it runs", lambda: vault_of(keeper))
     os.kill(frozen, signal.SIGSTOP)
@@ -56,8 +57,10 @@ def test_when_the_next_one_stands_still_too_the_answer_says_so(tmp_path: Path, m
     monkeypatch.setattr(vault_client, "STOPPED_S", 0.2)
     monkeypatch.setattr(vault_client, "LOOK_S", 0.05)
     loop = Loop(tmp_path / "sock")
-    loop.on_frame = loop.on_closed = lambda *_: None
-    loop.more, loop.after_turn = lambda: False, lambda: None
+    loop.on_closed = lambda *_: None
+    loop.on_frame = loop.on_closed
+    loop.more = lambda: False
+    loop.after_turn = lambda: None
     link = vault_client.VaultLink(loop, SessionFolder(tmp_path, tmp_path / "sock"))
     answers: list[dict[str, Any]] = []
     pids: set[int] = set()

@@ -197,7 +197,8 @@ async def test_a_defect_while_writing_leaves_nobody_waiting(
 ) -> None:
     """Whatever it is: who asked is refused, the exception is seen, and what was half begun is not written later."""
     books = await opened(tmp_path)
-    append, times = LogWriter.append, 0
+    append = LogWriter.append
+    times = 0
 
     def broken(self: LogWriter, *args: Any, **named: Any) -> int:
         nonlocal times

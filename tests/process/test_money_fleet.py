@@ -290,7 +290,8 @@ def cut(folder: Path) -> None:
 @pytest.mark.parametrize("how", ["deleted", "moved", "damaged", "cut"])
 def test_whatever_happens_to_the_ledger_what_was_spent_stays_spent(how: str) -> None:
     with fleet(config="[caps]\nday_usd = 1\nfleet_usd = 5\n") as f:
-        kept, gone = f.launch(TURNS, name="kept"), f.launch(TURNS, name="gone")
+        kept = f.launch(TURNS, name="kept")
+        gone = f.launch(TURNS, name="gone")
         for sid in (kept, gone):
             f.wait_state(sid, "done", timeout=PATIENCE)
         f.run("rm", gone)
@@ -308,7 +309,8 @@ def test_whatever_happens_to_the_ledger_what_was_spent_stays_spent(how: str) -> 
         assert after["fleet"]["spent_total_nano"] == before["fleet"]["spent_total_nano"]
         assert after["fleet"]["spent_today_nano"] == before["fleet"]["spent_today_nano"]
         assert after["removed"]["spent_nano"] == before["removed"]["spent_nano"] > 0
-        own, then = after["sessions"][0], before["sessions"][0]
+        own = after["sessions"][0]
+        then = before["sessions"][0]
         assert {k: own[k] for k in ("spent_nano", "tokens", "requests", "cache_hit")} == {
             k: then[k] for k in ("spent_nano", "tokens", "requests", "cache_hit")
         }

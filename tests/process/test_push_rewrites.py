@@ -66,10 +66,8 @@ def daemon(ground: Ground) -> Iterator[str]:
 
 @pytest.mark.parametrize("kind", ["insteadOf", "pushInsteadOf"])
 def test_the_final_address_is_shown_and_is_where_the_push_ends(ground: Ground, daemon: str, kind: str) -> None:
-    real, other = (
-        ground.bare(ground.base / "served" / "a" / "x.git"),
-        ground.bare(ground.base / "served" / "b" / "x.git"),
-    )
+    real = ground.bare(ground.base / "served" / "a" / "x.git")
+    other = ground.bare(ground.base / "served" / "b" / "x.git")
     git(ground.repo, "remote", "add", "origin", f"{WEB}x.git")
     ground.rewrite(f"{daemon}a/", WEB, kind)
     ground.rewrite(f"{daemon}b/", f"{daemon}a/")  # what git would do to the final address if it were given plainly

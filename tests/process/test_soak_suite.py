@@ -147,7 +147,8 @@ def test_a_fleet_at_peace_passes_and_a_doctored_one_does_not() -> None:
     with.
     """
     with world(1, disk=False) as w:
-        sid, other = w.launch("work", 3), w.launch("raced", 1000)
+        sid = w.launch("work", 3)
+        other = w.launch("raced", 1000)
         notes = [w.notes / f"{name}.jsonl" for name in ("work-1", "raced-2")]
         wait_for("results of both", lambda: all(any(told_lines(path).values()) for path in notes))
         found = w.census()

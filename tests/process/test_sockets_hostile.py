@@ -96,7 +96,9 @@ def test_another_user_gets_nowhere() -> None:
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give files to another user")
 def test_planted_folders_and_links_are_refused(tmp_path: Path) -> None:
-    theirs, target, link = tmp_path / "theirs", tmp_path / "target", tmp_path / "link"
+    theirs = tmp_path / "theirs"
+    target = tmp_path / "target"
+    link = tmp_path / "link"
     theirs.mkdir()
     os.chown(theirs, NOBODY, NOBODY)
     target.mkdir()
@@ -174,7 +176,8 @@ def greeted(path: Path, hello: dict[str, Any]) -> socket.socket:
 
 def drain(sock: socket.socket, until: int) -> list[dict[str, Any]]:
     """Replies up to number ``until``, or to the end of the stream."""
-    decoder, found = frames.Decoder(), list[dict[str, Any]]()
+    decoder = frames.Decoder()
+    found = list[dict[str, Any]]()
     while not any(m.get("id") == until for m in found):
         try:
             data = sock.recv(1 << 18)
@@ -190,7 +193,8 @@ def attack(path: Path, hello: dict[str, Any], ops: tuple[str, ...], seed: int) -
     """Half of the frames over long-lived connections with a good hello, half over connections that begin or break
     badly; the replies.
     """
-    rng, replies = random.Random(seed), list[dict[str, Any]]()
+    rng = random.Random(seed)
+    replies = list[dict[str, Any]]()
     for burst in range(FRAMES // 100):
         with greeted(path, hello) as sock:
             for number in range(1, 51):

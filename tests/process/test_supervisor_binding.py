@@ -257,7 +257,8 @@ def die_before_the_start(f: Fleet, sid: str) -> None:
     """
     log = f.folders.session(sid).root / "keeper.err"
     wait_for("the keeper to be about to start it", lambda: log.exists() and "keeper.before_started" in log.read_text())
-    supervisor, keeper = f.supervisor_pid(), f.keeper_pid(sid)
+    supervisor = f.supervisor_pid()
+    keeper = f.keeper_pid(sid)
     for pid, command in f.processes():
         if "guardian" in command:
             kill(pid)

@@ -197,7 +197,8 @@ def test_brain_that_waits_is_taken_over(f: Fleet) -> None:
     f.run("supervisor", "start")
     sid = launch(f, play([HOLD], "Done."), "long")
     f.wait_event(sid, "tool.started")
-    brain, before = f.brain_pid(sid), f.supervisor_pid()
+    brain = f.brain_pid(sid)
+    before = f.supervisor_pid()
     kill(before)
     replaced(f, before)
     f.wait_state(sid, "running")
@@ -257,7 +258,8 @@ def test_keeper_killed_while_parked_comes_back(f: Fleet) -> None:
 
 def test_keeper_that_keeps_dying_is_given_up_and_disturbs_nobody(f: Fleet) -> None:
     f.run("supervisor", "start")
-    bad, good = launch(f, ASK, "bad"), launch(f, ASK, "good")
+    bad = launch(f, ASK, "bad")
+    good = launch(f, ASK, "good")
     f.wait_state(bad, "waiting")
     f.wait_state(good, "waiting")
     path = f.folders.session(bad).keeper_socket
@@ -282,7 +284,8 @@ def test_keeper_that_keeps_dying_is_given_up_and_disturbs_nobody(f: Fleet) -> No
 
 def test_damaged_log_is_named_and_disturbs_nobody(f: Fleet) -> None:
     f.run("supervisor", "start")
-    bad, good = launch(f, ASK, "bad"), launch(f, ASK, "good")
+    bad = launch(f, ASK, "bad")
+    good = launch(f, ASK, "good")
     f.wait_state(bad, "waiting")
     f.wait_state(good, "waiting")
     before = f.supervisor_pid()

@@ -76,7 +76,8 @@ def test_a_long_log_is_taken_up_by_its_end(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_that_does_not_fit_changes_nothing(tmp_path: Path) -> None:
-    mine, other = session(tmp_path, "aaaaaaaaaa"), session(tmp_path, "bbbbbbbbbb")
+    mine = session(tmp_path, "aaaaaaaaaa")
+    other = session(tmp_path, "bbbbbbbbbb")
     write(mine, 2_000, "mine")
     write(other, 2_000, "other")
     for made in (mine, other):

@@ -36,7 +36,8 @@ def session(root: Path, sid: str = "aaaaaaaaaa") -> Session:
 
 
 async def test_what_stands_still_is_named_and_keeps_only_its_own_pool(pipe: Path) -> None:
-    one, other = Threads("session one", 1), Threads("session two", 1)
+    one = Threads("session one", 1)
+    other = Threads("session two", 1)
     with pytest.raises(StandsStill, match="session one: reading it did not end within"):
         await one.run("reading it", 0.1, lambda: pipe.read_bytes())
     assert one.still() == ["reading it"]
@@ -62,7 +63,8 @@ async def test_waiting_for_a_thread_has_an_end_too(pipe: Path) -> None:
 
 
 async def test_a_session_whose_worker_stands_still_is_held_with_that_trouble(pipe: Path, tmp_path: Path) -> None:
-    held, well = session(tmp_path), session(tmp_path, "bbbbbbbbbb")
+    held = session(tmp_path)
+    well = session(tmp_path, "bbbbbbbbbb")
     with pytest.raises(StandsStill):
         await held.do("examining call c1.0", 0.1, lambda: pipe.read_bytes())
     assert held.held
@@ -87,7 +89,10 @@ async def test_what_the_system_refuses_names_the_session_and_quotes_nothing(tmp_
 
 
 async def test_more_work_than_threads_is_done_one_after_the_other_and_the_threads_leave() -> None:
-    pool, at_once, most, lock = Threads("session one", 2), [0], [0], threading.Lock()
+    pool = Threads("session one", 2)
+    at_once = [0]
+    most = [0]
+    lock = threading.Lock()
 
     def work(number: int) -> int:
         with lock:
@@ -129,7 +134,8 @@ async def test_an_interrupt_ends_the_children_but_those_of_lasting_work(pipe: Pa
             60.0,
         )
 
-    short, lasting = Threads("short", 1), Threads("lasting", 1)
+    short = Threads("short", 1)
+    lasting = Threads("lasting", 1)
     running = asyncio.ensure_future(short.run("reading", 60.0, lambda: work("short")))
     going_on = asyncio.ensure_future(lasting.run("making", 60.0, lambda: work("lasting"), lasting=True))
     await asyncio.to_thread(

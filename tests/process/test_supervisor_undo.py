@@ -89,7 +89,8 @@ def launched(f: Fleet, state: str, name: str = "") -> str:
 def test_steps_back_and_forth_in_every_state(f: Fleet, state: str) -> None:
     sid = launched(f, state)
     first, _, third, fourth = calls(f, sid)[:4]
-    now, newest = tree(f, sid), head(f, sid)
+    now = tree(f, sid)
+    newest = head(f, sid)
     listed = {p["call_id"]: p for p in points(f, sid)}
     assert [p for p in listed if p in (first, third, fourth)] == [fourth, third, first], "newest first"
     assert all(listed[c]["changed"] for c in (first, third, fourth))

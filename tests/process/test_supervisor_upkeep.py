@@ -28,12 +28,14 @@ class Watched:
 
     def __init__(self) -> None:
         self.problems: dict[str, str] = {}
-        self.changed, self.gave_up = asyncio.Event(), asyncio.Event()
+        self.changed = asyncio.Event()
+        self.gave_up = asyncio.Event()
         self.upkeep = Upkeep(self.problems, self.changed.set, self.gave_up.set)
 
 
 async def test_work_that_dies_is_begun_again_and_said(capsys: pytest.CaptureFixture[str]) -> None:
-    w, again = Watched(), asyncio.Event()
+    w = Watched()
+    again = asyncio.Event()
     times = 0
 
     async def work() -> None:
@@ -54,7 +56,8 @@ async def test_work_that_dies_is_begun_again_and_said(capsys: pytest.CaptureFixt
 
 
 async def test_work_that_ends_is_begun_again_too() -> None:
-    w, again = Watched(), asyncio.Event()
+    w = Watched()
+    again = asyncio.Event()
     times = 0
 
     async def work() -> None:
@@ -83,7 +86,8 @@ async def test_work_that_keeps_dying_ends_the_supervisor(capsys: pytest.CaptureF
 
 
 async def test_work_that_must_end_well_is_begun_again_until_it_has(capsys: pytest.CaptureFixture[str]) -> None:
-    w, done = Watched(), asyncio.Event()
+    w = Watched()
+    done = asyncio.Event()
     times = 0
 
     async def work() -> None:
@@ -103,7 +107,8 @@ async def test_work_that_must_end_well_is_begun_again_until_it_has(capsys: pytes
 
 
 async def test_what_is_done_once_may_fail(capsys: pytest.CaptureFixture[str]) -> None:
-    w, done = Watched(), asyncio.Event()
+    w = Watched()
+    done = asyncio.Event()
 
     async def work() -> None:
         done.set()
@@ -136,7 +141,9 @@ class BadOnce:
 
 async def test_screens_go_on_after_a_defect_in_a_push(tmp_path: Path) -> None:
     folders = Folders(tmp_path / "state", tmp_path, tmp_path)
-    fleet, feed, w = Fleet(folders, lambda _: Money()), BadOnce(), Watched()
+    fleet = Fleet(folders, lambda _: Money())
+    feed = BadOnce()
+    w = Watched()
 
     async def hello(c: Connection, m: dict[str, Any]) -> dict[str, Any]:
         return {"proto": frames.PROTOCOL}
@@ -166,7 +173,8 @@ async def test_screens_go_on_after_a_defect_in_a_push(tmp_path: Path) -> None:
 async def test_the_last_answers_are_sent_before_the_connections_close(tmp_path: Path) -> None:
     """However long it takes a client to read: what was asked before the end is answered, whole."""
     fleet = Fleet(Folders(tmp_path / "state", tmp_path, tmp_path), lambda _: Money())
-    begun, go_on = asyncio.Event(), asyncio.Event()
+    begun = asyncio.Event()
+    go_on = asyncio.Event()
 
     async def hello(c: Connection, m: dict[str, Any]) -> dict[str, Any]:
         return {"proto": frames.PROTOCOL}

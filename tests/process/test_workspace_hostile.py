@@ -79,7 +79,8 @@ def hostile(tmp_path: Path) -> tuple[Path, Path]:
     """(repository, folder of the markers): everything that can run something is set, in the repository and through an
     include.
     """
-    repo, markers = tmp_path / "repo", tmp_path / "markers"
+    repo = tmp_path / "repo"
+    markers = tmp_path / "markers"
     repo.mkdir()
     markers.mkdir()
     git(repo, "init", "-q", "-b", "main")

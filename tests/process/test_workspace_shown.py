@@ -44,7 +44,8 @@ def with_history(folder: Path) -> Path:
     "kind", ["plain", "worktree", "bare", "packed", "borrowing", "linked-objects", "borrowing-inside", "separate"]
 )
 def test_git_works_inside_on_every_kind_of_repository(tmp_path: Path, kind: str) -> None:
-    repo = main = with_history(tmp_path / "main")
+    main = with_history(tmp_path / "main")
+    repo = main
     if kind == "worktree":
         repo = tmp_path / "linked"
         git(main, "worktree", "add", "-q", "-b", "linked", str(repo))

@@ -82,7 +82,8 @@ def test_a_worktree_starts_from_head_and_leaves_the_users_checkout_alone(tmp_pat
     repo = repository(tmp_path / "re po ü'$(x)")
     (repo / "dirty.txt").write_text("mine")
     (repo / "a.txt").write_text("changed")
-    before, config = git(repo, "status", "--porcelain"), (repo / ".git" / "config").read_bytes()
+    before = git(repo, "status", "--porcelain")
+    config = (repo / ".git" / "config").read_bytes()
     tree = session(tmp_path, repo)
     assert tree.base == git(repo, "rev-parse", "HEAD")
     assert tree.dirty == 2
@@ -214,7 +215,8 @@ def test_ten_at_once_on_one_repository(tmp_path: Path) -> None:
 @pytest.mark.fence
 @pytest.mark.parametrize("kind", ["worktree", "bare", "borrowing", "subfolder", "submodule", "separate"])
 def test_every_kind_of_repository(tmp_path: Path, kind: str) -> None:
-    repo = main = repository(tmp_path / "main")
+    main = repository(tmp_path / "main")
+    repo = main
     if kind == "worktree":
         repo = tmp_path / "linked"
         git(main, "worktree", "add", "-q", "-b", "linked", str(repo))
@@ -222,10 +224,12 @@ def test_every_kind_of_repository(tmp_path: Path, kind: str) -> None:
         git(repo, "add", ".")
         git(repo, "commit", "-qm", "only here")
     elif kind == "bare":
-        repo = main = tmp_path / "bare.git"
+        main = tmp_path / "bare.git"
+        repo = main
         git(tmp_path, "clone", "-q", "--bare", "main", str(repo))
     elif kind == "borrowing":
-        repo = main = tmp_path / "borrower"
+        main = tmp_path / "borrower"
+        repo = main
         git(tmp_path, "clone", "-q", "--shared", "main", str(repo))
     elif kind == "subfolder":
         repo = main / "deep" / "er"
@@ -237,7 +241,8 @@ def test_every_kind_of_repository(tmp_path: Path, kind: str) -> None:
         repo = main / "lib"
         git(main, "config", "submodule.recurse", "true")
     elif kind == "separate":
-        repo = main = tmp_path / "sep"
+        main = tmp_path / "sep"
+        repo = main
         git(tmp_path, "clone", "-q", "--separate-git-dir", str(tmp_path / "far.git"), "main", str(repo))
     tree = session(tmp_path, repo)
     assert tree.base == git(repo, "rev-parse", "HEAD")
@@ -538,7 +543,8 @@ def test_facts_resolve_links_and_hash_what_is_named(tmp_path: Path) -> None:
 
 
 def test_inherited_git_variables_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    repo, other = repository(tmp_path / "repo"), repository(tmp_path / "other")
+    repo = repository(tmp_path / "repo")
+    other = repository(tmp_path / "other")
     monkeypatch.setenv("GIT_DIR", str(other / ".git"))
     monkeypatch.setenv("GIT_WORK_TREE", str(other))
     monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))

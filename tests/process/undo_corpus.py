@@ -46,7 +46,8 @@ NAMES = (
 
 def fill(root: Path) -> None:
     """Untracked and ignored things of every kind."""
-    top, pick = os.fsencode(root), random.Random(2)
+    top = os.fsencode(root)
+    pick = random.Random(2)
     for number, name in enumerate(NAMES):
         path = top + b"/untracked/" + name
         os.makedirs(os.path.dirname(path), exist_ok=True)

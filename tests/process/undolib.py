@@ -56,7 +56,8 @@ def dump(folder: Path) -> State:
         for name in os.listdir(here):
             path = here + b"/" + name
             info = os.lstat(path)
-            key, mode = path[len(top) + 1 :], stat.S_IMODE(info.st_mode)
+            key = path[len(top) + 1 :]
+            mode = stat.S_IMODE(info.st_mode)
             if stat.S_ISLNK(info.st_mode):
                 found[key] = ("link", os.readlink(path))
             elif stat.S_ISREG(info.st_mode):
@@ -82,7 +83,9 @@ class Session:
     """A session whose calls are made by the test: the keeper, the fence, the vault and git are the real ones."""
 
     def __init__(self, fleet: Keepers, repo: Path, sid: str = SID, **spawn: Any) -> None:
-        self.fleet, self.repo, self.sid = fleet, repo, sid
+        self.fleet = fleet
+        self.repo = repo
+        self.sid = sid
         folder = fleet.folder(sid)
         self.tree = worktrees.create(
             repo, fleet.folders.state / "worktrees" / sid, f"watchfloor/{sid}", folder.git / "private"
@@ -138,7 +141,8 @@ class Session:
 
     def find(self, kind: str, **fields: str) -> dict[str, Any] | None:
         """The newest record of that type with these fields among those that the keeper pushed, or None."""
-        pushes, self._seen = self.link.pushes[self._seen :], len(self.link.pushes)
+        pushes = self.link.pushes[self._seen :]
+        self._seen = len(self.link.pushes)
         self._records += [
             frames.parse(line.encode()) for push in pushes if push["push"] == "events" for line in push["lines"]
         ]

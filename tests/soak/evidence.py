@@ -81,9 +81,12 @@ def _session(w: World, sid: str, row: dict[str, object]) -> SessionEvidence:
     state = fold(records)
     goal = GOAL.search(state.intent.goal) if state.intent is not None else None
     s = SessionEvidence(sid, goal["name"] if goal else sid)
-    s.state, s.detail = str(row.get("state", "unknown")), str(row.get("detail", "nobody shows it"))
-    s.finished, s.stopped = state.ended is not None, state.desired == "stopped"
-    s.stop_asked, s.stop_acknowledged = sid in w.stops_asked, sid in w.stops
+    s.state = str(row.get("state", "unknown"))
+    s.detail = str(row.get("detail", "nobody shows it"))
+    s.finished = state.ended is not None
+    s.stopped = state.desired == "stopped"
+    s.stop_asked = sid in w.stops_asked
+    s.stop_acknowledged = sid in w.stops
     s.effects = effect_lines(w.fleet.folders.worktrees / sid / "effects.txt")
     s.told = told_lines(w.notes / f"{s.name}.jsonl")
     s.open_requests = [(a.kind, a.title) for a in state.approvals.values()]
@@ -118,7 +121,8 @@ def _calls(records: list[t.Record], blobs: Path) -> dict[str, str]:
             given = b.input if b.input_blob is None else json.loads(get(blobs, b.input_blob.sha))
             parts = str((given or {}).get("script", "")).split("'")
             if len(parts) > 3:
-                of_call[b.call_id], ended[parts[3]] = parts[3], "open"
+                of_call[b.call_id] = parts[3]
+                ended[parts[3]] = "open"
         elif isinstance(b, t.ToolEnded) and b.call_id in of_call:
             ended[of_call[b.call_id]] = b.status
         elif isinstance(b, t.ToolResolved) and b.call_id in of_call:
@@ -142,7 +146,8 @@ def _ledger(folder: Path) -> dict[str, tuple[int, int, int]]:
         elif isinstance(record, Settled):
             of = reserved.pop(record.reservation, None) or unknown.pop(record.reservation)
             settled[of.sid] += record.nano
-    doubtful, held = Counter[str](), Counter[str]()
+    doubtful = Counter[str]()
+    held = Counter[str]()
     for r in unknown.values():
         doubtful[r.sid] += r.nano
     for r in reserved.values():

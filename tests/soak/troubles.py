@@ -46,7 +46,8 @@ def freezes(w: World, dice: random.Random) -> None:
         kind = dice.choice(KINDS)
         if not (group := _present(w, kind)):
             continue
-        who, begun = dice.choice(group), time.monotonic()
+        who = dice.choice(group)
+        begun = time.monotonic()
         try:
             if send(who, signal.SIGSTOP):
                 w.count(f"frozen: {kind}")
@@ -62,7 +63,9 @@ def standstills(w: World, dice: random.Random) -> None:
         kind = dice.choice(("keeper", "brain", "vault or monitor"))
         if not (group := _present(w, kind)):
             continue
-        who, begun, seconds = dice.choice(group), time.monotonic(), dice.uniform(30.0, 60.0)
+        who = dice.choice(group)
+        begun = time.monotonic()
+        seconds = dice.uniform(30.0, 60.0)
         try:
             if send(who, signal.SIGSTOP):
                 w.count(f"stood still: {kind}")

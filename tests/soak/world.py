@@ -222,7 +222,8 @@ class World:
         with self.lock:
             who = self.followed.get(sid)
             if who is None:
-                who = self.followed[sid] = Followed(Tail(self.fleet.folders.session(sid).log))
+                who = Followed(Tail(self.fleet.folders.session(sid).log))
+                self.followed[sid] = who
             try:
                 who.look()
             except (LogError, OSError, ValueError):  # it is being cut or sealed under our eyes: begin anew next time

@@ -38,7 +38,9 @@ class Shown:
     """One running application with its world."""
 
     def __init__(self, world: World, app: WatchApp, pilot: Pilot[int]) -> None:
-        self.world, self.app, self.pilot = world, app, pilot
+        self.world = world
+        self.app = app
+        self.pilot = pilot
 
     @property
     def grid(self) -> list[str]:

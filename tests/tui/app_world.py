@@ -168,7 +168,8 @@ class World(Remembering, Granting, Taken):
             )
         kind = str(fields.get("kind", "tool"))
         options = list(fields.get("options", ["allow", "allow_edited", "deny", "answer", "stop"]))
-        title, risk = str(fields.get("title", "something")), str(fields.get("risk", "high"))
+        title = str(fields.get("title", "something"))
+        risk = str(fields.get("risk", "high"))
         digest = action_hash(action) if action is not None else ""
         self.log(
             session,

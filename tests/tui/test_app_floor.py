@@ -59,7 +59,8 @@ async def test_an_empty_floor_is_friendly_and_says_how_to_begin(tmp_path: Path, 
 async def test_a_narrow_terminal_is_one_column(tmp_path: Path) -> None:
     async with shown(tmp_path, crowd, size=(60, 24)) as s:
         await s.see("NEEDS YOU")
-        sessions, wall = s.app.screen.query_one(SessionList), s.app.screen.query_one(PaneWall)
+        sessions = s.app.screen.query_one(SessionList)
+        wall = s.app.screen.query_one(PaneWall)
         assert sessions.region.width == wall.region.width == 60
         assert sessions.region.bottom <= wall.region.y
 
@@ -349,7 +350,8 @@ async def test_a_connection_that_died_before_the_first_paint_is_made_again(tmp_p
 async def test_a_supervisor_that_stands_still_is_said_and_is_live_again_by_itself(tmp_path: Path) -> None:
     async with shown(tmp_path, patience=feed.Patience(pulse_s=0.05, mute_s=0.1)) as s:
         await s.until("live", lambda: s.app.snapshot.live)
-        thaw = s.world.held["hello"] = asyncio.Event()
+        thaw = asyncio.Event()
+        s.world.held["hello"] = thaw
         await s.until(
             "the banner", lambda: "the supervisor does not answer since" in s.app.screen.query_one(Banner).text
         )

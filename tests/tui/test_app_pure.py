@@ -253,7 +253,8 @@ def test_any_burst_of_early_presses_never_finds_the_card_armed(offsets: list[flo
     """Presses no further apart than half a second keep starting the wait over, so a held or replayed key cannot
     decide.
     """
-    state, now = Arming().observe(KEY, True, 0.0), 0.0
+    state = Arming().observe(KEY, True, 0.0)
+    now = 0.0
     for gap in offsets:
         now += min(gap, ARM_S - 0.001)
         assert state.refusal(now)

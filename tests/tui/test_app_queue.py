@@ -197,7 +197,8 @@ async def test_new_requests_never_move_the_selection_or_take_the_focus(tmp_path:
     async with shown(tmp_path, one) as s:
         await s.press("2")
         await arm(s)
-        chosen, focused = queue(s).requests.selected, s.app.focused
+        chosen = queue(s).requests.selected
+        focused = s.app.focused
         for index in range(40):
             world_session = s.world.add(f"noisy-{index}")
             s.world.ask(

@@ -176,7 +176,8 @@ async def test_an_answer_that_comes_while_the_screen_is_taken_down_harms_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with shown(tmp_path, first) as s:
-        answer = s.world.held["diff"] = asyncio.Event()
+        answer = asyncio.Event()
+        s.world.held["diff"] = answer
 
         async def linger(line: TabLine) -> None:
             """The last widget to go: the others are gone when the answer arrives, and it waits until that was taken."""
@@ -416,7 +417,8 @@ async def test_a_repository_is_offered_however_many_folders_stand_beside_it(
 ) -> None:
     for number in range(250):
         (tmp_path / f"a{number}").mkdir()
-    ours, beside = tmp_path / "ours", tmp_path / "z"
+    ours = tmp_path / "ours"
+    beside = tmp_path / "z"
     (ours / ".git").mkdir(parents=True)
     (beside / ".git").mkdir(parents=True)
     monkeypatch.chdir(ours)

@@ -101,7 +101,8 @@ def test_a_key_with_something_right_behind_it_does_not() -> None:
 
 @given(st.lists(st.floats(0.03, 0.99), min_size=1, max_size=20))
 def test_after_a_paste_nothing_decides_until_there_was_a_quiet_second(gaps: list[float]) -> None:
-    pace, now = Pace(), 10.0
+    pace = Pace()
+    now = 10.0
     pace.pasted(now)
     for gap in gaps:
         now += gap * QUIET_S
@@ -120,7 +121,8 @@ def test_input_at_machine_speed_counts_as_a_paste_but_a_held_key_does_not() -> N
 @given(st.lists(st.floats(0.0, 0.1), max_size=200))
 def test_keys_come_before_news_and_never_keep_them_away(gaps: list[float]) -> None:
     """Keys at any pace: news wait for the paint of each, and none is kept back for longer than the bound."""
-    now = shown = 100.0
+    now = 100.0
+    shown = 100.0
     not_before = 0.0
     for gap in gaps:
         now += gap

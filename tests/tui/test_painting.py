@@ -97,7 +97,8 @@ async def test_a_key_is_painted_before_the_loop_turns_and_nothing_else_is_drawn(
             return original(widget, crop)
 
         monkeypatch.setattr(Widget, "render_lines", render_lines)
-        frames, before = s.app.frames, screen.list.selected
+        frames = s.app.frames
+        before = screen.list.selected
         await screen.action_do("list.down")
         assert screen.list.selected != before
         assert s.app.frames == frames + 1
@@ -118,7 +119,8 @@ async def test_the_next_card_draws_two_requests_and_the_card_and_arranges_nothin
         await s.until("the card armed", lambda: screen.can("queue.approve") and not screen.arming.refusal(monotonic()))
         arranged: list[object] = []
         rows: list[int] = []
-        reflow, row = Compositor.reflow, QueueList.render_line
+        reflow = Compositor.reflow
+        row = QueueList.render_line
 
         def arrange(of: Compositor, *args: Any, **options: Any) -> object:
             arranged.append(of)

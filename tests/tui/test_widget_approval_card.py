@@ -245,7 +245,8 @@ def test_any_other_action_reads_otherwise(changed: tuple[dict[str, Any], str, An
     action, key, value = changed
     other = {**action, key: value}
     same = canonical(action) == canonical(other)  # not ==, to which 1 and True are the same
-    one, two = card(view_of(action)).text, card(view_of(other)).text
+    one = card(view_of(action)).text
+    two = card(view_of(other)).text
     assert (one == two) == same
     assert (shown_hash(view_of(action)) == shown_hash(view_of(other))) == same
     for text in (one, two):

@@ -28,7 +28,8 @@ ESCAPE = "\x1b]52;c;?\x07\x1b[2J[bold red]not markup[/]"
 class Host(App[None]):
     def __init__(self, folder: Path | None, *, compact: bool = False) -> None:
         super().__init__()
-        self.folder, self.compact = folder, compact
+        self.folder = folder
+        self.compact = compact
         self.opened: list[int] = []
         self.searched: list[tuple[str, int]] = []
 

@@ -133,7 +133,8 @@ def play(
             given: Any = use.input
             played.tools.append(use.name)
             if deny and deny[0] in json.dumps(given):
-                text, bad = f"The user denied this call: {deny[1]}", True
+                text = f"The user denied this call: {deny[1]}"
+                bad = True
             else:
                 text, bad = run_tool(root, use.name, given)
             if bad:

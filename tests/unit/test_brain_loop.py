@@ -45,7 +45,8 @@ class World:
         self.sizes = sizes
         self.records: list[t.Record] = []
         self.view = View()
-        self.lean, self.talk = View(), conversation.Talk()
+        self.lean = View()
+        self.talk = conversation.Talk()
         self.blobs: dict[str, bytes] = {}
         intent = t.SessionIntent(
             name="n",
@@ -281,7 +282,8 @@ class Play:
 
     def act(self) -> None:
         self.outside()
-        w, step = self.world, self.world.step()
+        w = self.world
+        step = self.world.step()
         s = w.view.state
         match step:
             case decide.Ask():

@@ -75,7 +75,8 @@ def test_arithmetic_agrees_with_the_library_and_never_rounds_down(model: str, u:
 def test_no_request_within_its_estimate_costs_more_than_its_worst_case(
     model: str, room: int, max_tokens: int, data: st.DataObject
 ) -> None:
-    left, parts = room, []
+    left = room
+    parts = []
     for _ in range(3):
         parts.append(data.draw(st.integers(0, left)))
         left -= parts[-1]

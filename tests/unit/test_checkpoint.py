@@ -147,7 +147,9 @@ def sealed(root: Path, records: int = 200) -> tuple[Path, list[reader.Place]]:
     log = LogWriter.open(root / "log", SID, segment_bytes=3000)
     places = []
     for number in range(records):
-        begin, segment, first = log.size, log.segment, log.first
+        begin = log.size
+        segment = log.segment
+        first = log.first
         seq = log.append(*STEPS["note"](number), actor="test")
         chain = log.hash
         log.commit(sync=False)

@@ -101,8 +101,10 @@ def test_a_tool_that_fails_is_said_once_until_it_goes_well(happened: list[str], 
     w = Worked()
     seen: list[str] = []
     expected: list[str] = []
-    row = times = 0
-    told = large = False
+    row = 0
+    times = 0
+    told = False
+    large = False
     for what in happened:
         match what:
             case "fail":
@@ -117,7 +119,8 @@ def test_a_tool_that_fails_is_said_once_until_it_goes_well(happened: list[str], 
                 row = 0
             case "well":
                 w.call()
-                row = times = 0
+                row = 0
+                times = 0
                 told = False
             case "big":
                 w.call(argv=["cat", "big"], output=BIG)

@@ -19,14 +19,16 @@ INTENT = t.SessionIntent(name="n", goal="g", repo="/r", branch="b", worktree="/w
 CREATED = t.SessionCreated(base="0" * 40, worktree="/w", branch="b")
 CAP = t.ApprovalRequested(approval_id="a1", kind="cap", title="cap", options=["raise"])
 PROPOSED = t.ToolProposed(call_id="c2.0", tool="exec", ref="toolu_1", input={"argv": ["true"]})
-GRANTED, LEFT = t.LeaseGranted(gen=1, epoch=1), t.LeaseEnded(gen=1, reason="exited")
+GRANTED = t.LeaseGranted(gen=1, epoch=1)
+LEFT = t.LeaseEnded(gen=1, reason="exited")
 
 
 class Log:
     """A log in memory with what the supervisor folds of it."""
 
     def __init__(self, *bodies: t.Body) -> None:
-        self.state, self.track = SessionState(), Track()
+        self.state = SessionState()
+        self.track = Track()
         self.records: list[t.Record] = []
         self.put(*bodies)
 
@@ -192,7 +194,9 @@ def test_no_brain_between_a_park_and_its_answer(steps: list[t.Body | str]) -> No
     """A supervisor that looks now and then, brains that die whenever they like, people who answer or wish: whatever the
     order.
     """
-    log, number, waits = Log(INTENT, CREATED), 0, ""
+    log = Log(INTENT, CREATED)
+    number = 0
+    waits = ""
     for step in steps:
         s = log.state
         if isinstance(step, t.Body):
@@ -244,7 +248,8 @@ def test_a_stop_is_final_in_the_fold(states: list[str]) -> None:
 
 
 def test_what_costs_nothing_is_tried_for_ever_with_growing_pauses() -> None:
-    falls, pauses = Falls(), []
+    falls = Falls()
+    pauses = []
     for _ in range(50):
         falls.add(worked=False, paid=False)
         pauses.append(falls.pause_s)

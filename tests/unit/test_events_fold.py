@@ -245,7 +245,8 @@ def _walk(seed: int) -> int:
     calls = OpenCalls()
     accepted: list[tuple[str, dict[str, Any]]] = []
     used: list[str] = []
-    unique = starts = 0
+    unique = 0
+    starts = 0
     for _ in range(40):
         kind = rng.choice(ROAD)
         if calls.open and rng.random() < 0.6:
@@ -269,7 +270,8 @@ def _walk(seed: int) -> int:
         except CallError:
             continue
         if kind == "tool.started":
-            call, digest = data["call_id"], data["action_hash"]
+            call = data["call_id"]
+            digest = data["action_hash"]
             asked = _approvals(accepted, call)
             mine = [
                 (k, d)

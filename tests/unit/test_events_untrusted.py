@@ -86,15 +86,12 @@ def unshow(shown: str) -> str:
         inner = match[1]
         return chr(int(inner[2:], 16)) if inner.startswith("U+") else " " * int(inner.split()[0])
 
+    def plain(part: str) -> str:
+        controls = "".join(chr(ord(ch) - 0x2400) if 0x2400 <= ord(ch) < 0x2420 else ch for ch in part)
+        return controls.replace("\u2421", "\x7f")
+
     parts = re.split("(⟨[^⟩]*⟩)", shown)
-    return "".join(
-        re.sub("⟨([^⟩]*)⟩", one, part)
-        if part.startswith("⟨")
-        else "".join(
-            "\x7f" if ch == "\u2421" else chr(ord(ch) - 0x2400) if 0x2400 <= ord(ch) < 0x2420 else ch for ch in part
-        )
-        for part in parts
-    )
+    return "".join(re.sub("⟨([^⟩]*)⟩", one, part) if part.startswith("⟨") else plain(part) for part in parts)
 
 
 @settings(max_examples=400)

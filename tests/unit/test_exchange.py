@@ -131,7 +131,8 @@ def test_junk_ends_in_a_named_error_or_in_nothing(codec: Any, junk: bytes, cuts:
 
 @given(asked=st.lists(FIELDS, max_size=8), cuts=CUTS, order=st.randoms(use_true_random=False))
 def test_both_sides_understand_each_other(asked: list[dict[str, Any]], cuts: list[int], order: Any) -> None:
-    exchange, answering = Exchange(), Answering()
+    exchange = Exchange()
+    answering = Answering()
     sent = [exchange.request(f"op{i}", fields) for i, fields in enumerate(asked)]
     requests = [r for piece in pieces(b"".join(f for _, f in sent), cuts) for r in answering.take(piece)]
     assert [(r.number, r.op) for r in requests] == [(n, f"op{i}") for i, (n, _) in enumerate(sent)]

@@ -152,7 +152,8 @@ def test_no_text_breaks_a_filter_and_a_minus_turns_it_round(text: str, rows: lis
         return
     assert all(term.key in ("", *KEYS) and term.values for term in wanted.terms)
     for term in wanted.terms:
-        one, other = Filter((term,)), Filter((Term(term.key, term.values, not term.negated),))
+        one = Filter((term,))
+        other = Filter((Term(term.key, term.values, not term.negated),))
         assert all(one.test(NOW)(r) != other.test(NOW)(r) for r in rows)
     assert [r for r in rows if wanted.test(NOW)(r)] == [
         r for r in rows if all(Filter((term,)).test(NOW)(r) for term in wanted.terms)

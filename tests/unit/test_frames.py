@@ -20,7 +20,9 @@ JSON = st.dictionaries(
 @given(st.lists(JSON, max_size=8), st.lists(st.integers(1, 50), max_size=20))
 def test_any_split_gives_the_same_messages(messages: list[dict[str, object]], cuts: list[int]) -> None:
     stream = b"".join(frames.encode(m) for m in messages)
-    decoder, seen, at = frames.Decoder(), [], 0
+    decoder = frames.Decoder()
+    seen = []
+    at = 0
     for cut in [*cuts, len(stream)]:
         seen += [frames.parse(b) for b in decoder.feed(stream[at : at + cut])]
         at += cut

@@ -93,7 +93,9 @@ def test_what_was_sent_before_the_trouble_neither_opens_nor_prolongs_it() -> Non
 
 def test_pauses_grow_to_their_longest_and_never_end() -> None:
     for outcome, longest in ((REFUSED, g.LONGEST_FREE_S), (g.Outcome("server", free=False), g.LONGEST_PAID_S)):
-        gate, now, pauses = closed(outcome), 0.0, []
+        gate = closed(outcome)
+        now = 0.0
+        pauses = []
         for _ in range(200):
             at = gate.due(now)
             assert at is not None
@@ -205,7 +207,9 @@ def test_what_needs_a_person_waits_for_one(kind: str) -> None:
 
 def test_a_request_that_the_endpoint_cannot_bear_does_not_close_it_for_the_others() -> None:
     gate = g.Gate()
-    now, stopped, told = 0.0, 0, None
+    now = 0.0
+    stopped = 0
+    told = None
     for _ in range(4000):
         now += 1.0
         answer = ask(gate, "poison", now)
@@ -230,7 +234,8 @@ def test_a_request_that_the_endpoint_cannot_bear_does_not_close_it_for_the_other
 
 
 def test_who_came_later_need_not_wait_out_the_pause_of_one_bad_request() -> None:
-    gate, now = closed(BROKEN), 0.0
+    gate = closed(BROKEN)
+    now = 0.0
     for _ in range(12):
         now = gate.due(now) or now
         assert goes(gate, "a", now)
@@ -297,7 +302,8 @@ STEPS = st.lists(
 def test_while_closed_one_probe_goes_and_nobody_is_forgotten(
     steps: list[tuple[str, str, g.Outcome, float, float]],
 ) -> None:
-    gate, now = g.Gate(), 0.0
+    gate = g.Gate()
+    now = 0.0
     probes: dict[str, tuple[int, float]] = {}
     for what, sid, outcome, pause, roll in steps:
         now += pause
@@ -384,7 +390,8 @@ class World:
                 answer = self.gate.may(sid, now)
                 if isinstance(answer, g.Go):
                     self.gate.sent(sid, now)
-                    outcome = flights[sid] = self.endpoint.ask(sid, now)
+                    outcome = self.endpoint.ask(sid, now)
+                    flights[sid] = outcome
                     good = outcome.kind == "ok"
                     if good:
                         at(now + 1, "heard", sid)
@@ -492,7 +499,8 @@ def test_an_endpoint_that_fails_at_random_asks_nobody(outcome: g.Outcome, share:
 @pytest.mark.parametrize(("sessions", "bad"), [(2, 1), (3, 1), (30, 1), (30, 3)])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_request_that_always_fails_is_found_among_many_or_few(sessions: int, bad: int, seed: int) -> None:
-    rng, poison = random.Random(seed), frozenset(f"s{i}" for i in range(bad))
+    rng = random.Random(seed)
+    poison = frozenset(f"s{i}" for i in range(bad))
     world = World(
         Endpoint(lambda now: BROKEN if rng.random() < 0.01 else None, poison), sessions, random.Random(seed + 100)
     )

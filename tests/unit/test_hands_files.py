@@ -58,7 +58,8 @@ def test_a_long_file_comes_in_whole_lines_that_all_reach_the_model(ground: Path,
     whole.
     """
     (ground / "long").write_text("".join(line.format(n) + "\n" for n in range(1, count + 1)))
-    offset, seen = 1, []
+    offset = 1
+    seen = []
     while offset:
         text = call(ground, "read_file", path="long", offset=offset).text
         assert len(text.encode()) < files.SHOWN_BYTES
@@ -225,7 +226,8 @@ def test_an_edit_replaces_exactly_or_changes_nothing(
         assert (root / "f").read_bytes() == before.encode()
     else:
         after = (root / "f").read_bytes().decode()
-        dos_old, dos_new = old.replace("\n", "\r\n"), new
+        dos_old = old.replace("\n", "\r\n")
+        dos_new = new
         assert after in (before.replace(old, new, 1), before.replace(dos_old, dos_new, 1))
 
 

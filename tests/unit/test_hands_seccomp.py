@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from harness.hands import seccomp
 
-ALLOW, KILL = 0x7FFF0000, 0x80000000
-EPERM, ENOSYS = 0x50000 | errno.EPERM, 0x50000 | errno.ENOSYS
+ALLOW = 0x7FFF0000
+KILL = 0x80000000
+EPERM = 0x50000 | errno.EPERM
+ENOSYS = 0x50000 | errno.ENOSYS
 ARCHES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
@@ -21,7 +23,8 @@ def judge(steps: list[seccomp.Step], arch: int, nr: int, *args: int) -> int:
     data = b"".join(
         [nr.to_bytes(4, "little"), arch.to_bytes(4, "little"), bytes(8), *(arg.to_bytes(8, "little") for arg in padded)]
     )
-    at, loaded = 0, 0
+    at = 0
+    loaded = 0
     while True:
         code, yes, no, k = steps[at]
         at += 1
@@ -37,7 +40,8 @@ def judge(steps: list[seccomp.Step], arch: int, nr: int, *args: int) -> int:
 @pytest.mark.parametrize("machine", ARCHES)
 @pytest.mark.parametrize("network", [False, True])
 def test_what_is_refused_and_what_is_not(machine: str, network: bool) -> None:
-    steps, arch = seccomp.program(machine, network=network), ARCHES[machine]
+    steps = seccomp.program(machine, network=network)
+    arch = ARCHES[machine]
     column = 0 if machine == "x86_64" else 1
     for numbers in seccomp.CALLS.values():
         if (number := numbers[column]) is not None:

@@ -119,7 +119,8 @@ def folders(root: Path, runtime: Path) -> Folders:
 
 
 def test_a_runtime_folder_has_one_fleet(tmp_path: Path) -> None:
-    one, two = folders(tmp_path / "one", tmp_path / "run"), folders(tmp_path / "two", tmp_path / "run")
+    one = folders(tmp_path / "one", tmp_path / "run")
+    two = folders(tmp_path / "two", tmp_path / "run")
     identity.claim_runtime(one)
     identity.claim_runtime(one)
     with pytest.raises(FolderError, match="belongs to the fleet in"):
@@ -158,7 +159,8 @@ def test_a_runtime_folder_inside_came_along(tmp_path: Path) -> None:
 
 
 def test_who_answers_is_compared(tmp_path: Path) -> None:
-    one, two = state(tmp_path / "one"), state(tmp_path / "two")
+    one = state(tmp_path / "one")
+    two = state(tmp_path / "two")
     assert identity.other_fleet(identity.who(one), one) == ""
     assert identity.other_fleet(identity.who(one), two) == os.path.realpath(one)
     assert identity.other_fleet(None, two) == "", "an older supervisor does not say"

@@ -30,7 +30,8 @@ from harness.supervisor.fleet.session import Session
 from tests.unit.test_iterations import DONE, Planned, Truth, begun, entry, good
 
 CYCLES = 2
-A, B = entry("A", "check a"), entry("B", undecided=1)
+A = entry("A", "check a")
+B = entry("B", undecided=1)
 
 
 class Judged(Planned):

@@ -81,9 +81,11 @@ def as_files(disk: dict[str, str], command: str, name: str, more: Any) -> dict[s
 @settings(max_examples=300, deadline=None)
 @given(st.lists(COMMANDS, max_size=12))
 def test_commands_do_to_keys_what_they_do_to_files(steps: list[tuple[str, str, Any]]) -> None:
-    m, disk = Memories(), dict[str, str]()
+    m = Memories()
+    disk = dict[str, str]()
     for number, (command, name, more) in enumerate(steps):
-        path, call = f"/memories/{name}", f"c{number}.0"
+        path = f"/memories/{name}"
+        call = f"c{number}.0"
         told = {
             "create": lambda p=path, c=call, t=more: do(m, "create", c, path=p, file_text=t),
             "str_replace": lambda p=path, c=call: do(m, "str_replace", c, path=p, old_str="one", new_str="1"),

@@ -70,10 +70,14 @@ def test_a_ledger_cut_anywhere_is_completed_from_the_logs(
     steps: list[tuple[str, int, str]], keep: float, removed: str, anchored: bool
 ) -> None:
     """Any prefix of the ledger is left (also nothing); some sessions are gone, and then the anchor remembers them."""
-    ledger, written, logs, day = Ledger(), list[LedgerRecord](), {s: Evidence(s) for s in "abc"}, 1
+    ledger = Ledger()
+    written = list[LedgerRecord]()
+    logs = {s: Evidence(s) for s in "abc"}
+    day = 1
     for number, (sid, later, what) in enumerate(steps):
         day = max(day, later)
-        date, name = f"2026-01-{day:02d}", f"r{number}"
+        date = f"2026-01-{day:02d}"
+        name = f"r{number}"
         if what == "raise":
             made = Raised(cap="day.usd", limit=7_000_000 + number, base=6_000_000, day=date, decision=f"d{number}")
             body = t.CapsRaised(
@@ -127,7 +131,8 @@ def test_a_ledger_cut_anywhere_is_completed_from_the_logs(
     assert len(set(sums(ledger))) == 1
 
     least = {key: (a.spent_nano, a.spent_tokens) for key, a in ledger.parts.items()} if anchored or removed else {}
-    cut, again = written[: int(len(written) * keep)], Ledger()
+    cut = written[: int(len(written) * keep)]
+    again = Ledger()
     for each in cut:
         again.apply(each)
     known = {r.reservation for r in cut if isinstance(r, Reserved)}
@@ -140,7 +145,8 @@ def test_a_ledger_cut_anywhere_is_completed_from_the_logs(
     assert len(set(sums(again))) == 1
     open_then = {r.reservation for r in ledger.open.values()}
     for sid in "abc":
-        then, now = ledger.sessions.get(sid), again.sessions.get(sid)
+        then = ledger.sessions.get(sid)
+        now = again.sessions.get(sid)
         if then is None:
             continue
         assert now is not None or not then.spent_nano
@@ -184,7 +190,8 @@ def test_only_what_was_never_sent_is_free() -> None:
 
 
 def test_a_cost_that_nobody_could_settle_is_taken_from_its_usage() -> None:
-    log, one = Evidence("a"), held("r", "a", "2026-01-01")
+    log = Evidence("a")
+    one = held("r", "a", "2026-01-01")
     sent = t.ModelRequest(
         request_id="q",
         attempt=1,
@@ -220,7 +227,8 @@ def test_a_cost_that_nobody_could_settle_is_taken_from_its_usage() -> None:
 
 @pytest.mark.parametrize(("source", "nano"), [("list", 5), ("reserved", PAID.nano), ("", PAID.nano)])
 def test_a_failed_attempt_costs_in_a_ledger_made_anew_what_its_log_says_it_did(source: str, nano: int) -> None:
-    log, one = Evidence("a"), held("r", "a", "2026-01-01")
+    log = Evidence("a")
+    one = held("r", "a", "2026-01-01")
     sent = t.ModelRequest(
         request_id="q", attempt=1, model=MODEL, reservation="r", reserved_nano=9, est_input=1, max_tokens=1, upto_seq=0
     )

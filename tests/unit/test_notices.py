@@ -48,7 +48,8 @@ def test_notices_keep_their_distance_and_name_only_what_waits_unseen(
     steps: list[tuple[int, set[str], set[str], bool]],
 ) -> None:
     memory = Memory()
-    now = spoke = 1000.0
+    now = 1000.0
+    spoke = 1000.0
     since: dict[str, float] = {}
     begun = False
     for gap, there, put_off, watched in steps:

@@ -115,7 +115,8 @@ def test_hunks_and_hits_are_stepped_through_over_the_edges_of_files() -> None:
     while (behind := next_hunk(files, back[-1], -1)) is not None:
         back.append(behind)
     assert back == steps[::-1]
-    end, other = find(files, "END", (0, 0), 1), find(files, "the end", (0, 0), 1)
+    end = find(files, "END", (0, 0), 1)
+    other = find(files, "the end", (0, 0), 1)
     assert end is not None
     assert files[0].rows[end[1]].text == "+End"
     assert other == find(files, "end", end, 1)

@@ -99,7 +99,8 @@ def test_a_file_whose_name_or_text_ends_nowhere_is_worded_so_that_it_is_decided(
     ["GET `/u` returns HTTP 200 OK", "HTTP GET /u returns `200`", "A GET request to /u responds with status 200"],
 )
 def test_a_request_may_be_worded_in_other_ways(text: str) -> None:
-    one, other = parse(text), parse("GET /u returns 200")
+    one = parse(text)
+    other = parse("GET /u returns 200")
     assert isinstance(one, Criterion)
     assert isinstance(other, Criterion)
     assert one.command.partition("\n")[2] == other.command.partition("\n")[2]

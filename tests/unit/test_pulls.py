@@ -178,7 +178,8 @@ def test_no_line_that_looks_like_a_secret_stands_in_a_request(hidden: str) -> No
 
 
 def test_a_private_key_is_left_out_to_its_end() -> None:
-    begin, end = ("-----BEGIN OPENSSH PRIVATE KEY-----", "-----END OPENSSH PRIVATE KEY-----")
+    begin = "-----BEGIN OPENSSH PRIVATE KEY-----"
+    end = "-----END OPENSSH PRIVATE KEY-----"
     made = msgspec.structs.replace(view("x"), goal=f"Mend it.\n{begin}\nb3BlbnNzaC1r\nAAAAB3Nza\n{end}\nThen ship.")
     goal = pull_text.body(made, [], finder).partition("\n\n## Commits")[0]
     assert goal == "## Goal\n\n    Mend it.\n    (left out: it looks like a private key)\n    Then ship."

@@ -27,7 +27,8 @@ def queue(sizes: list[int]) -> tuple[Approvals, dict[str, OpenApproval]]:
     open_: dict[str, OpenApproval] = {}
     made: dict[str, ApprovalView] = {}
     for number, size in enumerate(sizes):
-        ident, ts = f"a{number:07d}", f"2026-01-01T00:{number // 60:02d}:{number % 60:02d}.000Z"
+        ident = f"a{number:07d}"
+        ts = f"2026-01-01T00:{number // 60:02d}:{number % 60:02d}.000Z"
         open_[ident] = OpenApproval(
             approval_id=ident,
             kind="tool",

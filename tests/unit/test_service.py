@@ -70,7 +70,8 @@ def test_the_shell_reads_the_cron_line_as_meant(tmp_path: Path) -> None:
 
 
 def test_each_fleet_has_a_unit_and_a_line_of_its_own() -> None:
-    one, two = made(), made("/srv/other", own=False)
+    one = made()
+    two = made("/srv/other", own=False)
     assert one.unit == "watchfloor.service"
     assert two.unit not in ("watchfloor.service", made("/srv/third", own=False).unit)
     table = "MAILTO=me\n0 5 * * * backup # nightly"

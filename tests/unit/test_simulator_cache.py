@@ -107,13 +107,15 @@ def test_refuses_bad_marks(ttls: list[str]) -> None:
     st.lists(st.floats(0, 900), max_size=4),
 )
 def test_tokens_are_neither_lost_nor_invented(sizes: list[tuple[int, bool]], times: list[float]) -> None:
-    blocks, left = [], 4
+    blocks = []
+    left = 4
     for i, (size, marked) in enumerate(sizes):
         mark = "5m" if marked and left else None
         left -= mark is not None
         blocks.append(block(f"{i}".ljust(size, "z"), mark))
     total = sum(b.tokens for b in blocks)
-    cache, now = PromptCache(), 0.0
+    cache = PromptCache()
+    now = 0.0
     for step in [0.0, *times]:
         now += step
         assert cache.account("k", MODEL, blocks, now).prompt == total

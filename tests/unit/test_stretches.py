@@ -152,7 +152,8 @@ def test_the_clock_of_a_timeline_names_round_moments_whole_and_where_they_were(
     assert width < 20 or "╵" in line
     if span <= 86400:
         for found in re.finditer("╵(..):(..)", line):
-            hour, minute = int(found[1]), int(found[2])
+            hour = int(found[1])
+            minute = int(found[2])
             begun = time.localtime(now - span + span * found.start() / width)
             after = (hour * 60 + minute - begun.tm_hour * 60 - begun.tm_min) % 1440
             assert (after + 1) % 1440 <= span / width / 60 + 2, "a label begins in the cell of its moment"

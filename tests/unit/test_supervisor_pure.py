@@ -128,7 +128,9 @@ def test_slug_is_a_safe_branch_part(text: str) -> None:
 
 def test_credentials_live_in_the_memfd_and_prefer_what_was_not_rejected() -> None:
     fd = os.memfd_create("test")
-    one, two, other = Credential("http://a", "k1"), Credential("http://a", "k2"), Credential("http://b", "k3")
+    one = Credential("http://a", "k1")
+    two = Credential("http://a", "k2")
+    other = Credential("http://b", "k3")
     first = Credentials(fd)
     name = first.add(one)
     first.add(other)

@@ -116,7 +116,8 @@ def test_a_commit_of_the_harness_is_named_by_its_title() -> None:
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_what_an_edit_changes_is_counted_exactly(old: str, new: str) -> None:
     changed = call_words.change("edit_file", {"path": "a", "old": old, "new": new})
-    before, after = Counter(old.splitlines()), Counter(new.splitlines())
+    before = Counter(old.splitlines())
+    after = Counter(new.splitlines())
     assert changed.added == (after - before).total()
     assert changed.removed == (before - after).total()
     assert sum(bit.role == "add" for bit in changed.lines) <= 3

@@ -61,7 +61,8 @@ def test_a_commit_holds_what_lies_there(pick: random.Random, steps: int) -> None
         repo = Path(folder) / "repo"
         subprocess.run(["git", "init", "-q", "--bare", str(repo)], check=True, capture_output=True)
         out = Path(folder) / "stream"
-        since = tree = ""
+        since = ""
+        tree = ""
         for _ in range(steps):
             for _ in range(pick.randrange(1, 12)):
                 meddle(ground.work, pick)

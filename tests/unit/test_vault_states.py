@@ -31,7 +31,8 @@ class Ground:
     """A worktree and its vault."""
 
     def __init__(self, base: Path, limits: Limits | None = None, history: int = 1 << 30) -> None:
-        self.work, self.store = base / "work", base / "vault"
+        self.work = base / "work"
+        self.store = base / "vault"
         self.work.mkdir(parents=True)
         self.limits = replace(limits or Limits(), history_bytes=history)
         self.vault = Vault(self.store, self.limits)
@@ -104,7 +105,8 @@ def meddle(work: Path, pick: random.Random) -> None:
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32), acts=st.integers(1, 8), rounds=st.integers(1, 6))
 def test_every_state_comes_back(tmp_path_factory: pytest.TempPathFactory, seed: int, acts: int, rounds: int) -> None:
-    ground, pick = Ground(tmp_path_factory.mktemp("g")), random.Random(seed)
+    ground = Ground(tmp_path_factory.mktemp("g"))
+    pick = random.Random(seed)
     states = [(ground.take("start"), dump(ground.work))]
     for _ in range(rounds):
         for _ in range(acts):
@@ -161,7 +163,8 @@ def test_a_write_through_a_name_that_is_gone_is_seen_under_the_other(
     """The kernel tells of one name only, and by the time of the look that name may be gone, bear another file or never
     have been known.
     """
-    ground, w = Ground(tmp_path), tmp_path / "work"
+    ground = Ground(tmp_path)
+    w = tmp_path / "work"
     (w / "a").write_text("one")
     os.link(w / "a", w / "known")
     # a stamp that young is looked at again anyway
@@ -194,7 +197,8 @@ def test_a_state_after_an_undo_comes_back_too(tmp_path: Path) -> None:
 
 def test_what_is_too_large_is_named_and_never_touched(tmp_path: Path) -> None:
     ground = Ground(tmp_path, Limits(file_bytes=1000))
-    large, small = ground.work / "large.bin", ground.work / "small"
+    large = ground.work / "large.bin"
+    small = ground.work / "small"
     small.write_text("kept")
     with open(large, "wb") as file:
         file.truncate(1 << 40)
@@ -292,7 +296,8 @@ def test_differences_name_what_changed_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_a_link_never_leads_an_undo_outside(tmp_path: Path) -> None:
-    ground, beside = Ground(tmp_path), tmp_path / "beside"
+    ground = Ground(tmp_path)
+    beside = tmp_path / "beside"
     beside.mkdir()
     (beside / "file").write_text("mine")
     (ground.work / "sub").mkdir()

@@ -70,7 +70,8 @@ def test_what_is_closed_is_kept_and_comes_back(base: Path, closed: list[str], mo
     def act() -> None:
         work = Path("work")
         fill(work)
-        vault, roots = Vault(Path("vault")), (Root(b"w", "work"),)
+        vault = Vault(Path("vault"))
+        roots = (Root(b"w", "work"),)
         opened = vault.take(roots, "open")
         for name in closed:
             (work / name).chmod(mode)

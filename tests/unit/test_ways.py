@@ -94,7 +94,8 @@ def problem(way: str) -> str:
                 continue
             if option not in known:
                 return f"{verb} has no option {option}"
-            choices, following = known[option].choices, words[i + 1].rstrip(".") if i + 1 < len(words) else ""
+            choices = known[option].choices
+            following = words[i + 1].rstrip(".") if i + 1 < len(words) else ""
             if choices and following and not following.isupper() and following != HOLE and following not in choices:
                 return f"{verb} {option} takes {', '.join(map(str, choices))}, not {following}"
         places = [a for a in VERBS[verb]._actions if not a.option_strings and a.choices]

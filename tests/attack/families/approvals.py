@@ -68,7 +68,8 @@ def _swapped(names: list[str]) -> Outside:
             marks: dict[str, Path] = {}
             sids = {}
             for number, name in enumerate(names):
-                mark = marks[name] = f.root / f"mark{number}"
+                mark = f.root / f"mark{number}"
+                marks[name] = mark
                 (f.root / f"mark{number}.folder").mkdir()
                 asked, script = SWAPS[name]
                 turn = [

@@ -112,13 +112,9 @@ def _knob(path: str, how: str) -> Inside:
 
 
 def _terminal(which: str, request: str) -> Inside:
-    opened = (
-        "a, d = os.openpty()"
-        if which == "pty"
-        else f"d = {which}"
-        if which.isdigit()
-        else f"d = os.open('{which}', os.O_RDWR | os.O_NOCTTY)"
-    )
+    opened = f"d = {which}" if which.isdigit() else f"d = os.open('{which}', os.O_RDWR | os.O_NOCTTY)"
+    if which == "pty":
+        opened = "a, d = os.openpty()"
     # Setting a discipline or a controlling terminal is harmless on a terminal of one's own.
     claim = request in ("TIOCSTI", "TIOCLINUX", "TIOCCONS") or which != "pty"
     high = "| 1 << 32" if request == "TIOCSTI" and which == "pty" else ""

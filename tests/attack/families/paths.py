@@ -99,7 +99,8 @@ def _tool(tool: str, name: str, target: int) -> Outside:
     """A file tool of the harness with a path that leads out."""
 
     def attempt(ground: Ground) -> None:
-        root, goal = ground.tree.root, ground.targets[target]
+        root = ground.tree.root
+        goal = ground.targets[target]
         for link, where in (("link", goal), ("folder-link", goal.parent), ("chain0", goal)):
             (root / link).unlink(missing_ok=True)
             (root / link).symlink_to(where)

@@ -52,22 +52,27 @@ def swapping(one: Path, other: Path) -> Iterator[None]:
 
 def _swap(tool: str, place: str, target: int, times: int) -> Outside:
     def attempt(ground: Ground) -> None:
-        root, goal = ground.tree.root, ground.targets[target]
+        root = ground.tree.root
+        goal = ground.targets[target]
         name = goal.name
         folder = root / "spot" / "inner"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("harmless\n")
         if place == "the file":
-            one, lure = folder / name, goal
+            one = folder / name
+            lure = goal
         elif place == "its folder":
-            one, lure = folder, goal.parent
+            one = folder
+            lure = goal.parent
         elif place == "the folder above":
-            one, lure = root / "spot", goal.parent.parent
+            one = root / "spot"
+            lure = goal.parent.parent
             name = f"{goal.parent.name}/{name}"
             (root / "spot" / name).parent.mkdir(exist_ok=True)
             (root / "spot" / name).write_text("harmless\n")
         else:
-            one, lure = folder / "way", goal.parent
+            one = folder / "way"
+            lure = goal.parent
             one.symlink_to("../inner")
         other = root / "other"
         other.symlink_to(lure)

@@ -109,7 +109,8 @@ def _precious(root: Path) -> None:
 
 def _spoiled(name: str, script: str) -> Outside:
     def attempt(ground: Ground) -> None:
-        root, vault = ground.tree.root, ground.folder.vault
+        root = ground.tree.root
+        vault = ground.folder.vault
         _precious(root)
         before = _content(root)
         text = script.replace("{beside}", str(ground.base / "beside")).replace("{vault}", str(vault))

@@ -62,7 +62,8 @@ def _note(path: Path, facts: list[dict[str, str]]) -> None:
 def _work(text: str) -> Script:
     found = GOAL.search(text)
     assert found is not None
-    name, folder = found["name"], Path(found["folder"])
+    name = found["name"]
+    folder = Path(found["folder"])
     notes = folder / f"{name}.jsonl"
     for turn in range(int(found["turns"])):
         lines = lines_of(name, turn)

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from harness.events.cap import OF_SESSION, Cap
+from harness.events.launch_wish import LaunchWish
 from harness.events.memory_views import MemoryView
 from harness.events.views import ApprovalView
 from harness.protocol import api_key
@@ -27,52 +30,15 @@ class Unusable(ValueError):
         self.field = field
 
 
-def launch(
-    cfg: Config,
-    *,
-    repo: str,
-    goal: str,
-    checks: Sequence[str],
-    name: str,
-    model: str,
-    caps: Mapping[str, int],
-    plan: str = "",
-    fresh: str = "",
-    plan_from_goal: str = "",
-    accept_plan: bool = False,
-    gates: Sequence[str] = (),
-    protect: Sequence[str] = (),
-    may_change: Sequence[str] = (),
-    role: str = "",
-    judge: Mapping[str, Any] | None = None,
-    start: str = "",
-) -> dict[str, Any]:
-    """The arguments of ``launch``; ``repo`` is absolute, an empty ``model`` is its role's or that configured, ``caps``
-    are those of `caps_of`, ``protect`` and ``may_change`` patterns of files beyond those configured,
-    ``judge`` what `launch` says of one, ``start`` what it begins from when that is not what the checkout shows.
-
-    Raises ConfigError on an unusable key.
-    """
-    return {
-        "repo": repo,
-        "goal": goal,
-        "checks": list(checks),
-        "name": name,
-        "model": model or ("" if role else cfg.model.default),
-        "caps": dict(caps),
-        "base_url": api_key.base_url(cfg),
-        "plan": plan,
-        "fresh": fresh,
-        "plan_from_goal": plan_from_goal,
-        "accept_plan": accept_plan,
-        "gates": list(gates),
-        "protect": list(protect),
-        "may_change": list(may_change),
-        "role": role,
-        "start": start,
-        **(judge or {}),
-        **_key(cfg),
-    }
+def launch(cfg: Config, wish: LaunchWish) -> LaunchWish:
+    """The wish with what this environment adds: model, endpoint, key. Raises ConfigError on an unusable key."""
+    found = api_key.credential(cfg)
+    return msgspec.structs.replace(
+        wish,
+        model=wish.model or ("" if wish.role else cfg.model.default),
+        base_url=api_key.base_url(cfg),
+        credential=None if found is None else {"base_url": found.base_url, "key": found.key},
+    )
 
 
 def caps_of(cfg: Config, given: Mapping[str, int | None]) -> dict[str, int]:

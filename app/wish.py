@@ -6,10 +6,11 @@ import os
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
 
 from app import requests
+from harness.events.body import Caps
 from harness.events.cap import Cap
+from harness.events.launch_wish import LaunchWish
 from harness.protocol import amounts
 from harness.protocol import config as configuration
 from harness.protocol.config_sections import FRESH, JUDGE_AT
@@ -159,8 +160,8 @@ def _configured(cfg: configuration.Config) -> str:
     return "none" if cfg.caps.session_usd is None else f"{cfg.caps.session_usd / 1_000_000_000:.2f}"
 
 
-def request_of(wish: Wish, cfg: configuration.Config) -> dict[str, Any]:
-    """The arguments of ``launch``. Raises FieldError naming the field."""
+def request_of(wish: Wish, cfg: configuration.Config) -> LaunchWish:
+    """What is sent to launch it. Raises FieldError naming the field."""
     repo = os.path.abspath(os.path.expanduser(wish.repo.strip() or "."))
     if not os.path.isdir(repo):
         raise FieldError("repo", "there is no such folder")
@@ -169,31 +170,29 @@ def request_of(wish: Wish, cfg: configuration.Config) -> dict[str, Any]:
     judge = _one_of("judge", wish.judge, _JUDGES)
     if judge == "" and (wish.judge_model.strip() or wish.judge_cycles.strip() or wish.judge_at.strip()):
         raise FieldError("judge", "there is no judge to look; write judge or review, or empty the fields below")
+    made = LaunchWish(
+        repo=repo,
+        goal=wish.goal.strip(),
+        checks=_lines(wish.checks),
+        name=wish.name.strip(),
+        model=wish.model.strip(),
+        caps=Caps(**requests.caps_of(cfg, _caps(wish))),
+        plan=wish.plan.strip(),
+        fresh=_one_of("fresh", wish.fresh, ("", *FRESH)),
+        plan_from_goal=wish.write_plan.strip(),
+        gates=_lines(wish.gates),
+        protect=_lines(wish.protect),
+        may_change=_lines(wish.may_change),
+        role=wish.role.strip(),
+        review=judge == "review",
+        judge=judge == "judge",
+        judge_model=wish.judge_model.strip(),
+        judge_cycles=_typed("judge_cycles", wish.judge_cycles, _whole) or 0,
+        judge_at=_one_of("judge_at", wish.judge_at, ("", *JUDGE_AT)),
+        start=wish.branch.strip(),
+    )
     try:
-        return requests.launch(
-            cfg,
-            repo=repo,
-            goal=wish.goal.strip(),
-            checks=_lines(wish.checks),
-            name=wish.name.strip(),
-            model=wish.model.strip(),
-            caps=requests.caps_of(cfg, _caps(wish)),
-            plan=wish.plan.strip(),
-            fresh=_one_of("fresh", wish.fresh, ("", *FRESH)),
-            plan_from_goal=wish.write_plan.strip(),
-            gates=_lines(wish.gates),
-            protect=_lines(wish.protect),
-            may_change=_lines(wish.may_change),
-            role=wish.role.strip(),
-            judge={
-                "review": judge == "review",
-                "judge": judge == "judge",
-                "judge_model": wish.judge_model.strip(),
-                "judge_cycles": _typed("judge_cycles", wish.judge_cycles, _whole) or 0,
-                "judge_at": _one_of("judge_at", wish.judge_at, ("", *JUDGE_AT)),
-            },
-            start=wish.branch.strip(),
-        )
+        return requests.launch(cfg, made)
     except configuration.ConfigError as exc:
         raise FieldError("model", str(exc)) from exc
 
@@ -201,36 +200,36 @@ def request_of(wish: Wish, cfg: configuration.Config) -> dict[str, Any]:
 def command_of(wish: Wish, cfg: configuration.Config) -> list[str]:
     """The command line that launches the same. Raises FieldError naming the field."""
     made = request_of(wish, cfg)
-    words = ["watchfloor", "launch", "--repo", made["repo"]]
+    words = ["watchfloor", "launch", "--repo", made.repo]
 
     def given(option: str, value: object) -> None:
         if text := str(value or ""):
             words.extend([f"{option}={text}"] if text.startswith("-") else [option, text])
 
-    given("--branch", made["start"])
-    given("--goal", made["goal"])
-    for check in made["checks"]:
+    given("--branch", made.start)
+    given("--goal", made.goal)
+    for check in made.checks:
         given("--check", check)
-    given("--plan", made["plan"])
-    given("--plan-from-goal", made["plan_from_goal"])
-    for gate in made["gates"]:
+    given("--plan", made.plan)
+    given("--plan-from-goal", made.plan_from_goal)
+    for gate in made.gates:
         given("--gate", gate)
-    given("--fresh", made["fresh"])
+    given("--fresh", made.fresh)
     if wish.cap.strip() != _configured(cfg):
         given("--cap-usd", wish.cap.strip().lower().removeprefix("$"))
     for name, cap in _CAPS:
         given(cap.option, getattr(wish, name).strip().replace(",", "").replace("_", ""))
-    given("--name", made["name"])
-    if made["model"] != cfg.model.default or made["role"]:
-        given("--model", made["model"])
-    given("--role", made["role"])
-    words += ["--review"] * made["review"] + ["--judge"] * made["judge"]
-    given("--judge-model", made["judge_model"])
-    given("--judge-cycles", made["judge_cycles"])
-    given("--judge-at", made["judge_at"])
-    for pattern in made["protect"]:
+    given("--name", made.name)
+    if made.model != cfg.model.default or made.role:
+        given("--model", made.model)
+    given("--role", made.role)
+    words += ["--review"] * made.review + ["--judge"] * made.judge
+    given("--judge-model", made.judge_model)
+    given("--judge-cycles", made.judge_cycles)
+    given("--judge-at", made.judge_at)
+    for pattern in made.protect:
         given("--protect", pattern)
-    for pattern in made["may_change"]:
+    for pattern in made.may_change:
         given("--may-change", pattern)
     return words
 

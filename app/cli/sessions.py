@@ -8,13 +8,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from app import requests
 from app.cli import context, exits
 from app.cli.context import Context
 from app.cli.output import age, emit, emit_all, safe, say, table
 from app.cli.several import each
 from harness.events import trouble
+from harness.events.body import Caps
 from harness.events.cap import OF_SESSION, Cap
+from harness.events.launch_wish import LaunchWish
 from harness.events.views import GROUPS, SessionRow
 from harness.events.words import cap_text, counted, spend, spend_cell, usd
 from harness.protocol import config as configuration
@@ -50,7 +54,7 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
     checks = commands(args.check) or _asked(args)
     request = requested(args, cfg, goal, checks)
     with ctx.connect() as client:
-        reply = client.call("launch", **request)
+        reply = client.call("launch", **msgspec.to_builtins(request))
     if args.json:
         emit({"sid": reply["sid"], "name": reply["name"], "warnings": reply.get("warnings", [])})
     else:
@@ -64,16 +68,15 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
     return exits.OK
 
 
-def requested(args: argparse.Namespace, cfg: configuration.Config, goal: str, checks: list[str]) -> dict[str, Any]:
-    """The arguments of ``launch`` that a command line makes. Raises Usage, ConfigError."""
-    return requests.launch(
-        cfg,
+def requested(args: argparse.Namespace, cfg: configuration.Config, goal: str, checks: list[str]) -> LaunchWish:
+    """What a command line asks for. Raises Usage, ConfigError."""
+    wish = LaunchWish(
         repo=str(Path(args.repo).absolute()),
         goal=goal,
         checks=checks,
         name=args.name or "",
         model=args.model or "",
-        caps=caps_typed(args, cfg),
+        caps=Caps(**caps_typed(args, cfg)),
         plan=args.plan,
         fresh=args.fresh,
         plan_from_goal=args.plan_from_goal,
@@ -82,15 +85,14 @@ def requested(args: argparse.Namespace, cfg: configuration.Config, goal: str, ch
         protect=args.protect,
         may_change=[*args.may_change, *(["**"] if args.may_change_tests else [])],
         role=args.role,
+        review=args.review,
+        judge=args.judge,
+        judge_model=args.judge_model,
+        judge_cycles=args.judge_cycles,
+        judge_at=args.judge_at,
         start=_start(args.branch),
-        judge={
-            "review": args.review,
-            "judge": args.judge,
-            "judge_model": args.judge_model,
-            "judge_cycles": args.judge_cycles,
-            "judge_at": args.judge_at,
-        },
     )
+    return requests.launch(cfg, wish)
 
 
 def _start(given: str | None) -> str:

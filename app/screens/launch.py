@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
+import msgspec
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -25,6 +26,7 @@ from app.screens.dialogs import Ask, Notice
 from app.screens.form import Form
 from app.screens.picking import Choice, Picker
 from app.wish import FIELDS, FieldError, Wish
+from harness.events.launch_wish import LaunchWish
 from harness.events.untrusted import to_display
 from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
@@ -343,9 +345,9 @@ class LaunchForm(Form):
         self._complain("", "launching …")
         self.host.run_beside(self._launch(one, request))
 
-    async def _launch(self, one: Wish, request: dict[str, Any]) -> None:
+    async def _launch(self, one: Wish, request: LaunchWish) -> None:
         try:
-            reply = await self.host.feed.call("launch", **request)
+            reply = await self.host.feed.call("launch", **msgspec.to_builtins(request))
         except SupervisorError as exc:
             if self.is_open:
                 self._complain(wish.about(exc.code, exc.message), str(exc))

@@ -21,6 +21,7 @@ from app.arming import ARM_S, Arming
 from app.safety import NoControl, ReplyFilter
 from app.wish import FieldError, Wish, request_of
 from harness.events import words
+from harness.events.body import Caps
 from harness.events.views import ERRORS, NEEDS_YOU, REVIEW, RUNNING, ApprovalView, SessionRow
 from harness.protocol.config import Config
 from tests.tui.app_world import PAYLOADS
@@ -418,12 +419,13 @@ def test_the_form_becomes_a_request(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     cfg = Config(tmp_path / "config.toml")
     request = request_of(Wish(str(tmp_path), " do it ", "pytest -q\n\nmake lint", "n", "", "2.50"), cfg)
-    assert request["goal"] == "do it"
-    assert request["checks"] == ["pytest -q", "make lint"]
-    assert request["caps"]["usd_nano"] == 2_500_000_000
-    assert request["model"] == cfg.model.default
-    assert "credential" not in request
-    assert "usd_nano" not in request_of(Wish(str(tmp_path), "x", "", "", "", "none"), cfg)["caps"]
+    assert request.goal == "do it"
+    assert request.checks == ["pytest -q", "make lint"]
+    assert request.caps is not None
+    assert request.caps.usd_nano == 2_500_000_000
+    assert request.model == cfg.model.default
+    assert request.credential is None
+    assert request_of(Wish(str(tmp_path), "x", "", "", "", "none"), cfg).caps == Caps()
 
 
 @pytest.mark.parametrize(

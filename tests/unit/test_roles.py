@@ -15,6 +15,7 @@ from harness.events import tools
 from harness.events import types as t
 from harness.events.action import from_wire
 from harness.events.fold import fold
+from harness.events.launch_wish import LaunchWish
 from harness.plan import draft
 from harness.plan.criteria import ANY_FORM
 from harness.policy.judge import Verdict, tighten
@@ -23,7 +24,6 @@ from harness.roles import pinned, shelf
 from harness.roles.role import INITIALIZER, JUDGE, PARTS, WORKER, Limits, RoleError, parse
 from harness.supervisor.errors import OpError
 from harness.supervisor.sessions import casting
-from harness.supervisor.sessions.launch import Request
 
 OWN = 'about = "mine"\nmodel = "claude-haiku-5-5"\ntools = ["read_file", "exec"]\nprompt = "Look."\n'
 CODER = "6a5d41e4167e08c97161008a671cad54ac572a65b6beebb4b7a30868a7840bf1"
@@ -126,7 +126,7 @@ def test_a_session_keeps_the_words_it_began_with(tmp_path: Path) -> None:
 def test_how_a_plan_is_written_from_a_goal_is_the_initializers_word_as_the_session_began_with_it(
     tmp_path: Path,
 ) -> None:
-    wish = Request(repo="/r", goal="g", plan_from_goal="plan.json")
+    wish = LaunchWish(repo="/r", goal="g", plan_from_goal="plan.json")
     cast = casting.of_launch(tmp_path, wish)
     kept = t.SessionIntent(name="n", goal="g", repo="/r", branch="b", worktree="/w", model="", roles=cast.pinned())
     asked = draft.task(pinned.of(kept, INITIALIZER).first, "plan.json")
@@ -142,7 +142,7 @@ def test_how_a_plan_is_written_from_a_goal_is_the_initializers_word_as_the_sessi
     (folder / "initializer.toml").write_text(OWN)
     with pytest.raises(OpError, match="does not say how a plan is written"):
         casting.of_launch(tmp_path, wish)
-    assert INITIALIZER not in casting.of_launch(tmp_path, Request(repo="/r", goal="g")).roles
+    assert INITIALIZER not in casting.of_launch(tmp_path, LaunchWish(repo="/r", goal="g")).roles
 
 
 ORDER = ("allow", "ask", "deny")

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from harness.events import types as t
 from harness.events.action import from_wire
 from harness.events.fold import advance, fold
+from harness.events.launch_wish import LaunchWish
 from harness.events.left_out import ANY
 from harness.events.session_state import SessionState
 from harness.protocol.credential import Credential
@@ -30,7 +31,7 @@ from harness.supervisor.endpoints.credentials import Credentials, fingerprint
 from harness.supervisor.errors import OpError, out_of_space
 from harness.supervisor.fleet.call_records import Track, signature
 from harness.supervisor.fleet.rooms import Restarts, Work
-from harness.supervisor.sessions.launch import Request, check, parse
+from harness.supervisor.sessions.launch import check, parse
 from harness.workspace.errors import GitFailed
 
 TS = "2026-01-02T03:04:05.000Z"
@@ -276,7 +277,7 @@ def test_launch_says_what_is_wrong(tmp_path: Path, change: dict[str, object], co
         check(parse({"repo": str(tmp_path), "goal": "g", **change}))
     assert caught.value.code == code
     with pytest.raises(OpError) as caught:
-        check(Request(repo=str(tmp_path), goal="g"))
+        check(LaunchWish(repo=str(tmp_path), goal="g"))
     assert caught.value.code == "not_git"
 
 

@@ -21,6 +21,7 @@ from harness.events import types as t
 from harness.events.cap import OF_SESSION
 from harness.events.evaluation_events import AT_END, AT_TASK
 from harness.events.iteration_events import NEVER
+from harness.events.launch_wish import LaunchWish
 from harness.events.states import State
 from harness.events.trouble import Trouble
 from harness.events.words import counted
@@ -64,42 +65,11 @@ _CREATE_S = 600.0
 """Seconds that making a worktree of a repository may take."""
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """Arguments of ``launch``, as the protocol has them."""
-
-    repo: str
-    goal: str
-    checks: list[str] = []
-    name: str = ""
-    model: str = ""
-    caps: t.Caps | None = None
-    base_url: str = ""
-    credential: dict[str, str] | None = None
-    protect: list[str] = []
-    may_change: list[str] = []
-    plan: str = ""
-    plan_from_goal: str = ""
-    accept_plan: bool = False
-    gates: list[str] = []
-    role: str = ""
-    fresh: str = ""
-    """When its context begins anew as it goes through its plan; empty = as configured."""
-    review: bool = False
-    """Planner, contract, coder, evaluator: nobody works before a contract is agreed, and a judge judges by it."""
-    judge: bool = False
-    judge_model: str = ""
-    judge_cycles: int = 0
-    judge_at: str = ""
-    """When the judge looks: at the end, or at each task of the plan as well; empty = as configured."""
-    start: str = ""
-    """Branch, tag or commit that it begins from; empty = what the checkout shows."""
-
-
 @dataclass(frozen=True, slots=True)
 class Checked:
     """A request that can be carried out."""
 
-    request: Request
+    request: LaunchWish
     repo: Path
     credential: Credential | None
     checks: tuple[str, ...] = ()
@@ -107,15 +77,15 @@ class Checked:
     """The commit that was named."""
 
 
-def parse(arguments: dict[str, Any]) -> Request:
+def parse(arguments: dict[str, Any]) -> LaunchWish:
     """Raises OpError ``bad_request`` naming the field."""
     try:
-        return msgspec.convert({k: v for k, v in arguments.items() if k in Request.__struct_fields__}, Request)
+        return msgspec.convert({k: v for k, v in arguments.items() if k in LaunchWish.__struct_fields__}, LaunchWish)
     except msgspec.ValidationError as exc:
         raise OpError("bad_request", f"launch: {exc}") from exc
 
 
-def check(request: Request) -> Checked:
+def check(request: LaunchWish) -> Checked:
     """Look at the repository and the texts (blocking). Raises OpError with a code for each thing that can be wrong."""
     if not request.goal.strip():
         raise OpError("bad_goal", "the goal is empty", "say what the agent should achieve")
@@ -156,7 +126,7 @@ def check(request: Request) -> Checked:
     return Checked(request, repo, given_credential(request.credential), checks, start)
 
 
-def _judge_at(request: Request, config: PlanConfig, fresh: str) -> str:
+def _judge_at(request: LaunchWish, config: PlanConfig, fresh: str) -> str:
     """When the judge looks. Raises OpError ``bad_plan`` when tasks are to be judged and none are given out."""
     if fresh != NEVER and (request.plan or request.plan_from_goal):
         return request.judge_at or config.judge_at
@@ -166,7 +136,7 @@ def _judge_at(request: Request, config: PlanConfig, fresh: str) -> str:
     return AT_END
 
 
-def _to_be_written(repo: Path, request: Request, start: str) -> None:
+def _to_be_written(repo: Path, request: LaunchWish, start: str) -> None:
     """Raise OpError ``bad_plan`` when the session cannot write its plan there."""
     path = request.plan_from_goal
     if request.plan:
@@ -283,7 +253,7 @@ class Launcher:
         except StandsStill as exc:
             raise OpError("no_repo", str(exc), "see whether the folder's file system answers") from exc
 
-    async def _launch(self, request: Request) -> Session:
+    async def _launch(self, request: LaunchWish) -> Session:
         checked = await self._looked(request.repo, lambda: check(request))
         cast = await at_home(casting.of_launch, self._folders.config, request)
         return await self._begin(request.name, request.goal, lambda sid, name: self._intent(sid, name, checked, cast))

@@ -1,0 +1,42 @@
+"""What a launch is asked for with: the one list of its fields, which command line and screen fill in and the supervisor
+reads.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from harness.events.body import Caps
+
+
+class LaunchWish(msgspec.Struct, frozen=True, kw_only=True):
+    """Arguments of ``launch``, as the protocol has them; ``repo`` is absolute."""
+
+    repo: str
+    goal: str
+    checks: list[str] = []
+    name: str = ""
+    model: str = ""
+    """Empty = its role's, else the configured one."""
+    caps: Caps | None = None
+    base_url: str = ""
+    credential: dict[str, str] | None = None
+    protect: list[str] = []
+    """Patterns of files that decide whether it is done, beyond those configured."""
+    may_change: list[str] = []
+    plan: str = ""
+    plan_from_goal: str = ""
+    accept_plan: bool = False
+    gates: list[str] = []
+    role: str = ""
+    fresh: str = ""
+    """When its context begins anew as it goes through its plan; empty = as configured."""
+    review: bool = False
+    """Planner, contract, coder, evaluator: nobody works before a contract is agreed, and a judge judges by it."""
+    judge: bool = False
+    judge_model: str = ""
+    judge_cycles: int = 0
+    judge_at: str = ""
+    """When the judge looks: at the end, or at each task of the plan as well; empty = as configured."""
+    start: str = ""
+    """Branch, tag or commit that it begins from; empty = what the checkout shows."""

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -20,6 +20,7 @@ from harness.protocol.client import Mute, SupervisorError, Unreachable, abandone
 from harness.protocol.paths import FolderError, Folders
 from harness.protocol.transport import Transport, UnixSocket
 
+T = TypeVar("T")
 _FIRST_WAIT_S = 0.1
 _LONGEST_WAIT_S = 2.0
 _CALL_TIMEOUT_S = 20.0
@@ -110,6 +111,13 @@ class Feed:
     async def call(self, op: str, **arguments: Any) -> dict[str, Any]:
         """One request. Raises SupervisorError (refused) or Unreachable (no connection, or no answer in time)."""
         return await self.call_within(_CALL_TIMEOUT_S, op, **arguments)
+
+    async def reply(self, kind: type[T], op: str, **arguments: Any) -> T:
+        """As `call`, read as what a reply to it is; one that is not is refused as any other."""
+        try:
+            return msgspec.convert(await self.call(op, **arguments), kind)
+        except msgspec.ValidationError as exc:
+            raise SupervisorError("bad_reply", f"the supervisor's answer to {op!r} cannot be read: {exc}") from exc
 
     async def call_within(self, seconds: float, op: str, /, **arguments: Any) -> dict[str, Any]:
         """As `call`, for what may take so long."""

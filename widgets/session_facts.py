@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from harness.events import words
+from harness.events.cost_views import SessionPaid
 from harness.events.views import SessionRow
 from widgets.context_bar import layer_facts
 
@@ -13,6 +13,14 @@ _VERIFIED = (
     "yes: every check passed when the harness ran it",
     "by checks that passed when the harness ran them; of some nothing shows that they can fail",
 )
+
+_USAGE = {
+    "input": "input",
+    "cache_read": "cache read",
+    "cache_write_5m": "cache write 5m",
+    "cache_write_1h": "cache write 1h",
+    "output": "output",
+}
 
 
 def advice(row: SessionRow, key: str) -> list[str]:
@@ -54,28 +62,21 @@ def evidence(row: SessionRow) -> list[tuple[str, str]]:
     ]
 
 
-def cost_facts(row: SessionRow, own: dict[str, Any]) -> list[tuple[str, str]]:
-    """Tokens, calls and prices of one session."""
-    hit = own.get("cache_hit")
+def cost_facts(row: SessionRow, own: SessionPaid | None) -> list[tuple[str, str]]:
+    """Tokens, calls and prices of one session; ``own`` None: the ledger does not have it."""
+    price = own.price_source if own is not None else ""
     facts = [
         ("model", row.model),
-        ("prices", str(own.get("price_source") or row.price or "unknown")),
+        ("prices", price or row.price or "unknown"),
         ("requests", f"{row.requests:,}"),
         ("tool calls", f"{row.tool_calls:,}"),
         ("tokens", f"{row.tokens:,}"),
     ]
-    names = {
-        "input": "input",
-        "cache_read": "cache read",
-        "cache_write_5m": "cache write 5m",
-        "cache_write_1h": "cache write 1h",
-        "output": "output",
-    }
-    usage = own.get("usage")
-    tokens = usage if isinstance(usage, dict) else {}
-    facts += [(label, f"{tokens[key]:,}") for key, label in names.items() if isinstance(tokens.get(key), int)]
-    if isinstance(hit, (int, float)):
-        facts.append(("cache hit", f"{hit:.0%}" if hit <= 1 else f"{hit:.0f}%"))
+    if own is not None:
+        used = [(label, getattr(own.usage, name)) for name, label in _USAGE.items()]
+        facts += [(label, f"{tokens:,}") for label, tokens in used if tokens]
+    if own is not None and own.cache_hit is not None:
+        facts.append(("cache hit", f"{own.cache_hit:.0%}"))
     if row.context:
         facts.append(("context", row.context))
     return [*facts, *layer_facts(row)]

@@ -18,6 +18,7 @@ from app.cli.several import each
 from harness.events import trouble
 from harness.events.body import Caps
 from harness.events.cap import OF_SESSION, Cap
+from harness.events.cost_views import Costs, Paid, SessionPaid
 from harness.events.launch_wish import LaunchWish
 from harness.events.views import GROUPS, SessionRow
 from harness.events.words import cap_text, counted, spend, spend_cell, usd
@@ -260,10 +261,11 @@ def message(ctx: Context, args: argparse.Namespace) -> int:
 _DAYS = 14
 
 
-def _removed(reply: dict[str, Any]) -> list[dict[str, Any]]:
+def _removed(gone: Paid) -> list[SessionPaid]:
     """One line for what removed sessions had spent: without it the sessions would not add up to the fleet."""
-    gone = reply.get("removed", {})
-    return [{"sid": "-", "name": "(removed)", **gone}] if gone.get("spent_nano") or gone.get("reserved_nano") else []
+    if not (gone.spent_nano or gone.reserved_nano):
+        return []
+    return [SessionPaid(sid="-", name="(removed)", **msgspec.structs.asdict(gone))]
 
 
 def cost(ctx: Context, args: argparse.Namespace) -> int:
@@ -272,28 +274,29 @@ def cost(ctx: Context, args: argparse.Namespace) -> int:
     if args.json:
         emit({k: v for k, v in reply.items() if k not in ("id", "ok")})
         return exits.OK
+    costs = context.convert(reply, Costs)
     body = [
         (
-            s["sid"],
-            safe(s["name"], 24),
-            safe(s.get("model", ""), 24),
-            usd(s["spent_nano"] - s.get("unknown_nano", 0)),
-            usd(s.get("reserved_nano", 0)),
-            usd(s.get("unknown_nano", 0)),
-            f"{s.get('tokens', 0) - s.get('unknown_tokens', 0):,}",
-            "-" if (hit := s.get("cache_hit")) is None else f"{hit:.1%}",
-            safe(s.get("price_source", "")),
+            s.sid,
+            safe(s.name, 24),
+            safe(s.model, 24),
+            usd(s.spent_nano - s.unknown_nano),
+            usd(s.reserved_nano),
+            usd(s.unknown_nano),
+            f"{s.tokens - s.unknown_tokens:,}",
+            "-" if s.cache_hit is None else f"{s.cache_hit:.1%}",
+            safe(s.price_source),
         )
-        for s in (*reply["sessions"], *_removed(reply))
+        for s in (*costs.sessions, *_removed(costs.removed))
     ]
     head = ("ID", "NAME", "MODEL", "SPENT", "RESERVED", "UNKNOWN", "TOKENS", "CACHE", "PRICE")
     for line in table(head, body, width=ctx.width):
         say(line)
-    for d in reply["days"][-_DAYS:]:
-        held = f", {usd(d['reserved_nano'])} reserved" if d["reserved_nano"] else ""
-        sent = f"{counted(d['tokens'] - d.get('unknown_tokens', 0), 'token')} in {counted(d['requests'], 'request')}"
-        say(f"{safe(d['day'])}  {spend(d['nano'], d.get('unknown_nano', 0), usd)}  {sent}{held}")
-    say(context.money(context.fleet(reply)))
+    for d in costs.days[-_DAYS:]:
+        held = f", {usd(d.reserved_nano)} reserved" if d.reserved_nano else ""
+        sent = f"{counted(d.tokens - d.unknown_tokens, 'token')} in {counted(d.requests, 'request')}"
+        say(f"{safe(d.day)}  {spend(d.nano, d.unknown_nano, usd)}  {sent}{held}")
+    say(context.money(costs.fleet))
     return exits.OK
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from harness.events import briefing, score
 from harness.events.archived import fitting, listed
+from harness.events.cost_views import Costs, SessionPaid
 from harness.events.reader import read
 from harness.events.row_state import Liveness
 from harness.events.rows import row
@@ -123,27 +124,22 @@ class Shelf:
 
     def _costs(self) -> dict[str, Any]:
         found = self._read()
-        sessions = []
-        for made, state in found:
-            u = state.usage
-            read = u.cache_read + u.cache_write_5m + u.cache_write_1h + u.input
-            sessions.append(
-                {
-                    "sid": made.sid,
-                    "name": made.name,
-                    "model": made.model,
-                    "state": made.state,
-                    "spent_nano": made.spent_nano,
-                    "reserved_nano": 0,
-                    "cap_nano": made.cap_nano,
-                    "requests": made.requests,
-                    "tokens": made.tokens,
-                    "usage": msgspec.to_builtins(u),
-                    "cache_hit": u.cache_read / read if read else 0.0,
-                    "price_source": "",
-                }
+        sessions = [
+            SessionPaid(
+                sid=made.sid,
+                name=made.name,
+                model=made.model,
+                state=made.state,
+                spent_nano=made.spent_nano,
+                cap_nano=made.cap_nano,
+                requests=made.requests,
+                tokens=made.tokens,
+                usage=state.usage,
+                cache_hit=state.usage.cache_hit,
             )
-        return {"fleet": msgspec.to_builtins(_totals([made for made, _ in found])), "sessions": sessions, "days": []}
+            for made, state in found
+        ]
+        return dict(msgspec.to_builtins(Costs(fleet=_totals([made for made, _ in found]), sessions=sessions)))
 
 
 def _score(sid: str, name: str, records: Iterator[Record]) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from rich.style import Style
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.geometry import Region, Size
@@ -16,6 +17,7 @@ from app.handlers import Handler, Handlers, bindings, in_list
 from app.models import Dirty, Snapshot
 from app.screens.base import WatchScreen
 from harness.events import words
+from harness.events.cost_views import Costs, SessionPaid
 from harness.events.views import SessionRow
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets import cells
@@ -42,10 +44,10 @@ class CostTable(SelectingLines, ScrollView, can_focus=True):
     def __init__(self) -> None:
         super().__init__()
         self._rows: list[SessionRow] = []
-        self._more: dict[str, dict[str, Any]] = {}
+        self._more: Mapping[str, SessionPaid] = {}
         self.selected = ""
 
-    def set_rows(self, rows: list[SessionRow], more: dict[str, dict[str, Any]]) -> None:
+    def set_rows(self, rows: list[SessionRow], more: Mapping[str, SessionPaid]) -> None:
         """Show these sessions; ``more`` are the ledger's entries by id."""
         self._rows = sorted(rows, key=lambda r: (-r.spent_nano, r.sid))
         self._more = more
@@ -63,7 +65,7 @@ class CostTable(SelectingLines, ScrollView, can_focus=True):
             self.scroll_to_region(Region(0, at if at == 0 else at + 1, 1, 1), animate=False, force=True)
             self.refresh()
 
-    def on_click(self, event: Any) -> None:
+    def on_click(self, event: events.Click) -> None:
         at = event.y + self.scroll_offset.y - 1
         if 0 <= at < len(self._rows):
             self.selected = self._rows[at].sid
@@ -103,7 +105,7 @@ class CostTable(SelectingLines, ScrollView, can_focus=True):
 
     def _fill(self, line: Line, row: SessionRow, style: Mapping[str, Style]) -> None:
         _, name, spent, cap, meter, tokens, cached, model = self._columns()
-        more = self._more.get(row.sid, {})
+        more = self._more.get(row.sid)
         used = row.spent_nano + row.reserved_nano
         near = row.cap_nano is not None and used >= row.cap_nano * 0.9
         line.left("▌" if row.sid == self.selected else " ", style["meter"])
@@ -119,8 +121,8 @@ class CostTable(SelectingLines, ScrollView, can_focus=True):
                 cells.fit(rest, meter - len(full)), style["quiet"]
             )
         if tokens:
-            hit = more.get("cache_hit")
-            share = f"{hit:.1%}" if isinstance(hit, float) and hit <= 1 else ""
+            hit = None if more is None else more.cache_hit
+            share = "" if hit is None else f"{hit:.1%}"
             line.left(f"{cells.count(row.tokens):>{tokens - 2}}  ", style["text"]).left(
                 f"{share:>{cached - 2}}  ", style["quiet"]
             )
@@ -138,7 +140,7 @@ class CostsScreen(WatchScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._more: dict[str, dict[str, Any]] = {}
+        self._more: Mapping[str, SessionPaid] = {}
 
     def compose(self) -> ComposeResult:
         yield Banner()
@@ -171,11 +173,11 @@ class CostsScreen(WatchScreen):
 
     async def _read(self) -> None:
         try:
-            reply = await self.host.feed.call("costs")
+            costs = await self.host.feed.reply(Costs, "costs")
         except (SupervisorError, Unreachable) as exc:
             self.host.tell(f"no costs: {exc}", bad=True)
             return
-        self._more = {str(entry.get("sid", "")): entry for entry in reply.get("sessions", [])}
+        self._more = {paid.sid: paid for paid in costs.sessions}
         if self.stands:
             self.sync(self.host.snapshot, Dirty.ROWS)
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Set
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -20,6 +20,7 @@ from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
 from app.screens.plan_reading import PlanReading
 from app.screens.session_commands import SessionCommands
+from harness.events.cost_views import Costs
 from harness.events.describe import describe, detail
 from harness.events.views import SessionRow
 from harness.protocol.client import SupervisorError, Unreachable
@@ -173,11 +174,11 @@ class SessionScreen(SessionCommands):
 
     async def _read_costs(self) -> None:
         try:
-            reply = await self.host.feed.call("costs")
+            costs = await self.host.feed.reply(Costs, "costs")
         except (SupervisorError, Unreachable) as exc:
             self.host.tell(f"no costs: {exc}", bad=True)
             return
-        own: dict[str, Any] = next((entry for entry in reply.get("sessions", []) if entry.get("sid") == self.sid), {})
+        own = next((paid for paid in costs.sessions if paid.sid == self.sid), None)
         if self.stands and (row := self.target) is not None:
             self.query_one("#costs", Facts).set_facts(cost_facts(row, own))
 

@@ -55,7 +55,7 @@ STRUCTS: dict[str, Any] = {
 }
 """Parts of a reply whose fields may be left out; each must be what its type says, and nothing else."""
 
-ASKING = {"call", "call_within", "send", "ask", "_ask"}
+ASKING = {"call", "reply", "call_within", "send", "ask", "_ask"}
 """How the screen's files name what they ask the supervisor."""
 
 

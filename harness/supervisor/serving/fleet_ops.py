@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from harness.events import payloads
+from harness.events.cost_views import Costs, DayPaid, Paid, SessionPaid
 from harness.events.reader import verify
 from harness.supervisor.fleet.fleet import Money
 from harness.supervisor.fleet.session import Session
@@ -13,21 +16,18 @@ from harness.supervisor.threads import at_home
 from harness.supervisor.upkeep import health
 
 
-def _figures(money: Money) -> Reply:
-    """The ledger's figures of one session (or several): dollars beside the tokens they were for, requests of unknown
-    outcome in full.
-    """
-    return {
-        "spent_nano": money.spent or 0,
-        "reserved_nano": money.reserved,
-        "requests": money.requests,
-        "tokens": money.tokens,
-        "unknown_nano": money.unknown,
-        "unknown_tokens": money.unknown_tokens,
-        "usage": money.usage,
-        "cache_hit": money.usage.cache_hit,
-        "price_source": money.price,
-    }
+def _figures(money: Money) -> Paid:
+    return Paid(
+        spent_nano=money.spent or 0,
+        reserved_nano=money.reserved,
+        requests=money.requests,
+        tokens=money.tokens,
+        unknown_nano=money.unknown,
+        unknown_tokens=money.unknown_tokens,
+        usage=money.usage,
+        cache_hit=money.usage.cache_hit,
+        price_source=money.price,
+    )
 
 
 class FleetOps:
@@ -71,38 +71,39 @@ class FleetOps:
 
     async def costs(self, c: Connection, m: Reply) -> Reply:
         p = self._p
-        sessions: list[Reply] = []
-        for session in p.fleet:
-            money = p.purse.of(session.sid)
-            row = p.fleet.row(session)
-            sessions.append(
-                {
-                    "sid": session.sid,
-                    "name": session.name,
-                    "model": row.model,
-                    "state": row.state,
-                    "cap_nano": row.cap_nano,
-                    **_figures(
-                        money
-                        if money.spent is not None
-                        else Money(row.spent_nano, 0, "", row.tokens, row.requests, session.state.usage)
-                    ),
-                }
-            )
-        removed = p.purse.others({s.sid for s in p.fleet})
         days = [
-            {
-                "day": d.day,
-                "nano": d.spent_nano,
-                "reserved_nano": d.reserved_nano,
-                "tokens": d.tokens,
-                "requests": d.requests,
-                "unknown_nano": d.unknown_nano,
-                "unknown_tokens": d.unknown_tokens,
-            }
+            DayPaid(
+                day=d.day,
+                nano=d.spent_nano,
+                reserved_nano=d.reserved_nano,
+                tokens=d.tokens,
+                requests=d.requests,
+                unknown_nano=d.unknown_nano,
+                unknown_tokens=d.unknown_tokens,
+            )
             for d in p.purse.days()
         ]
-        return {"fleet": self._feed.fleet_view(), "sessions": sessions, "removed": _figures(removed), "days": days}
+        costs = Costs(
+            fleet=self._feed.fleet_view(),
+            sessions=[self._paid(session) for session in p.fleet],
+            removed=_figures(p.purse.others({s.sid for s in p.fleet})),
+            days=days,
+        )
+        return dict(msgspec.to_builtins(costs))
+
+    def _paid(self, session: Session) -> SessionPaid:
+        money = self._p.purse.of(session.sid)
+        row = self._p.fleet.row(session)
+        if money.spent is None:  # the ledger knows nothing of it
+            money = Money(row.spent_nano, 0, "", row.tokens, row.requests, session.state.usage)
+        return SessionPaid(
+            sid=session.sid,
+            name=session.name,
+            model=row.model,
+            state=row.state,
+            cap_nano=row.cap_nano,
+            **msgspec.structs.asdict(_figures(money)),
+        )
 
     async def verify(self, c: Connection, m: Reply) -> Reply:
         wanted = [self._p.fleet.find(text_of(m, "sid"))] if m.get("sid") else list(self._p.fleet)

@@ -32,6 +32,7 @@ def run(folders: Folders, session: str | None = None) -> int:
     look.start()
     from app import keymap, themes
     from app import looked as looked_at
+    from app.places import Opening
     from app.watch_app import WatchApp
 
     settings = load(folders)
@@ -50,7 +51,7 @@ def run(folders: Folders, session: str | None = None) -> int:
         looked.add_done_callback(lambda late: late.result().close())  # the feed makes a connection of its own
     theme = themes.remembered(folders.state / themes.FILE) or settings.ui.theme
     away = looked_at.away(folders.state, settings.ui.brief_after, time.time())
-    app = WatchApp(folders, keys, theme=theme, session=session, first=first, away=away, notify=settings.notify)
+    app = WatchApp(folders, keys, theme=theme, opening=Opening(session, away), first=first, notify=settings.notify)
     try:
         return app.run() or app.return_code or 0
     finally:

@@ -27,6 +27,7 @@ from app.host import Host
 from app.keymap import Keymap
 from app.models import Dirty, FirstLook, Snapshot
 from app.pace import MACHINE_GAP_S, Pace, news_after_key
+from app.places import FLOOR, Opening, Places
 from app.safety import NoControl, quiet_driver
 from app.screens.base import WatchScreen
 from app.terminal_title import TerminalTitle
@@ -61,9 +62,8 @@ class WatchApp(App[int]):
         keymap: Keymap,
         *,
         theme: str = "dark",
-        session: str | None = None,
+        opening: Opening = FLOOR,
         first: FirstLook | None = None,
-        away: bool = False,
         patience: Patience = PATIENCE,
         transport: Transport | None = None,
         notify: NotifyConfig | None = None,
@@ -76,10 +76,9 @@ class WatchApp(App[int]):
         self.no_control = NoControl()
         self.prefix = ""
         self.drafts: dict[str, str] = {}
-        self._reviews: dict[str, Review] = {}
         self.frames = 0
-        self._first_session = session
-        self._away = away
+        self._first_session = opening.session
+        self._away = opening.away
         notify = notify or NotifyConfig()
         self.calling = Calling(notify, self.to_terminal)
         self.terminal_title = TerminalTitle(self.to_terminal, on=notify.title)
@@ -247,7 +246,7 @@ class WatchApp(App[int]):
         away = self._away and bool(self.snapshot.rows)
         self._away = False
         if away and sid is None and len(self.screen_stack) == 1:
-            self._look_back("brief")
+            self._places.look_back("brief")
         if sid is not None and sid in self.snapshot.rows:
             self.open_session(sid)
 
@@ -345,17 +344,12 @@ class WatchApp(App[int]):
             "app.copy": Handler(self._copy, self._nothing_to_copy),
             "app.copy_name": Handler(self._copy_name, self._no_name),
             "app.reconnect": Handler(lambda: self.feed.reconnect(start=True), self._connected),
-            "go.floor": Handler(self._back_to_floor, self._at_floor),
-            "go.queue": Handler(lambda: self.open_queue(""), self._at_queue),
-            "go.costs": Handler(self._open_costs, self._at_costs),
-            "go.fleet": Handler(self._open_fleet, self._at_fleet),
-            "go.memory": Handler(self._open_memory, self._at_memory),
-            "go.rules": Handler(self._open_rules, self._at_rules),
-            "go.back": Handler(self._back, self._at_floor),
-            "go.brief": Handler(lambda: self._look_back("brief")),
-            "go.history": Handler(lambda: self._look_back("history")),
-            "session.launch": Handler(self._open_launch),
+            **self._places.handlers(),
         }
+
+    @cached_property
+    def _places(self) -> Places:
+        return Places(self, lambda: self.keys.shown("app.detach"))
 
     @cached_property
     def everywhere(self) -> Handlers:
@@ -392,30 +386,6 @@ class WatchApp(App[int]):
         self.to_terminal(copying.sequence(made.text, in_tmux=in_tmux))
         self.tell(copying.told(what, made, in_tmux=in_tmux))
 
-    def _at_floor(self) -> str:
-        # A dialog lies above the screen that asks; it is not a place to come back from.
-        if sum(1 for screen in self.screen_stack if not screen.is_modal) > 1:
-            return ""
-        return f"this is the floor; {self.keys.shown('app.detach')} detaches"
-
-    def _at_queue(self) -> str:
-        return "this is the queue" if self._is_at("queue") else ""
-
-    def _at_costs(self) -> str:
-        return "these are the costs" if self._is_at("costs") else ""
-
-    def _at_fleet(self) -> str:
-        return "this is the fleet" if self._is_at("fleet") else ""
-
-    def _at_memory(self) -> str:
-        return "this is the memory" if self._is_at("memory") else ""
-
-    def _at_rules(self) -> str:
-        return "these are the rules" if self._is_at("rules") else ""
-
-    def _is_at(self, scope: str) -> bool:
-        return isinstance(self.screen, WatchScreen) and scope in self.screen.SCOPES
-
     def _next_theme(self) -> None:
         self.theme = themes.following(self.theme)
         themes.remember(self.folders.state / themes.FILE, self.theme)
@@ -432,70 +402,17 @@ class WatchApp(App[int]):
         if isinstance(screen, WatchScreen):
             self.push_screen(keys_of.HelpScreen(keys_of.lines(self.keys, screen.SCOPES, screen.refused_now)))
 
-    def _back_to_floor(self) -> None:
-        while len(self.screen_stack) > 1:
-            self.pop_screen()
-
-    def _back(self) -> None:
-        if len(self.screen_stack) > 1:
-            self.pop_screen()
-
-    def _open_costs(self) -> None:
-        from app.screens.costs import CostsScreen
-
-        self._only(CostsScreen())
-
-    def _open_fleet(self) -> None:
-        from app.screens.fleet import FleetScreen
-
-        self._only(FleetScreen())
-
-    def _open_memory(self) -> None:
-        from app.screens.memory import MemoryScreen
-
-        self._only(MemoryScreen())
-
-    def _open_rules(self) -> None:
-        from app.screens.rules import RulesScreen
-
-        self._only(RulesScreen())
-
-    def _look_back(self, tab: str) -> None:
-        from app.screens.back import BackScreen
-
-        self.push_screen(BackScreen(tab))
-
-    def _open_launch(self) -> None:
-        from app.screens.launch import LaunchForm
-
-        self.push_screen(LaunchForm())
-
     def open_queue(self, approval_id: str) -> None:
         """Show the queue, on this request when one is named."""
-        from app.screens.queue import QueueScreen
-
-        if isinstance(self.screen, QueueScreen):
-            self.screen.choose(approval_id)
-        else:
-            self._only(QueueScreen(approval_id))
+        self._places.queue(approval_id)
 
     def open_session(self, sid: str, tab: str = "") -> None:
         """Show one session."""
-        from app.screens.session import SessionScreen
-
-        self.push_screen(SessionScreen(sid, tab))
+        self._places.session(sid, tab)
 
     def open_review(self, sid: str) -> None:
         """Show the work of one session, with what was viewed and said of it before."""
-        from app.review import Review
-        from app.screens.review import ReviewScreen
-
-        self.push_screen(ReviewScreen(sid, self._reviews.setdefault(sid, Review())))
-
-    def _only(self, screen: Screen[Any]) -> None:
-        """Show a screen directly above the floor, so that going back from anywhere is short."""
-        self._back_to_floor()
-        self.push_screen(screen)
+        self._places.review(sid)
 
     # -- requests ----------------------------------------------------------------------------------
 
@@ -528,7 +445,7 @@ class WatchApp(App[int]):
         try:
             reply = await self.feed.call(op, **arguments)
         except SupervisorError as exc:
-            self.tell(f"{exc.message}{'; ' + exc.hint if exc.hint else ''}", bad=True)
+            self.tell(exc.told, bad=True)
         except Unreachable as exc:
             self.tell(f"{exc}; {unsure}" if unsure else str(exc), bad=True)
         else:
@@ -543,7 +460,6 @@ class WatchApp(App[int]):
 
 
 if TYPE_CHECKING:
-    from app.review import Review
     from widgets.log_rows import LogSource
 
     def _as_host(app: WatchApp) -> Host:

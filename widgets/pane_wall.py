@@ -5,8 +5,7 @@ the raw events.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, cast
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING
 
 from rich.style import Style
 from textual import events
@@ -18,18 +17,18 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from harness.events.views import ERRORS, NEEDS_YOU, SessionRow
-from widgets import cells, pane_title, tiling
+from widgets import cells, pane_frame, tiling
 from widgets.cells import Line
 from widgets.palette import palette
+from widgets.pane_logs import PaneLogs
 from widgets.tiling import Direction, Leaf, Node, Rect
 
 if TYPE_CHECKING:
     from textual.screen import Screen
 
-    from widgets.event_log import EventLog
     from widgets.log_rows import LogSource
+    from widgets.pane_logs import PaneLog
     from widgets.plan_pane import PlanPane
-    from widgets.transcript import Transcript
 
 
 class _Tiles(Layout):
@@ -80,14 +79,8 @@ class PaneWall(Widget, can_focus=True):
     def __init__(self, log_of: Callable[[str], LogSource], *, dom_id: str | None = None) -> None:
         super().__init__(id=dom_id)
         self._tiling = _Tiles()
-        self._log_of = log_of
-        self._logs: dict[int, EventLog | Transcript | PlanPane] = {}
-        self._told: WeakKeyDictionary[Widget, Size] = WeakKeyDictionary()
-        """The size that each log was last told."""
+        self._logs = PaneLogs(log_of)
         self._painted = False
-        self._shown: dict[int, str] = {}
-        self._plans: set[int] = set()
-        """Panes that show the plan of their session, not what it says and does."""
         self._rows: Mapping[str, SessionRow] = {}
         self.places: dict[int, Rect] = {1: Rect(0, 0, 0, 0)}
         """Where each pane that is on the screen stands, by its leaf."""
@@ -155,30 +148,27 @@ class PaneWall(Widget, can_focus=True):
         return self.session_of(self.current)
 
     @property
-    def visible_logs(self) -> list[tuple[str, EventLog | Transcript | PlanPane]]:
+    def visible_logs(self) -> list[tuple[str, PaneLog]]:
         """(session, log widget) of every pane on screen."""
-        return [
-            (sid, log) for leaf, log in self._logs.items() if (sid := self._shown.get(leaf, "")) and leaf in self.places
-        ]
+        return self._logs.within(self.places)
 
     @property
     def visible_plans(self) -> list[tuple[str, PlanPane]]:
         """(session, widget) of every pane on screen that shows a plan."""
-        shown = ((self._shown.get(leaf, ""), self._logs.get(leaf)) for leaf in self._plans if leaf in self.places)
-        return [(sid, cast("PlanPane", log)) for sid, log in shown if sid and log is not None]
+        return self._logs.plans_within(self.places)
 
     @property
     def shows_plan(self) -> bool:
         """The current pane shows a plan."""
-        return self.current in self._plans
+        return self._logs.shows_plan(self.current)
 
-    def current_log(self) -> EventLog | Transcript | PlanPane | None:
+    def current_log(self) -> PaneLog | None:
         """The log widget of the current pane."""
         return self._logs.get(self.current)
 
     def leaf_of(self, child: Widget) -> int | None:
         """The pane that a log widget belongs to."""
-        return next((leaf for leaf, log in self._logs.items() if log is child), None)
+        return self._logs.leaf_of(child)
 
     def place(self, size: Size) -> dict[int, Rect]:
         """Compute (and keep) where the panes lie in an area of this size."""
@@ -277,18 +267,12 @@ class PaneWall(Widget, can_focus=True):
             self.set_rows(self._rows)
 
     def watch_raw(self) -> None:
-        for leaf, log in self._logs.items():
-            log.remove()
-            self._shown.pop(leaf, None)
         self._logs.clear()
         self._assign()
 
     def toggle_plan(self) -> None:
         """Show the plan in the current pane, or what it showed before."""
-        self._plans ^= {self.current}
-        if (log := self._logs.pop(self.current, None)) is not None:
-            log.remove()
-        self._shown.pop(self.current, None)
+        self._logs.toggle_plan(self.current)
         self._assign()
 
     def tick(self) -> None:
@@ -305,7 +289,7 @@ class PaneWall(Widget, can_focus=True):
         self._relayout()
 
     def _unshown(self) -> list[str]:
-        shown = set(self._shown.values())
+        shown = self._logs.sessions
         return [sid for sid in self._rows if sid not in shown]
 
     def _set(self, tree: Node) -> None:
@@ -330,13 +314,7 @@ class PaneWall(Widget, can_focus=True):
         self.call_after_refresh(self._begin)
 
     def _laid_out(self, _screen: Screen[object]) -> None:
-        """Tell each log its size. Textual says nothing to one that was arranged for an update between its mount and the
-        next layout, and it would stay empty until its session goes on.
-        """
-        for log in self._logs.values():
-            if self._told.get(log) != log.size:
-                self._told[log] = log.size
-                log.post_message(events.Resize(log.size, log.virtual_size))
+        self._logs.laid_out()
 
     def _begin(self) -> None:
         self._painted = True
@@ -346,38 +324,10 @@ class PaneWall(Widget, can_focus=True):
         """Give every pane its log widget and every log widget its session's log."""
         if not self._painted or not self.is_attached:
             return
-        ids = {leaf.id for leaf in tiling.leaves(self.tiles)}
-        for gone in self._logs.keys() - ids:
-            self._logs.pop(gone).remove()
-            self._shown.pop(gone, None)
-            self._plans.discard(gone)
-        for leaf in sorted(ids):
-            log = self._logs.get(leaf)
-            if log is None:
-                log = self._new_log(leaf)
-                self._logs[leaf] = log
-                log.can_focus = False
-                self.mount(log)
-            sid = self.session_of(leaf)
-            if self._shown.get(leaf) != sid:
-                self._shown[leaf] = sid
-                log.visible = bool(sid)
-                log.set_log(self._log_of(sid) if sid else None)
-                if area := self.places.get(leaf):
-                    self.refresh(Region(area.x, area.y, area.width, area.height))
-
-    def _new_log(self, leaf: int) -> EventLog | Transcript | PlanPane:
-        if leaf in self._plans:
-            from widgets.plan_pane import PlanPane
-
-            return PlanPane()
-        if self.raw:
-            from widgets.event_log import EventLog
-
-            return EventLog(compact=True)
-        from widgets.transcript import Transcript
-
-        return Transcript(compact=True)
+        wanted = {leaf.id: self.session_of(leaf.id) for leaf in tiling.leaves(self.tiles)}
+        for leaf in self._logs.assign(self, wanted, raw=self.raw):
+            if area := self.places.get(leaf):
+                self.refresh(Region(area.x, area.y, area.width, area.height))
 
     # -- drawing -----------------------------------------------------------------------------------
 
@@ -418,80 +368,38 @@ class PaneWall(Widget, can_focus=True):
                     self.post_message(self.Opened(sid))
                 return
 
-    def _style(self, role: str) -> Style:
-        return palette(self)[role]
-
     def render_line(self, y: int) -> Strip:
         width = self.size.width
         base = self.rich_style
+        style = palette(self)
         if not self._rows:
-            return self._hint_line(y, width, base)
+            return pane_frame.hint(self.hint, y, self.size, base, style)
         line = Line(width)
         x = 0
         here = sorted((area, leaf) for leaf, area in self.places.items() if area.y <= y < area.y + area.height)
         for area, leaf in here:
             if area.x > x:
-                line.left("│" * (area.x - x), self._style("border"))
+                line.left("│" * (area.x - x), style["border"])
             if y == area.y:
-                for text, style in self._title(leaf, area.width):
-                    line.left(text, style)
-            elif not self._shown.get(leaf) and y == area.y + 2:
-                line.left(cells.fit("  space shows the selected session here", area.width), self._style("quiet"))
+                for text, of_part in self._title(leaf, area.width):
+                    line.left(text, of_part)
+            elif not self._logs.session_in(leaf) and y == area.y + 2:
+                line.left(cells.fit("  space shows the selected session here", area.width), style["quiet"])
             else:
                 line.left(" " * area.width, base)
             x = area.x + area.width
         return line.strip(base)
 
     def _title(self, leaf: int, width: int) -> list[tuple[str, Style]]:
-        """One title line: what it is, how it is, what it cost."""
-        chosen = leaf == self.current
-        edge = self._style("meter" if chosen else "border")
-        rule = "━" if chosen and self.has_focus else "─"
         row = self._rows.get(self.session_of(leaf))
-        if row is None:
-            return [("▌" if chosen else rule, edge), (f" empty {rule * width}"[: max(0, width - 1)], edge)]
-        line = Line(width).left("▌" if chosen else rule, edge).left(" ", edge)
-        line.right(rule, edge)
-        said = pane_title.said(row, width, zoomed=self.zoomed)
-        line.right(said.spent, self._style("quiet"))
-        line.left(cells.row_mark(row) + " ", self._style(cells.role(row.state)))
-        name = self._style("heading") if chosen or row.sid == self._selected else self._style("name")
-        line.left(said.name, name)
-        line.left(said.state, self._style(cells.role(row.state)))
-        if self.zoomed:
-            line.left(pane_title.ZOOMED, self._style("attention"))
-        if row.plan_total:
-            if len(said.plan) < line.room:
-                (_, first), *meter = cells.plan(row, pane_title.meter(line.room - len(said.plan) - 1))
-                for text, role in ((said.plan, first), *meter):
-                    line.left(text, self._style(role))
-            line.left(" ", edge)
-        strip = line.strip(Style.null(), rule, edge)
-        return [(segment.text, segment.style or Style.null()) for segment in strip]
-
-    def _hint_line(self, y: int, width: int, base: Style) -> Strip:
-        """The friendly empty wall, centred."""
-        top = max(0, (self.size.height - len(self.hint)) // 2)
-        if not 0 <= y - top < len(self.hint):
-            return Strip.blank(width, base)
-        key, text = self.hint[y - top]
-        block = max((len(k) + 2 + len(t) if k else 0 for k, t in self.hint), default=0)
-        if not key:
-            indent = max(0, (width - len(text)) // 2)
-            return (
-                Line(width)
-                .left(" " * indent, base)
-                .left(text, self._style("name" if y == top else "quiet"))
-                .strip(base)
-            )
-        indent = max(0, (width - block) // 2)
-        return (
-            Line(width)
-            .left(" " * indent, base)
-            .left(key.rjust(max(len(k) for k, _ in self.hint)), self._style("key"))
-            .left("  " + text, self._style("quiet"))
-            .strip(base)
+        frame = pane_frame.Frame(
+            width,
+            chosen=leaf == self.current,
+            focused=self.has_focus,
+            selected=row is not None and row.sid == self._selected,
+            zoomed=self.zoomed,
         )
+        return pane_frame.title(row, frame, palette(self))
 
 
 def ranked(rows: Iterable[SessionRow]) -> list[str]:

@@ -70,7 +70,7 @@ class ContinueDialog(Dialog):
         try:
             await self.host.feed.call("continue", **request)
         except SupervisorError as exc:
-            said = f"{exc.message}{'; ' + exc.hint if exc.hint else ''}"
+            said = exc.told
         except Unreachable as exc:
             said = str(exc)
         self._sending = False

@@ -130,7 +130,7 @@ class GrantDialog(Dialog):
             decided = int(reply["decided"])
             name = made.grant
         except SupervisorError as exc:
-            said = f"{exc.message}{'; ' + exc.hint if exc.hint else ''}"
+            said = exc.told
         except Unreachable as exc:
             said = f"{exc}; see what stands: watchfloor grants"
         except (msgspec.ValidationError, KeyError) as exc:

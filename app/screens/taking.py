@@ -93,7 +93,7 @@ class Taking(Dialog):
         try:
             said, done = await self.carry_out(asked)
         except SupervisorError as exc:
-            said = f"{exc.message}{'; ' + exc.hint if exc.hint else ''}"
+            said = exc.told
         except (Unreachable, configuration.ConfigError) as exc:
             said = str(exc)
         self._sending = False

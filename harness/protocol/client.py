@@ -34,6 +34,11 @@ class SupervisorError(Exception):
         self.message = message
         self.hint = hint
 
+    @property
+    def told(self) -> str:
+        """Both in one line."""
+        return f"{self.message}; {self.hint}" if self.hint else self.message
+
 
 class Unreachable(Exception):
     """No supervisor answers at the socket; the message says what was tried."""

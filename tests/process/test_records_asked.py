@@ -16,6 +16,7 @@ from app import keymap
 from app.cli.context import Context
 from app.cli.logs import logs
 from app.cli.sessions import Usage
+from app.places import Opening
 from app.records import AskedRecords, DiskRecords
 from app.screens.session import SessionScreen
 from app.watch_app import WatchApp
@@ -74,7 +75,7 @@ async def test_a_screen_elsewhere_shows_the_log_as_it_grows(f: Fleet) -> None:
     sid = await asyncio.to_thread(f.launch, play([HOLD], "All of it is done."), name="watched")
     await asyncio.to_thread(f.wait_event, sid, "tool.started")
     road = Command((sys.executable, "-c", RELAY, str(f.folders.supervisor_socket)))
-    app = WatchApp(f.folders, keymap.build("default", {}), session=sid, transport=road)
+    app = WatchApp(f.folders, keymap.build("default", {}), opening=Opening(sid), transport=road)
     async with app.run_test(size=(120, 40)), asyncio.timeout(60):
         while not isinstance(screen := app.screen, SessionScreen) or not screen.query(Transcript):
             await asyncio.sleep(0.05)

@@ -16,6 +16,7 @@ from textual.screen import Screen
 
 from app import keymap, models
 from app.feed import PATIENCE, Patience
+from app.places import Opening
 from app.screens.base import WatchScreen
 from app.watch_app import WatchApp
 from harness.protocol.transport import UnixSocket
@@ -121,11 +122,10 @@ async def shown(
         world.folders,
         keys,
         theme=theme,
-        session=session,
+        opening=Opening(session, away),
         first=first,
         patience=patience,
         transport=transport,
-        away=away,
     )
     try:
         async with app.run_test(size=size, notifications=True) as pilot:

@@ -219,6 +219,7 @@ async def test_a_session_that_vanishes_says_so(tmp_path: Path) -> None:
 
 async def test_attaching_opens_the_session_at_once(tmp_path: Path) -> None:
     from app import keymap
+    from app.places import Opening
     from app.watch_app import WatchApp
     from tests.tui.app_world import folders
 
@@ -226,7 +227,7 @@ async def test_attaching_opens_the_session_at_once(tmp_path: Path) -> None:
     crowd(world)
     async with world:
         sid = list(world.sessions)[3]
-        app = WatchApp(world.folders, keymap.build("default", {}), session=sid)
+        app = WatchApp(world.folders, keymap.build("default", {}), opening=Opening(sid))
         async with app.run_test(size=(120, 40)) as pilot:
             s = Shown(world, app, pilot)
             await s.see("search-index", "Transcript", "✓ pytest -q")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from typing import Any
 
@@ -67,6 +68,7 @@ def _ls(ctx: Context, args: argparse.Namespace) -> int:
         ]
         for line in table(("LESSON", "STATE", "WHOSE", "KEY", "TEXT"), rows, width=max(ctx.width, 80)):
             say(line)
+    if any(x.state == "pending" for x in lessons):
         say("accept one: watchfloor memory accept LESSON; refuse it: watchfloor memory reject LESSON")
     return exits.OK
 
@@ -134,7 +136,7 @@ def _history(ctx: Context, args: argparse.Namespace) -> int:
     ]
     for line in table(("V", "WHAT", "AGE", "BY", "SHA", "TEXT"), rows, width=max(ctx.width, 80)):
         say(line)
-    say(f"bring one back: watchfloor memory rollback {safe(found.key)} --to V (0 = none)")
+    say(f"bring one back: watchfloor memory rollback {shlex.quote(safe(found.key))} --to V (0 = none)")
     return exits.OK
 
 

@@ -34,6 +34,12 @@ def undo(ctx: Context, args: argparse.Namespace) -> int:
         say(f"{counted(reply['refused_count'], 'name')} could not be brought back:")
         for name in reply.get("refused", []):
             say(f"  {safe(str(name), 200)}")
+    for text in reply.get("commits", []):
+        say(f"off the branch: {safe(str(text), 200)}")
+    if reply.get("more_commits"):
+        say(f"off the branch: {counted(reply['more_commits'], 'more commit')}")
+    if reply.get("before"):
+        say(f"kept before it: checkpoint {safe(str(reply['before']))}, your own changes and commits too")
     say(f"take this back:  watchfloor undo {safe(args.id)} --to {safe(str(reply['undo_id']))}")
     return exits.OK
 

@@ -167,7 +167,8 @@ class SessionCommands(WatchScreen):
         back = counted(int(reply.get("restored", 0)), "name")
         gone = counted(int(reply.get("removed", 0)), "name")
         done = f"undone to before {reply.get('to', call_id)}: {back} brought back, {gone} removed"
-        self.host.tell(f"{row.name}: {done}{left}", bad=bool(refused))
+        kept = f"; what was there is checkpoint {reply['before']}" if reply.get("before") else ""
+        self.host.tell(f"{row.name}: {done}{left}{kept}", bad=bool(refused))
 
     def _end_job(self) -> None:
         from app.screens.dialogs import Confirm

@@ -86,6 +86,8 @@ class BuiltIn(Agent):
         self._patience = _FIRST_PAUSE_S
         self._remembered = -1
         self._told = None if spec.limits is None else Limits(*spec.limits)
+        self._theirs: dict[str, Limits] = {}
+        """Of those who judge or write contracts."""
         self._sizes = model_limits.sizes(spec, self._told or UNTOLD)
         self._reply: stream.Progress | None = None
         self._litter = False
@@ -261,14 +263,15 @@ class BuiltIn(Agent):
         case = self._shown(started.case, "the case for the judge")
         prompt_of_judge = pinned.of(self._desk.session.intent, JUDGE).prompt
         replies = self._view.court.replies
-        request = court.request(prompt_of_judge, started.model, started.criteria, case, replies, self._spec.max_tokens)
+        room = self._longest(started.model)
+        request = court.request(prompt_of_judge, started.model, started.criteria, case, replies, room)
         return self._aside(request, step.request_id or f"j{head}.{self._spec.gen}", step.attempt, JUDGES)
 
     def _for_an_author(self, step: AskAuthor, opened: t.ContractOpened, head: int) -> Draft:
         brief = self._shown(opened.brief, "the brief for the contract")
         role = pinned.of(self._desk.session.intent, PLANNER if step.purpose == PLANS else JUDGE)
         talk = self._view.agreement.talk
-        request = agreement.request(step, role.prompt, opened, brief, talk, self._spec.max_tokens)
+        request = agreement.request(step, role.prompt, opened, brief, talk, self._longest(opened.model))
         return self._aside(request, step.request_id or f"c{head}.{self._spec.gen}", step.attempt, step.purpose)
 
     def _shown(self, ref: t.BlobRef, what: str) -> str:
@@ -328,13 +331,25 @@ class BuiltIn(Agent):
         """Ask the endpoint once what the model takes, while it answers; whether a context has another size then."""
         if self._told is not None or self._view.failures or not self._spec.credential.key:
             return False
-        told = model_limits.ask(self._client, self._spec.model)
-        self._told = told or UNTOLD
-        if told is not None:
-            self._desk.accounts.tell_limits(self._spec.model, told)
+        self._told = self._asked(self._spec.model)
         before = self._sizes
         self._sizes = model_limits.sizes(self._spec, self._told)
         return self._sizes != before
+
+    def _asked(self, model: str) -> Limits:
+        """What the endpoint says of a model now, told to those that follow."""
+        told = model_limits.ask(self._client, model)
+        if told is not None:
+            self._desk.accounts.tell_limits(model, told)
+        return told or UNTOLD
+
+    def _longest(self, model: str) -> int:
+        """The longest reply that a judge or an author may be asked for, whose model may be another one than ours."""
+        if model == self._spec.model and self._told is not None:
+            return model_limits.longest(self._spec.max_tokens, self._told)
+        if model not in self._theirs and self._spec.credential.key:
+            self._theirs[model] = self._asked(model)
+        return model_limits.longest(self._spec.max_tokens, self._theirs.get(model, UNTOLD))
 
     def _over(self, purpose: str, worst: Cost) -> str:
         """Why the role that would speak may not spend so much more; empty when it may, and for the agent itself."""

@@ -47,7 +47,7 @@ class Forked(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class CheckpointCreated(Body, frozen=True, kw_only=True):
     """A state is kept: ``snapshot`` in the vault, ``commit`` on a private ref of the repository, the log up to
-    ``through_seq``. ``why``: entry, check, phase, leaving, time, hand, stop, end, restore, fork.
+    ``through_seq``. ``why``: entry, check, phase, leaving, time, hand, stop, end, restore, undo, fork.
 
     ``head`` is what the session's branch stood on; ``passing`` names the entries of its plan that passed, None without
     a plan. ``left_out`` counts what the commit does not hold.

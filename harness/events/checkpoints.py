@@ -16,6 +16,8 @@ from harness.events import types as t
 _MOST_NAMED = 3
 _RANK = ("phase", "entry", "check", "ended")
 """Which milestone gives a checkpoint its name, when several came together."""
+_BY_HAND = ("hand", "restore", "undo")
+"""What may hold a person's own work that nothing else keeps."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -106,13 +108,13 @@ def due(s: Checkpoints, now: str, minutes: int) -> Due | None:
 
 
 def surplus(s: Checkpoints, keep: int, spare: str = "") -> tuple[Checkpoint, ...]:
-    """Those that go when only ``keep`` may stay: the oldest, those that a person asked for last, ``spare`` and the
+    """Those that go when only ``keep`` may stay: the oldest, those that a person's doing made last, ``spare`` and the
     newest never.
     """
     over = len(s.kept) - keep
     if over <= 0:
         return ()
-    order = sorted((one for one in s.kept[:-1] if one.id != spare), key=lambda one: (one.why == "hand", one.number))
+    order = sorted((one for one in s.kept[:-1] if one.id != spare), key=lambda one: (one.why in _BY_HAND, one.number))
     return tuple(sorted(order[:over], key=lambda one: one.number))
 
 

@@ -17,13 +17,15 @@ HOOK = "hook"
 @dataclass(frozen=True, slots=True)
 class Hooks:
     """``edited``: something was changed since they last ran; ``since``: the state of the worktree before the first
-    command since then, which may have changed something; ``ended``: their results that nobody was told.
+    command since then, which may have changed something; ``jobs``: that before each job that runs; ``ended``: their
+    results that nobody was told.
     """
 
     edited: bool = False
     since: str = ""
     running: dict[str, Chore] = field(default_factory=dict)
     ended: tuple[Chore, ...] = ()
+    jobs: dict[str, str] = field(default_factory=dict)
 
     def changed(self, files: Sequence[str]) -> Hooks:
         return replace(self, edited=True) if files and not self.edited else self
@@ -34,6 +36,16 @@ class Hooks:
             return self
         return replace(self, since=b.snapshot)
 
+    def job_started(self, job: str) -> Hooks:
+        """What it writes is seen when it has ended: its own call ends at once."""
+        return replace(self, jobs=self.jobs | {job: self.since}) if self.since else self
+
+    def job_ended(self, job: str) -> Hooks:
+        if job not in self.jobs:
+            return self
+        left = {name: since for name, since in self.jobs.items() if name != job}
+        return replace(self, jobs=left, since=self.since or self.jobs[job])
+
     def looked(self, changed: bool) -> Hooks:
         """Whether commands changed something since ``since`` is known."""
         return replace(self, since="", edited=self.edited or changed)
@@ -43,7 +55,7 @@ class Hooks:
         if chore is None or chore.kind != HOOK:
             return self
         ended = self.ended if self.running else ()
-        return Hooks(running=self.running | {b.call_id: chore}, ended=ended)
+        return Hooks(running=self.running | {b.call_id: chore}, ended=ended, jobs=self.jobs)
 
     def chore_ended(self, call_id: str, ended: ToolEnded | None) -> Hooks:
         chore = self.running.get(call_id)

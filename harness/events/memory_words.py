@@ -25,4 +25,5 @@ def shown(b: MemoryShown) -> str:
     names = ", ".join(f"{entry.key} ({entry.scope} v{entry.version})" for entry in b.memories[:_MOST])
     more = f" and {len(b.memories) - _MOST} more" if len(b.memories) > _MOST else ""
     when = "requests show" if b.at == NOW else "the next new beginning of the context shows"
-    return f"{when} {len(b.memories)} memories: {names}{more}" if b.memories else f"{when} no memory"
+    count = "1 memory" if len(b.memories) == 1 else f"{len(b.memories)} memories"
+    return f"{when} {count}: {names}{more}" if b.memories else f"{when} no memory"

@@ -24,9 +24,13 @@ _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
     (
-        "a value behind a word like password",
+        "a password",
+        re.compile(r"\b(?:password|passwd|passphrase)\b[\"']?\s*[:=]\s*[\"']?(?=[^\s\"']*\d)[^\s\"'<>{}$]{6,}", re.I),
+    ),
+    (
+        "a value behind a word like token",
         re.compile(
-            r"\b(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|auth[_-]?token|token|bearer)\b"
+            r"\b(?:secret|api[_-]?key|access[_-]?key|auth[_-]?token|token|bearer)\b"
             r"[\"']?\s*[:=]\s*[\"']?(?=[^\s\"']*\d)[^\s\"'<>{}$]{8,}",
             re.I,
         ),

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from harness.events.session_state import SessionState
+from harness.plan import gates
 from harness.plan.progress import Flip, Seen, Wanted, flips
 
 
 def due(s: SessionState) -> list[Flip]:
-    """Which entries have to change; none while a result is not judged, a call is open or a violation not answered."""
+    """Which entries have to change; none while a result is not judged, a call is open or a violation not answered, and
+    none passes whose phase waits for a person's word.
+    """
     if s.plan is None or s.unjudged or s.calls.open or not s.ratchet.clear:
         return []
     verdicts = {
         command: Seen(v.passed, v.call_id, not v.provisional, command in s.untried) for command, v in s.verdicts.items()
     }
     passes = s.plan.passes
-    return flips(
+    held = gates.held(s)
+    found = flips(
         (
             Wanted(e.id, e.title, tuple(e.checks), e.undecided, passes[e.id], judged=s.judging.each_task)
             for e in s.plan.entries.values()
@@ -22,3 +26,4 @@ def due(s: SessionState) -> list[Flip]:
         verdicts,
         s.judging.words(),
     )
+    return [flip for flip in found if not flip.passes or s.plan.entries[flip.entry].phase not in held]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import dropwhile
+
 from harness.events import types as t
 from harness.events.iteration_events import UNDECIDED
 from harness.events.ratchet import Plan
@@ -26,9 +28,23 @@ def current(s: SessionState) -> t.PlanPhase | None:
 def closed(s: SessionState) -> t.PlanPhase | None:
     """The current phase when its gate holds it: nobody opened it, and the sum it names, if it names one, was spent."""
     now = current(s)
-    if s.plan is None or now is None or not now.gate or now.name in s.plan.work.opened:
-        return None
-    return None if now.above_nano is not None and s.spent_nano < now.above_nano else now
+    return now if now is not None and _shut(s, now) else None
+
+
+def held(s: SessionState) -> frozenset[str]:
+    """The phases that cannot have begun: the first with something left whose gate is closed, and all behind it."""
+    if s.plan is None:
+        return frozenset()
+    left = {entry.phase for entry in s.plan.entries.values() if not s.plan.passes[entry.id]}
+    behind = dropwhile(lambda phase: phase.name not in left or not _shut(s, phase), s.plan.work.phases)
+    return frozenset(phase.name for phase in behind)
+
+
+def _shut(s: SessionState, phase: t.PlanPhase) -> bool:
+    """A gate that nobody opened, from the sum on that it names, if it names one."""
+    if s.plan is None or not phase.gate or phase.name in s.plan.work.opened:
+        return False
+    return phase.above_nano is None or s.spent_nano >= phase.above_nano
 
 
 def asking(s: SessionState) -> t.PlanPhase | None:

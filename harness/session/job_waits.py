@@ -16,6 +16,7 @@ from typing import Any
 
 from harness.events import job_words
 from harness.events.lines import Pattern, newest
+from harness.events.tools import MAX_JOB_S
 from harness.events.words import instant, stretch
 from harness.hands import job_log
 from harness.session.errors import OpError
@@ -129,7 +130,7 @@ class Waits:
     def _wait(self, call_id: str, name: str, given: dict[str, Any], end_call: EndCall) -> None:
         until = str(given.get("until", ""))
         after = given.get("after_s")
-        at = instant(str(given.get("at", "")))
+        at = _time(str(given.get("at", "")))
         known = self._known()
         told = next((end for end in known.values() if end.get("told") == call_id or end["job"] == name), None)
         if told is not None and (not name or name not in self._jobs.now):
@@ -208,6 +209,15 @@ class Waits:
 
 def _since(wait: _Wait) -> int:
     return round((time.monotonic() - wait.began) * 1000)
+
+
+def _time(at: str) -> float | None:
+    """Raises OpError when it is so far away that nobody can have meant to wait for it."""
+    when = instant(at)
+    if when is not None and when - time.time() > MAX_JOB_S:
+        away = f"at {at} is more than {stretch(MAX_JOB_S)} away"
+        raise OpError("bad_request", f"{away}, which is the longest wait; give an earlier time")
+    return when
 
 
 def _pattern(until: str) -> Pattern | None:

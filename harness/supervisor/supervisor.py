@@ -62,6 +62,8 @@ from harness.supervisor.upkeep.tasks import Upkeep
 
 _GRACE_S = 5.0
 """Seconds that keeping the states of sessions may take when asked to leave."""
+_TOGETHER_S = 1.0
+"""Seconds within which processes that are all told to end hear of it."""
 _LAST_WRITES = 10.0
 
 
@@ -101,6 +103,7 @@ class Supervisor:
         answers = Answers(self.book, self.recall, credentials.keys)
         self.call_flow = CallFlow(self.settings, judging, answers, self.granting, self._met)
         self.keepers.before_end = self._before_end
+        self.keepers.leaving = self._stop.is_set
         self.launcher = Launcher(folders, self.fleet, self.keepers, self.settings, credentials)
         reviewed = Reviewed()
         self.merging = Merging(self.fleet, self.keepers, self.settings, reviewed)
@@ -122,6 +125,7 @@ class Supervisor:
         self.approvals = Approvals(self.fleet, judging, credentials, purse, self.gates, self.caps)
         self.fence = FenceReport()
         self.disk = Disk(folders.state, lambda: self.server.nudge())
+        restoring = Restoring(self.keepers, self.settings, self.launcher)
         parts = Parts(
             folders=folders,
             epoch=epoch,
@@ -140,8 +144,8 @@ class Supervisor:
             approvals=self.approvals,
             index=self.index,
             fence=self.fence,
-            undo=Undo(self.keepers),
-            restoring=Restoring(self.keepers, self.settings, self.launcher),
+            undo=Undo(self.keepers, restoring),
+            restoring=restoring,
             merging=self.merging,
             pulling=self.pulling,
             continuing=Continuing(self.fleet, self.keepers, self.conductor, self.launcher),
@@ -272,8 +276,13 @@ class Supervisor:
         await asyncio.gather(*map(self._keep_state, awake), return_exceptions=True)
 
     async def _before_end(self, session: Session) -> None:
-        """A keeper was told to end. When we were told so too it goes with us: let go before, it would be replaced."""
+        """A keeper was told to end. When we are told so too, within a second of it, it goes with us: let go before, it
+        would be replaced.
+        """
         await self._keep_state(session)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_TOGETHER_S):
+                await self._stop.wait()
         if self._stop.is_set():
             await self._closed.wait()
 

@@ -118,6 +118,9 @@ def test_a_job_outlives_its_call_other_calls_run_beside_it_and_a_wait_ends_with_
     read = {"tool": "read_output", "kind": "file", "path": ".", "input": {"call": "j1"}}
     execute(link, action(work, "c0.6", ["x"], access="fence", **read))
     assert "all of it" in text_of(fleet, "c0.6")
+    execute(link, tool(work, "c0.7", action="wait", at="9999-12-31T23:59:59Z"))
+    assert "more than 365d away" in text_of(fleet, "c0.7")
+    assert recorded(fleet, "tool.ended", call_id="c0.7")["status"] == "error"
 
 
 def test_a_job_that_leaves_processes_and_ignores_the_signal_is_gone_when_it_was_cancelled(

@@ -110,3 +110,26 @@ def test_a_fleet_that_is_told_to_end_puts_all_on_record_within_the_grace_and_goe
         assert [b.jobs for b in bodies(f, sid, t.UserMessage) if isinstance(b, t.UserMessage) and b.jobs] == [["j1"]]
         assert len(bodies(f, sid, t.JobStarted)) == 1
         assert f.violations() == []
+
+
+def test_nobody_takes_the_place_of_a_keeper_that_ended_while_everything_is_told_to_end() -> None:
+    """Told to end one after the other, a keeper is gone before the supervisor hears of it too."""
+    busy = play([("exec", {"argv": ["sh", "-c", "echo x > new; while [ -e notes.txt ]; do sleep 0.1; done"]})], "Done.")
+    with fleet() as f:
+        asks = [f.launch(play("Which of the two shall I take?")) for _ in range(3)]
+        works = f.launch(busy)
+        for sid in asks:
+            f.wait_state(sid, "waiting")
+        wait_for("a call at work", lambda: bodies(f, works, t.ToolStarted))
+        supervisor = f.supervisor_pid()
+        keepers = [f.keeper_pid(sid) for sid in asks]
+        os.kill(supervisor, signal.SIGSTOP)
+        for pid in keepers:
+            os.kill(pid, signal.SIGTERM)
+        wait_for("the keepers to be gone", lambda: not any(alive(pid) for pid in keepers))
+        for pid, _ in f.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        os.kill(supervisor, signal.SIGCONT)
+        wait_for("everything to be gone", lambda: not f.processes(), timeout=30)
+        assert [len(bodies(f, sid, t.KeeperStarted)) for sid in asks] == [1, 1, 1]

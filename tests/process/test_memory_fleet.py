@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -48,6 +49,9 @@ def test_a_person_keeps_memories_and_takes_them_back(house: Fleet) -> None:
     assert "no longer remembered" in said("show", "build")
     assert house.run("memory", "show", "nothing", check=False).returncode == 4
     assert "memory" in house.run("verify").stdout
+    said("set", "how it's run", "make run", "--user")
+    told = said("history", "how it's run").splitlines()[-1].removeprefix("bring one back: watchfloor memory ")
+    assert shlex.split(told)[:2] == ["rollback", "how it's run"]
 
 
 def memory(action: str, **given: object) -> tuple[str, dict[str, Any]]:
@@ -128,6 +132,8 @@ def test_a_lesson_waits_for_a_second_session_and_one_that_wrote_late_gets_a_prec
         assert LESSON in request
         assert "said by two sessions" in request
         assert "tabs" in request
+        decided = house.run("memory", "ls", "--decided").stdout
+        assert ("accepted" in decided, "accept one:" in decided) == (True, False), "nothing waits any more"
         assert house.violations() == []
 
 

@@ -39,3 +39,18 @@ def test_without_an_answer_the_table_counts_and_nothing_stands_still(told: bytes
         assert {b.working for b in asks(f, sid)} == {80_000}
         assert seen.asked
         assert f.violations() == []
+
+
+@pytest.mark.parametrize("more", [("--judge",), ("--review",)], ids=["judge", "contract"])
+def test_who_judges_or_writes_the_contract_is_asked_for_no_longer_reply_than_his_own_model_gives(
+    more: tuple[str, ...],
+) -> None:
+    with fleet() as f, recorded(f) as seen:
+        seen.told = json.dumps({"id": "m", "max_input_tokens": 150_000, "max_tokens": 3000}).encode()
+        sid = f.launch(GOAL, more=(*more, "--judge-model", "claude-sonnet-5-5"))
+        f.wait_state(sid, "done")
+        rooms = {b.purpose: b.max_tokens for b in asks(f, sid)}
+        assert rooms == dict.fromkeys(rooms, 3000)
+        assert len(rooms) == (2 if more == ("--judge",) else 4)
+        assert {path.rpartition("/")[2] for path in seen.asked} == {"claude-haiku-5-5", "claude-sonnet-5-5"}
+        assert f.violations() == []

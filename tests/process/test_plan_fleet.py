@@ -16,7 +16,7 @@ import pytest
 from harness.events import types as t
 from harness.protocol.client import Client
 from harness.protocol.transport import UnixSocket
-from tests.fleetlib import KEY, Fleet, fleet, make_repository, play
+from tests.fleetlib import KEY, Fleet, fleet, make_repository, play, wait_for
 
 pytestmark = pytest.mark.timeout(300)
 PLAN = {
@@ -206,6 +206,28 @@ def test_a_phase_with_a_gate_does_not_start_without_a_decision(f: Fleet) -> None
         ("PhaseBegun", "ship"),
     ]
     assert f.violations() == []
+
+
+def test_three_sessions_in_three_states_stand_once_each_and_what_is_answered_leaves(f: Fleet) -> None:
+    asks = f.launch(play("Which of the two shall I take?", "Done."), name="asks")
+    fails = f.launch(play("Done."), name="fails", checks=("false",))
+    ends = f.launch(play([write("one.txt")], "Done."), name="ends")
+    three = {asks: "needs you", fails: "errors", ends: "to review"}
+
+    def groups() -> dict[str, str]:
+        rows = [row for row in f.json("ls") if row["sid"] in three]
+        assert len(rows) == 3, "each stands there once"
+        return {row["sid"]: row["group"] for row in rows}
+
+    def waiting() -> list[str]:
+        return [a["sid"] for a in f.requests() if a["sid"] in three]
+
+    wait_for("each in its group", lambda: groups() == three)
+    assert waiting() == [asks]
+    f.run("answer", f.approval(asks)["approval_id"], "The first.")
+    assert asks not in waiting()
+    f.wait_state(asks, "done")
+    assert groups()[asks] != "needs you"
 
 
 OPEN_POLICY = """

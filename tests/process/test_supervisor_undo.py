@@ -198,3 +198,30 @@ def test_what_a_person_commits_is_no_change_of_the_last_call(f: Fleet, tmp_path:
     assert undo(f, sid, to=before[1][0])["to"] == before[1][0]
     wait_for("the branch is where the call found it", lambda: head(f, sid) == at)
     assert f.violations() == []
+
+
+@pytest.mark.parametrize("looked", [False, True], ids=["unseen", "seen"])
+def test_what_a_person_did_by_hand_stays_on_a_ref_when_a_call_is_undone(f: Fleet, looked: bool) -> None:
+    sid = f.launch(play([("write_file", {"path": "one", "content": "1\n"})], "Done."), name=f"by-hand-{looked}")
+    f.wait_state(sid, "done")
+    began = head(f, sid)
+    worktree = Path(f.row(sid)["worktree"])
+    (worktree / "mine").write_text("committed\n")
+    git(worktree, "add", "-A")
+    git(worktree, "commit", "-q", "-m", "by my own hand")
+    commit = head(f, sid)
+    (worktree / "mine").write_text("edited\n")
+    if looked:
+        assert points(f, sid)
+    done = f.run("undo", sid)
+    assert not (worktree / "mine").exists()
+    assert f"off the branch: {commit[:7]} by my own hand" in done.stdout
+    newest = f.state(sid).checkpoints.find("")
+    assert newest is not None
+    assert f"kept before it: checkpoint {newest.id}," in done.stdout
+    assert git(f.repository(), "show", f"{newest.commit}:mine") == "edited\n"
+    assert git(f.repository(), "rev-parse", f"{newest.commit}^").strip() == commit
+    wait_for("the branch to stand where the call began", lambda: head(f, sid) == began)
+    f.run("restore", sid, newest.id)
+    assert (worktree / "mine").read_text() == "edited\n"
+    wait_for("the person's commit on the branch again", lambda: head(f, sid) == commit)

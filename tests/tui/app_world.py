@@ -410,6 +410,9 @@ class World(Remembering, Granting, Taken):
             "restored": changed,
             "removed": 1,
             "refused": [],
+            "before": f"k{len(points)}",
+            "commits": [],
+            "more_commits": 0,
             "refused_count": 0,
         }
 

@@ -42,6 +42,7 @@ class Planned(World):
         setup: str = "",
         fresh: str = "per-task",
         judge: t.JudgeWanted | None = None,
+        phases: tuple[t.PlanPhase, ...] = (),
         **ways: Any,
     ) -> None:
         checks = [command for entry in entries for command in entry.checks]
@@ -49,9 +50,15 @@ class Planned(World):
         self.truth = truth
         self.by_command = False
         """Whether commands of the agent change files."""
-        self.put(
-            t.PlanLoaded(path="prd.json", form="tasks", entries=list(entries), setup=setup, progress="progress.txt")
+        loaded = t.PlanLoaded(
+            path="prd.json",
+            form="tasks",
+            entries=list(entries),
+            phases=list(phases),
+            setup=setup,
+            progress="progress.txt",
         )
+        self.put(loaded)
         self.put(t.UserMessage(text="What done means is in prd.json.", origin="harness"))
 
     def run(self, tool: str, *given: dict[str, object]) -> None:
@@ -126,8 +133,10 @@ class Planned(World):
         return "\n".join(str(block.get("text", "")) for m in shape(self.view) for block in m["content"])
 
 
-def entry(name: str, *checks: str, priority: int = 0, passes: bool = False, undecided: int = 0) -> t.PlanEntry:
-    return t.PlanEntry(name, f"Title of {name}", list(checks), undecided, passes, priority=priority)
+def entry(
+    name: str, *checks: str, priority: int = 0, passes: bool = False, undecided: int = 0, phase: str = ""
+) -> t.PlanEntry:
+    return t.PlanEntry(name, f"Title of {name}", list(checks), undecided, passes, phase, priority=priority)
 
 
 def begun(w: Planned) -> list[str]:
@@ -432,6 +441,28 @@ def test_never_leaves_the_order_to_the_agent() -> None:
     assert not begun(w)
 
 
+@pytest.mark.parametrize("fresh", iteration_events.FRESH)
+def test_no_entry_passes_whose_phase_waits_for_a_persons_word(fresh: str) -> None:
+    phases = t.PlanPhase("build"), t.PlanPhase("ship", "it goes out"), t.PlanPhase("after")
+    shared = [entry("A", "make", phase="build"), entry("B", "make", phase="ship"), entry("C", "make", phase="after")]
+    w = Planned(*shared, truth=good, fresh=fresh, phases=phases)
+    w.serve()
+    w.ask()
+    w.reply("end_turn", DONE)
+    check = w.step()
+    assert isinstance(check, steps.Check)
+    w.run(tools.CHECK, *({"command": command} for command in check.commands))
+    w.serve()
+    assert w.step() == steps.Wait("a person is asked about a gate of its plan")
+    assert w.view.state.plan is not None
+    assert w.view.state.plan.passes == {"A": True, "B": False, "C": False}
+    w.put(t.GateOpened(phase="ship"))
+    end = w.settle()
+    assert all(w.view.state.plan.passes.values())
+    assert isinstance(end, steps.End)
+    assert end.verified
+
+
 def test_the_configuration_knows_the_same_ways() -> None:
     assert config_sections.FRESH == iteration_events.FRESH
     assert config_sections.JUDGE_AT == evaluation_events.TIMES
@@ -540,6 +571,32 @@ def test_hooks_run_after_commands_that_changed_files_and_not_after_others() -> N
     plain.end(call_id)
     plain.serve()
     assert not plain.all(t.EditsLooked), "nobody asked for hooks"
+
+
+def test_hooks_run_after_a_job_that_changed_files_once_it_has_ended() -> None:
+    w = Planned(entry("A", "make a"), truth=good, hooks=["fmt"])
+    w.serve()
+    w.ask()
+    w.reply("tool_use", use(1, "shell", script="make", job=True))
+    (call_id,) = w.propose()
+    w.put(
+        t.ToolStarted(call_id=call_id, action_hash="", effect="contained", snapshot="s1.0"),
+        t.JobStarted(job="j1", call_id=call_id, what="make", limit_s=60, grace_s=1, log_bytes=1),
+    )
+    w.end(call_id)
+    w.serve()
+    assert not chores(w, "hook"), "it wrote nothing yet"
+    w.ask()
+    w.reply("tool_use", use(2, "write_file", path="x", content="1"))
+    w.end(w.propose()[0], files=["x"])
+    w.serve()
+    assert len(chores(w, "hook")) == 1
+    w.by_command = True
+    w.put(t.JobEnded(job="j1", status="ok", exit_code=0, ms=1))
+    assert hooks.due(w.view.state) == hooks.Look("s1.0")
+    w.serve()
+    assert [b.changed for b in w.all(t.EditsLooked)] == [False, True]
+    assert len(chores(w, "hook")) == 2
 
 
 def setup_of(w: Planned) -> t.ToolProposed:

@@ -200,6 +200,7 @@ def test_what_expires_is_gone_then_and_its_place_is_free() -> None:
         "the key is sk-ant-REDACTED",
         "postgres://app:hunter22@db/prod",
         "password: tr0ub4dor&3",
+        "Log in with password=hunter2",
         "-----BEGIN OPENSSH PRIVATE KEY-----",
         "ghp_0123456789abcdefghijABCDEFGHIJ012345",
         "use fleet-own-key for it",
@@ -215,6 +216,7 @@ def test_secrets_are_refused(text: str) -> None:
     "text",
     [
         "The tests read the password from the environment.",
+        "password: see the vault of 2026",
         "token: an iterator over words",
         "Bearer tokens are checked in auth.py; see https://example.org/docs",
         "secret = os.environ['SECRET']",

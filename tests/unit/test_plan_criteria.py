@@ -198,6 +198,18 @@ def test_a_request_is_asked_of_what_is_served_for_it(tmp_path: Path) -> None:
     assert shell(tmp_path, f"{serve} GET :{port}/none returns 404") == 0
 
 
+@pytest.mark.parametrize("name", ["http/__init__.py", "email/__init__.py"])
+def test_a_request_loads_nothing_of_where_it_runs(name: str, tmp_path: Path) -> None:
+    """What a worker leaves there in the place of a module would answer for the server."""
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("open('loaded', 'w')\nraise SystemExit(0)\n")
+    (tmp_path / "page.html").write_text("Hello")
+    port = 20_000 + hash(str(tmp_path)) % 20_000
+    serve = f"With `python3 -I -m http.server {port} --bind 127.0.0.1` running,"
+    assert shell(tmp_path, f"{serve} GET :{port}/page.html returns 200") == 0
+    assert not (tmp_path / "loaded").exists()
+
+
 MARKDOWN = b"""# Sums
 - an item about nothing
 ## Acceptance criteria

@@ -211,6 +211,16 @@ def test_a_request_is_never_larger_than_a_forge_takes(letter: str, size: int, en
         assert body.count(f"- and {entries - 50:,} more") == (3 if entries > 50 else 0)
 
 
+def test_the_plan_says_which_entries_pass() -> None:
+    plan = [PlanLine("US-1", "Add the cart", True), PlanLine("US-2", "Mail\nthe `bill`", False)]
+    body = pull_text.body(msgspec.structs.replace(view("x"), plan=plan), [], finder)
+    shown = body.partition("## Plan\n\n")[2].partition("\n\n## Checks")[0].split("\n")
+    assert [line[:6] for line in shown] == ["- [x] ", "- [ ] "]
+    assert "US-1 Add the cart" in shown[0]
+    assert "US-2 Mail" in shown[1]
+    assert "## Plan" not in pull_text.body(msgspec.structs.replace(view("x"), plan=[]), [], finder)
+
+
 def test_a_large_plan_is_cut_at_a_line_and_says_so() -> None:
     wide = "\U0001f600" * 290
     many = [PlanLine(f"e{n}", wide[:250], True) for n in range(60)]

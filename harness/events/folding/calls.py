@@ -97,6 +97,7 @@ def _in_doubt(s: SessionState, r: t.Record, b: t.ToolInDoubt) -> None:
 @_on(t.JobStarted)
 def _job_started(s: SessionState, r: t.Record, b: t.JobStarted) -> None:
     s.jobs.started(r.ts, b)
+    s.hooks = s.hooks.job_started(b.job)
 
 
 @_on(t.JobWaiting)
@@ -108,6 +109,7 @@ def _job_waiting(s: SessionState, r: t.Record, b: t.JobWaiting) -> None:
 @_on(t.JobEnded)
 def _job_ended(s: SessionState, r: t.Record, b: t.JobEnded) -> None:
     s.jobs.ended(b)
+    s.hooks = s.hooks.job_ended(b.job)
 
 
 @_on(t.ToolResolved)

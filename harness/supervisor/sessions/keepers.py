@@ -52,6 +52,10 @@ async def _nothing(session: Session) -> None:
     """Nothing has to be kept."""
 
 
+def _never() -> bool:
+    return False
+
+
 class Keepers:
     """``take_up`` gives a session its link, whatever it takes."""
 
@@ -62,6 +66,8 @@ class Keepers:
         self._tasks: set[asyncio.Task[None]] = set()
         self.before_end: Callable[[Session], Awaitable[None]] = _nothing
         """What is to be done while a keeper that was told to end is still there; whoever runs the calls sets it."""
+        self.leaving: Callable[[], bool] = _never
+        """Whether nobody is to take a keeper's place any more; whoever ends the supervisor sets it."""
         self._stopped: dict[str, float] = {}
         """Since when a keeper was found stopped whenever it was called."""
         self.nursery = Nursery("harness.session.keeper_nursery", network=False, isolated=True, on_push=self._ignore)
@@ -108,6 +114,8 @@ class Keepers:
         await end(who, (signal.SIGKILL, _KILLED_S))
 
     async def _spawn(self, session: Session) -> None:
+        if self.leaving():
+            raise OpError("shutting_down", "Watchfloor is being stopped")
         where = {"sid": session.sid, "state": str(self._folders.state), "runtime": str(self._folders.runtime)}
         try:
             await self.nursery.spawn({**where, "fault": os.environ.get("WATCHFLOOR_FAULT", "")})

@@ -21,6 +21,8 @@ from harness.supervisor.settings import Settings
 from harness.workspace.errors import WorkspaceError
 
 MAX_LABEL = 200
+NOT_KEPT = "not_kept"
+"""Code of the refusal when git cannot keep a state."""
 
 
 class Restoring:
@@ -42,7 +44,7 @@ class Restoring:
         try:
             name = await checkpoints.make(session, why, self._settings.config.checkpoints, by, spare)
         except WorkspaceError as exc:
-            raise OpError("not_kept", f"the state of {session.name} cannot be kept: {exc}") from exc
+            raise OpError(NOT_KEPT, f"the state of {session.name} cannot be kept: {exc}") from exc
         return self.find(session, name)
 
     async def restore(self, session: Session, name: str, by: t.By) -> dict[str, Any]:

@@ -5,6 +5,7 @@ The log says what happened, the vault what is kept.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,19 +15,28 @@ import msgspec
 
 from harness.events import reader
 from harness.events import types as t
+from harness.events.checkpoints import Checkpoint, Due
 from harness.events.describing.calls import call_text
 from harness.supervisor import ids
 from harness.supervisor.calls import publishing
+from harness.supervisor.calls.ground import private_of
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.sessions.apart import BY_YOU
 from harness.supervisor.sessions.keepers import Keepers
+from harness.supervisor.sessions.restoring import NOT_KEPT, Restoring
+from harness.workspace import look
+from harness.workspace.errors import WorkspaceError
+from harness.workspace.private import agent_head
+from harness.workspace.worktrees import open_worktree
 
 LISTED = 200
 _CONCERNS = (b'"type":"tool.proposed"', b'"type":"tool.started"', b'"type":"undo.', b'"type":"checkpoint.created"')
 _PLACE_OF_TYPE = 96
 _NOW = "now"
 _READ_S = 120.0
+_NAMED = 8
+"""Commits that an answer names."""
 
 
 class Point(msgspec.Struct, frozen=True):
@@ -138,8 +148,9 @@ def yours_after(points: list[Point], chosen: Point) -> int:
 class Undo:
     """Answers the two ops. A session that has ended gets its keeper back for as long as it takes."""
 
-    def __init__(self, keepers: Keepers) -> None:
+    def __init__(self, keepers: Keepers, restoring: Restoring) -> None:
         self._keepers = keepers
+        self._restoring = restoring
 
     async def points(self, session: Session) -> dict[str, Any]:
         """``{points, store_bytes}``, newest first. Raises OpError."""
@@ -149,11 +160,15 @@ class Undo:
         return {"points": found[: -LISTED - 1 : -1], "store_bytes": stored}
 
     async def undo(self, session: Session, to: str, by: t.By) -> dict[str, Any]:
-        """Bring the state before ``to`` back (empty: before the newest call that changed something). Raises OpError."""
+        """Bring the state before ``to`` back (empty: before the newest call that changed something). Nobody can tell
+        what a person did to the files meanwhile from what calls did, so what is there becomes a checkpoint first.
+        Raises OpError.
+        """
         async with session.lock:
             await self._at_work(session)
             found, _ = await self._points(session)
             point = self._chosen(session, found, to)
+            before = await self._kept(session, point, by)
             undo_id = ids.undo_id()
             reply = await session.keeper().call(
                 "undo",
@@ -170,6 +185,7 @@ class Undo:
                     f"repeat it: watchfloor undo {session.sid} --to {point.call_id}",
                 )
             await session.until(lambda: session.state.last_undo == undo_id)
+            commits, more = await self._off(session, before)
             if not session.state.terminal:
                 await session.append(t.UserMessage(text=_told(point), origin="harness", by=by))
             publishing.owed(session)
@@ -182,7 +198,30 @@ class Undo:
             "removed": reply["removed"],
             "refused": reply["refused"],
             "refused_count": reply["refused_count"],
+            "before": "" if before is None else before.id,
+            "commits": commits,
+            "more_commits": more,
         }
+
+    async def _kept(self, session: Session, point: Point, by: t.By) -> Checkpoint | None:
+        """What is there now, on a ref of its own; None where git cannot: the vault keeps it all the same. Raises
+        OpError.
+        """
+        try:
+            return await self._restoring.made(session, Due("undo", f"before {point.call_id} was undone"), by)
+        except OpError as exc:
+            if exc.code != NOT_KEPT:
+                raise
+            return None
+
+    @staticmethod
+    async def _off(session: Session, before: Checkpoint | None) -> tuple[list[str], int]:
+        """The commits that the branch loses by it, whoever made them, and how many are not named."""
+        if before is None:
+            return [], 0
+        with contextlib.suppress(WorkspaceError):
+            return await session.do("comparing its commits", _READ_S, lambda: _lost(session, before.head))
+        return [], 0
 
     async def _at_work(self, session: Session) -> None:
         if session.link is None and session.state.terminal:
@@ -228,6 +267,15 @@ class Undo:
 
 def _read(log: Path) -> list[Point]:
     return history(reader.read(log))
+
+
+def _lost(session: Session, head: str) -> tuple[list[str], int]:
+    tree = open_worktree(private_of(session))
+    now = agent_head(tree)
+    if now is None or now == head:
+        return [], 0
+    lost, more = look.commits_since(tree, now, head, _NAMED)
+    return [f"{short} {subject}" for short, subject in lost], more
 
 
 def _told(point: Point) -> str:

@@ -12,6 +12,7 @@ from harness.agents.judged import Court
 from harness.agents.steps import Check, End, Judge, Park, Say, Turned
 from harness.events import asking
 from harness.events import types as t
+from harness.events.call_states import NOT_RUN, CallEnd
 from harness.events.iteration_events import BLOCKED, FAILED, PASSED, UNDECIDED
 from harness.events.ratchet import some
 from harness.events.states import ParkedFor, State
@@ -21,7 +22,6 @@ from harness.plan.criteria import spoken
 _CHECK_OUTPUT = 4000
 _SUMMARY = 4000
 _WHY = 500
-_NOT_RUN = ("denied", "refused", "cancelled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Result:
 
     @property
     def passed(self) -> bool:
-        ended_well = self.ended.status == "ok" and self.ended.exit_code == 0
+        ended_well = self.ended.status == CallEnd.OK and self.ended.exit_code == 0
         return ended_well and self.verdict is not None and self.verdict.passed
 
     @property
@@ -104,10 +104,10 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
     if not seen.commands:
         return asks if question else _judged(End(State.DONE, f"{why}no check was given", False, summary), claim, seen)
     for command, result in seen.results.items():
-        if result.ended.status in _NOT_RUN and result.ours:
+        if result.ended.status in NOT_RUN and result.ours:
             ended = result.ended
             return Park(ParkedFor.ERROR, f"the check {command!r} could not run ({ended.status}): {ended.preview[:500]}")
-    ran = {c: r for c, r in seen.results.items() if r.ended.status not in _NOT_RUN}
+    ran = {c: r for c, r in seen.results.items() if r.ended.status not in NOT_RUN}
     if missing := tuple(c for c in seen.commands if c not in ran):
         return Check(missing)
     failing = [c for c in seen.commands if not ran[c].passed]

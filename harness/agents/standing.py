@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.agents.steps import Leave, Park, Say, Wait
+from harness.events.call_states import CallStage
 from harness.events.endpoints import ITEM_KINDS
 from harness.events.evaluation import Stage
 from harness.events.request import Request
@@ -67,12 +68,12 @@ def outstanding(s: SessionState) -> Park | Wait | None:
 def _calls(s: SessionState) -> Park | Wait:
     asked = {a.call_id for a in s.approvals.values() if a.call_id}
     calls = s.calls.open.values()
-    if all(c.call_id in asked and c.stage in ("asked", "in_doubt") for c in calls):
+    if all(c.call_id in asked and c.stage in (CallStage.ASKED, CallStage.IN_DOUBT) for c in calls):
         return Park(ParkedFor.APPROVAL, f"{counted(len(calls), 'call')} waiting for your decision")
-    if all(c.call_id in s.jobs.waits and c.stage == "started" for c in calls):
+    if all(c.call_id in s.jobs.waits and c.stage == CallStage.STARTED for c in calls):
         return Park(ParkedFor.JOB, s.jobs.words())
     held = next((a for a in s.approvals.values() if a.kind in (Request.CAP, Request.GATE)), None)
-    if held is not None and all(c.stage in ("proposed", "asked", "in_doubt") for c in calls):
+    if held is not None and all(c.stage in (CallStage.PROPOSED, CallStage.ASKED, CallStage.IN_DOUBT) for c in calls):
         return Park(
             HUMAN_KINDS.get(held.kind, ParkedFor.APPROVAL), held.title
         )  # nothing is judged meanwhile, so nothing runs

@@ -22,6 +22,7 @@ from harness.brain.retry import UNUSABLE, too_long
 from harness.brain.turns import DROPPED, CallFact, DamagedMessage, FailedTry, LoadBlob, ModelTurn, UserTurn
 from harness.events import course, said, tools
 from harness.events import types as t
+from harness.events.call_states import CallEnd
 from harness.events.framing import LogError
 from harness.events.memory_events import NOW
 from harness.events.session_state import SessionState
@@ -432,10 +433,10 @@ class View:
                 self.outcomes[fact.command] = body.exit_code
                 self._progress()
             return
-        self.errors_in_row = 0 if body.status == "ok" else self.errors_in_row + 1
-        self.denied_in_row = self.denied_in_row + 1 if body.status == "denied" else 0
-        self.denied_why = body.preview if body.status == "denied" else ""
-        self.compactions = 0 if body.status == "ok" else self.compactions
+        self.errors_in_row = 0 if body.status == CallEnd.OK else self.errors_in_row + 1
+        self.denied_in_row = self.denied_in_row + 1 if body.status == CallEnd.DENIED else 0
+        self.denied_why = body.preview if body.status == CallEnd.DENIED else ""
+        self.compactions = 0 if body.status == CallEnd.OK else self.compactions
         if body.files_changed:
             self._claim()
 

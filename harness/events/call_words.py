@@ -13,6 +13,7 @@ from typing import Any
 
 from harness.events import person_tool, plan_tool, tools, verdicts
 from harness.events import types as t
+from harness.events.call_states import CallEnd
 from harness.events.describing.calls import call_text
 from harness.events.iterations import COMMIT
 from harness.events.tool import Words, Writes
@@ -150,7 +151,7 @@ def rewritten(tool: str, data: dict[str, Any] | None, body: t.ToolEnded) -> Chan
     """What a call changed in the file that it wrote whole, as its end counts it; None when that counts nothing."""
     known = tools.ALL.get(tool)
     found = _REWRITTEN.search(body.preview) if known is not None and known.writes is Writes.WHOLE else None
-    if found is None or body.status != "ok":
+    if found is None or body.status != CallEnd.OK:
         return None
     lines = str((data or {}).get("content", "")).splitlines()
     places = [int(number) for number in (found[3] or "").split(", ") if number]
@@ -195,14 +196,14 @@ def _steps(text: str) -> tuple[int, int]:
 
 def outcome(tool: str, data: dict[str, Any] | None, body: t.ToolEnded) -> Outcome:
     """How it ended: the verdict of tests, the last words of a program, why it was refused, how much was read."""
-    if body.status not in ("ok", "error"):
+    if body.status not in (CallEnd.OK, CallEnd.ERROR):
         how = {"timeout": "timed out", "refused": "could not start"}.get(body.status, body.status)
         how += f" at the limit of {body.limit}" if body.limit else ""
         why = line(body.preview)
         return Outcome(f"{how}: {why}" if why else how)
     known = tools.ALL.get(tool)
     if known is not None and not known.runs:
-        if body.status == "error":
+        if body.status == CallEnd.ERROR:
             return Outcome(line(body.preview))
         return Outcome(_read(tool, body) if known.writes is Writes.NOTHING else "")
     return _ran(body)
@@ -214,7 +215,7 @@ def _ran(body: t.ToolEnded) -> Outcome:
         return Outcome(told)
     lines = verdicts.lines_of(body.preview)
     bad = f"exit {body.exit_code}" if body.exit_code else ""
-    if not bad and body.status == "error":
+    if not bad and body.status == CallEnd.ERROR:
         bad = f"came to the limit of {body.limit}" if body.limit else "failed"
     if bad:
         return Outcome(bad, tuple(Bit("quiet", text) for text in verdicts.tail(body.preview)))

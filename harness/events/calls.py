@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.events.call_states import CallStage
+
 
 @dataclass(slots=True)
 class Call:
@@ -19,7 +21,7 @@ class Call:
 
     call_id: str
     tool: str
-    stage: str = "proposed"
+    stage: CallStage = CallStage.PROPOSED
     action_hash: str = ""
     verdict: str = ""
     approval_id: str = ""
@@ -28,6 +30,10 @@ class Call:
     attempt: int = 0
     effect: str = ""
     resolution: str = ""
+
+
+_ASKABLE = (CallStage.JUDGED, CallStage.ASKED, CallStage.DECIDED)
+"""Those in which a decision, or that one is stale, changes what may start."""
 
 
 class CallError(Exception):
@@ -82,11 +88,11 @@ class OpenCalls:
                 raise CallError(f"{kind}: call {data['call_id']} is not open")
             if kind == "tool.started" and not self.may_start(call, data["action_hash"]):
                 raise CallError(f"call {call.call_id} has no allow verdict or unused decision for this action")
-            if kind == "tool.in_doubt" and call.stage != "started":
+            if kind == "tool.in_doubt" and call.stage != CallStage.STARTED:
                 raise CallError(f"call {call.call_id} was not started")
-            if kind == "tool.resolved" and call.stage != "in_doubt":
+            if kind == "tool.resolved" and call.stage != CallStage.IN_DOUBT:
                 raise CallError(f"call {call.call_id} is not in doubt")
-            if kind == "tool.judged" and call.stage in ("started", "in_doubt"):
+            if kind == "tool.judged" and call.stage in (CallStage.STARTED, CallStage.IN_DOUBT):
                 raise CallError(f"call {call.call_id} has started already")
         elif kind in ("approval.decided", "approval.withdrawn", "approval.deferred"):
             if data["approval_id"] not in self.approvals:
@@ -101,20 +107,16 @@ class OpenCalls:
                 raise CallError(f"decision on {data['approval_id']} is for another action")
         elif kind == "approval.stale":
             call = self.open.get(data["call_id"])
-            if (
-                call is None
-                or call.approval_id != data["approval_id"]
-                or call.stage not in ("judged", "asked", "decided")
-            ):
+            if call is None or call.approval_id != data["approval_id"] or call.stage not in _ASKABLE:
                 raise CallError(f"approval {data['approval_id']} does not belong to a call that waits")
         elif kind == "approval.requested" and data["approval_id"] in self.approvals:
             raise CallError(f"approval {data['approval_id']} is open already")
 
     def may_start(self, call: Call, action_hash: str) -> bool:
         """True when exactly this action may have its effect now."""
-        if call.action_hash != action_hash or call.stage not in ("judged", "decided"):
+        if call.action_hash != action_hash or call.stage not in (CallStage.JUDGED, CallStage.DECIDED):
             return False
-        if call.stage == "judged":
+        if call.stage == CallStage.JUDGED:
             return call.verdict == "allow"
         return call.verdict in ("allow", "ask") and bool(call.allowed_by)
 
@@ -130,32 +132,28 @@ class OpenCalls:
             self.approvals[data["approval_id"]] = data.get("call_id", "")
             if call := self.open.get(data.get("call_id", "")):
                 call.approval_id = data["approval_id"]
-                if call.stage == "judged":
-                    call.stage = "asked"
+                if call.stage == CallStage.JUDGED:
+                    call.stage = CallStage.ASKED
         elif kind == "approval.decided":
             call = self.open.get(self.approvals.pop(data["approval_id"], ""))
-            if call is not None and call.stage in ("asked", "decided", "judged"):
+            if call is not None and call.stage in _ASKABLE:
                 allow = data["decision"] == "allow"
                 if data["decision"] == "allow_edited":
                     # What was asked about is not what was allowed: only the judgement of the edited action, which
                     # follows, may start anything.
-                    call.stage = "proposed"
+                    call.stage = CallStage.PROPOSED
                     call.verdict = ""
                     call.allowed_by = ""
-                elif call.stage == "asked" or not allow:
+                elif call.stage == CallStage.ASKED or not allow:
                     # A refusal always counts, also one that comes beside an earlier permission.
-                    call.stage = "decided"
+                    call.stage = CallStage.DECIDED
                     call.allowed_by = data["decision_id"] if allow else ""
         elif kind == "approval.withdrawn":
             self.approvals.pop(data["approval_id"], None)
         elif kind == "approval.stale":
             self.approvals.pop(data["approval_id"], None)
-            if (call := self.open.get(data.get("call_id", ""))) is not None and call.stage in (
-                "judged",
-                "asked",
-                "decided",
-            ):
-                call.stage = "proposed"
+            if (call := self.open.get(data.get("call_id", ""))) is not None and call.stage in _ASKABLE:
+                call.stage = CallStage.PROPOSED
                 call.verdict = ""
                 call.allowed_by = ""
         elif (call := self.open.get(data.get("call_id", ""))) is not None:
@@ -163,13 +161,13 @@ class OpenCalls:
 
     def _step(self, kind: str, call: Call, data: dict[str, Any]) -> None:
         if kind == "tool.judged":
-            call.stage = "judged"
+            call.stage = CallStage.JUDGED
             call.verdict = data["verdict"]
             call.action_hash = data["action_hash"]
             call.allowed_by = ""
             call.approval_id = ""
         elif kind == "tool.started":
-            call.stage = "started"
+            call.stage = CallStage.STARTED
             call.effect = data["effect"]
             call.attempt = data.get("attempt", 1)
             if call.allowed_by:
@@ -178,11 +176,11 @@ class OpenCalls:
         elif kind == "tool.ended":
             del self.open[call.call_id]
         elif kind == "tool.in_doubt":
-            call.stage = "in_doubt"
+            call.stage = CallStage.IN_DOUBT
         elif kind == "tool.resolved":
             call.resolution = data["resolution"]
             if data["resolution"] == "confirmed_not_done":
-                call.stage = "proposed"
+                call.stage = CallStage.PROPOSED
                 call.verdict = ""
                 call.action_hash = ""
             else:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from harness.events import course_events as e
 from harness.events import types as t
 from harness.events.body import Body
+from harness.events.call_states import CallEnd
 from harness.events.call_words import what
 
 FAILS = 3
@@ -105,9 +106,9 @@ class Course:
             self.oversize = [*self.oversize, asked.same][-_MANY:]
             size = f"{b.output.bytes:,} bytes{' and more' if b.truncated else ''}"
             self.owed.append(Owed(e.OVERSIZE_OUTPUT, f"`{asked.words}` gave {size} of output", seq))
-        if b.status in ("error", "timeout") or (b.status == "ok" and b.exit_code):
+        if b.status in (CallEnd.ERROR, CallEnd.TIMEOUT) or (b.status == CallEnd.OK and b.exit_code):
             self._failed(seq, asked)
-        elif b.status == "ok":
+        elif b.status == CallEnd.OK:
             self.failing.pop(asked.same, None)
             if b.files_changed:
                 for other in self.failing.values():

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from harness.events import tools
 from harness.events.call_events import ToolEnded, ToolProposed
+from harness.events.call_states import CallEnd
 from harness.events.checkpoint_events import Forked
 from harness.events.iteration_events import PASSED, UNDECIDED, ApproachFailed, IterationEnded, IterationStarted
 
@@ -53,7 +54,7 @@ class Chore:
 
     @property
     def good(self) -> bool:
-        return self.status == "ok" and not self.exit_code
+        return self.status == CallEnd.OK and not self.exit_code
 
     @property
     def how(self) -> str:

@@ -16,9 +16,9 @@ import msgspec
 
 from harness.events import said
 from harness.events import types as t
+from harness.events.call_states import NOT_RUN, CallEnd
 
-_FAILED = frozenset({"error", "timeout"})
-_WITHDRAWN = frozenset({"denied", "refused", "cancelled"})
+_FAILED = frozenset({CallEnd.ERROR, CallEnd.TIMEOUT})
 _SENT_BACK = frozenset({"needs_revision", "failed"})
 _ASIDE = frozenset({"why", "timeout_s"})
 """What of a call's input does not say which thing it is about."""
@@ -308,7 +308,7 @@ def _tool_ended(y: Tally, b: t.ToolEnded) -> None:
     if b.call_id in y.running:
         y.running.remove(b.call_id)
     thing = y.things.pop(b.call_id, None)
-    if thing is not None and b.status not in _WITHDRAWN:
+    if thing is not None and b.status not in NOT_RUN:
         y.tried(thing, b.status not in _FAILED and not b.exit_code)
 
 

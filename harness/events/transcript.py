@@ -14,6 +14,7 @@ from typing import Any
 
 from harness.events import call_words, said, tools, trouble, words
 from harness.events import types as t
+from harness.events.call_states import CallEnd
 from harness.events.call_words import Bit
 from harness.events.describe import describe
 from harness.events.describing.approvals import chosen
@@ -240,8 +241,8 @@ class Page:
         call = self._calls.pop(body.call_id, None)
         if call is None:
             return
-        bad = Stage.STOPPED if body.status in ("denied", "cancelled") else Stage.FAILED
-        good = body.status == "ok" and not body.exit_code
+        bad = Stage.STOPPED if body.status in (CallEnd.DENIED, CallEnd.CANCELLED) else Stage.FAILED
+        good = body.status == CallEnd.OK and not body.exit_code
         end = call_words.outcome(call.tool, call.input, body)
         result = " · ".join(part for part in (end.result, call.note) if part)
         more = end.lines or None

@@ -37,6 +37,7 @@ from typing import Any
 from harness.events import tools
 from harness.events.action import Action, CheckAction, ExecAction, FileAction, PushAction, RecordAction, ShellAction
 from harness.events.addresses import BadAddress, normal_host
+from harness.events.call_states import CallEnd
 from harness.hands import bounds, cgroups, children, fence, joined, outputs, remotes, runner, wayout
 from harness.hands.fence import FenceUnavailable
 from harness.hands.limits import DEFAULT, Limits
@@ -246,7 +247,7 @@ def outcome(spawn: Spawn, wait_status: int, result: bytes) -> Outcome:
             lines.append(value)
     final = next((line for line in reversed(lines) if "status" in line), None)
     if final is not None:
-        status = final["status"] if final["status"] in ("ok", "error", "refused") else "error"
+        status = final["status"] if final["status"] in (CallEnd.OK, CallEnd.ERROR, CallEnd.REFUSED) else "error"
         return Outcome(
             status,
             final.get("exit_code"),

@@ -17,6 +17,7 @@ from typing import Any
 
 from harness.events import blobs
 from harness.events.action import FileAction, PushAction
+from harness.events.call_states import CallEnd
 from harness.events.log import NoSpace
 from harness.hands import spawn as hands
 from harness.hands.files import SHOWN_BYTES
@@ -375,10 +376,10 @@ class Running:
     def _ended_by(self, outcome: hands.Outcome) -> tuple[str, Over | None]:
         """Its status on record, and the limit that ended it or most likely made it fail."""
         status = outcome.status
-        if self._why and not (self._spec.kind in (FileAction.KIND, PushAction.KIND) and status == "ok"):
+        if self._why and not (self._spec.kind in (FileAction.KIND, PushAction.KIND) and status == CallEnd.OK):
             status = self._why
-        over = self._over if status != "ok" else None
-        if over is None and status == "error":
+        over = self._over if status != CallEnd.OK else None
+        if over is None and status == CallEnd.ERROR:
             over = self._guess(outcome.exit_code)
         return status, over
 

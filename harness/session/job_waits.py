@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.events import job_words
+from harness.events.call_states import CallEnd
 from harness.events.lines import Pattern, newest
 from harness.events.tools import MAX_JOB_S
 from harness.events.words import instant, stretch
@@ -70,7 +71,7 @@ class Waits:
                 case _:
                     self._wait(call_id, name, given, end_call)
         except OpError as exc:
-            self._end(call_id, end_call, exc.message, status="error")
+            self._end(call_id, end_call, exc.message, status=CallEnd.ERROR)
 
     def cancel(self, call_id: str, why: str = "cancelled") -> bool:
         """End an open wait before its time; False when there is none of that call."""
@@ -78,7 +79,7 @@ class Waits:
         if wait is None:
             return False
         self._close(wait)
-        self._end(call_id, wait.end_call, why, status="cancelled", ms=_since(wait))
+        self._end(call_id, wait.end_call, why, status=CallEnd.CANCELLED, ms=_since(wait))
         return True
 
     def spoken(self) -> None:
@@ -202,7 +203,7 @@ class Waits:
         for job in self._jobs.running:
             job.say(forget=wait.call_id)
 
-    def _end(self, call_id: str, end_call: EndCall, text: str, *, status: str = "ok", ms: int = 0) -> None:
+    def _end(self, call_id: str, end_call: EndCall, text: str, *, status: str = CallEnd.OK, ms: int = 0) -> None:
         data = {"call_id": call_id, "status": status, "preview": text, "ms": ms}
         self._jobs.durably(lambda: end_call(data))
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.events.action import Action, ExecAction
+from harness.events.call_states import CallEnd
 from harness.events.lines import newest
 from harness.events.log import NoSpace, Poisoned
 from harness.events.words import stretch
@@ -194,7 +195,7 @@ class Jobs:
             f"job {job.name} runs: {job.what}\n[it is ended after {limit}; job {{action: wait}} waits for it at no"
             f" cost, read_output with call {job.name} reads what it printed]"
         )
-        self._end_call(job, {"call_id": job.order.call_id, "status": "ok", "preview": text, "ms": 0})
+        self._end_call(job, {"call_id": job.order.call_id, "status": CallEnd.OK, "preview": text, "ms": 0})
 
     def _end_call(self, job: Job, data: dict[str, Any]) -> None:
         """The call that starts it is over, and the next may begin. Raises NoSpace: then it is not."""
@@ -245,12 +246,12 @@ class Jobs:
         if job.name in self._calls:
             note = str((job.ended or {}).get("note") or "the process beside it ended before anything ran")
             preview = "\n".join(part for part in ((job.ended or {}).get("last"), f"[nothing was run: {note}]") if part)
-            self._end_call(job, {"call_id": job.order.call_id, "status": "refused", "preview": preview})
+            self._end_call(job, {"call_id": job.order.call_id, "status": CallEnd.REFUSED, "preview": preview})
         else:
             data = end_of(job.name, job.ended, round((time.monotonic() - job.began) * 1000))
             if job.stopping and job.stopping != "cancelled":
                 data["note"] = "; ".join(part for part in (job.stopping, data.get("note", "")) if part)
-                data["status"] = "cancelled" if data["status"] != "ok" else "ok"
+                data["status"] = CallEnd.CANCELLED if data["status"] != CallEnd.OK else CallEnd.OK
             if told := self.tells(job):
                 data["told"] = told
             self._put("job.ended", data)
@@ -264,7 +265,7 @@ class Jobs:
 
     def _begun_late(self, job: Job) -> None:
         """One that ran and ended while its beginning had to wait for room on the disk."""
-        if job.name in self._calls and job.ended is not None and job.ended["status"] != "refused":
+        if job.name in self._calls and job.ended is not None and job.ended["status"] != CallEnd.REFUSED:
             self._begun(job)
 
     def durably(self, step: Callable[[], None]) -> None:

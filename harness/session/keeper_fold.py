@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from harness.events.call_states import CallStage
 from harness.events.calls import Call, OpenCalls
 
 CONCERNS = ("tool.", "approval.", "lease.", "undo.", "keeper.", "job.")
@@ -63,7 +64,7 @@ class KeeperState:
     def from_wire(cls, wire: dict[str, Any]) -> KeeperState:
         calls = wire["calls"]
         low, high = calls["last"]
-        still_open = {key: Call(**call) for key, call in calls["open"].items()}
+        still_open = {key: Call(**{**call, "stage": CallStage(call["stage"])}) for key, call in calls["open"].items()}
         known = OpenCalls(still_open, dict(calls["approvals"]), (low, high))
         return cls(**{**wire, "calls": known, "newest": tuple(wire["newest"])})
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.events.call_states import CallStage
 from harness.session.errors import OpError
 from harness.session.judged_action import call_of
 from harness.session.keeper_fold import KeeperState
@@ -76,5 +77,9 @@ def _may_append(memory: KeeperState, role: str, kind: str, data: dict[str, Any])
         kind not in BRAIN_TYPES or (kind == "user.message" and data.get("origin", "human") == "human")
     ):
         raise OpError("refused", f"a brain may not append this {kind}")
-    if kind == "tool.ended" and (call := call_of(memory, data.get("call_id"))) is not None and call.stage == "started":
+    if (
+        kind == "tool.ended"
+        and (call := call_of(memory, data.get("call_id"))) is not None
+        and call.stage == CallStage.STARTED
+    ):
         raise OpError("refused", f"call {call.call_id} is running: its end is written by the keeper alone", "cancel it")

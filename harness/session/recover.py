@@ -6,6 +6,7 @@ Standard library only.
 
 from __future__ import annotations
 
+from harness.events.call_states import CallEnd, CallStage
 from harness.linux.proc import Identity
 from harness.protocol.paths import SessionFolder
 from harness.session import jobs, process_trees, spool
@@ -57,11 +58,11 @@ def recover(journal: Journal, folder: SessionFolder, me: Identity) -> None:
         journal.write("job.ended", end)
     jobs.tidy(folder, set())
     for call in list(journal.memory.calls.open.values()):
-        if call.stage != "started":
+        if call.stage != CallStage.STARTED:
             continue
         if call.call_id in begun:
             text = f"job {begun[call.call_id]['job']} began, and has ended since"
-            journal.write("tool.ended", {"call_id": call.call_id, "status": "ok", "preview": text, "ms": 0})
+            journal.write("tool.ended", {"call_id": call.call_id, "status": CallEnd.OK, "preview": text, "ms": 0})
             continue
         base = spool.base(folder, call.call_id, call.attempt)
         leader = spool.leader(base)

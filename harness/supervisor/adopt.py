@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.events import types as t
+from harness.events.call_states import CallEnd, CallStage
 from harness.events.framing import LogError
 from harness.events.log import LogWriter
 from harness.events.salvage import salvage
@@ -140,10 +141,10 @@ def closing(state: SessionState, foreign: identity.Foreign | None) -> list[t.Bod
         bodies.append(t.LeaseEnded(gen=state.lease.gen, reason="the state folder was adopted", exit_code=None))
     difference = [told if moved else f"{told}; the original may have been allowed this since"]
     for call in state.calls.open.values():
-        if call.stage == "asked" or (moved and call.stage in ("judged", "decided")):
+        if call.stage == CallStage.ASKED or (moved and call.stage in (CallStage.JUDGED, CallStage.DECIDED)):
             bodies.append(t.ApprovalStale(approval_id=call.approval_id, call_id=call.call_id, difference=difference))
-        elif not moved and call.stage in ("proposed", "judged", "decided"):
-            bodies.append(t.ToolEnded(call_id=call.call_id, status="cancelled", preview=_NOT_RUN))
+        elif not moved and call.stage in (CallStage.PROPOSED, CallStage.JUDGED, CallStage.DECIDED):
+            bodies.append(t.ToolEnded(call_id=call.call_id, status=CallEnd.CANCELLED, preview=_NOT_RUN))
     return bodies
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from harness.events import said, tools
 from harness.events import types as t
+from harness.events.call_states import CallEnd
 from harness.events.course_events import ASSUMPTION
 from harness.events.plan_state import BLOCKED, IN_PROGRESS
 
@@ -154,7 +155,7 @@ class Facts:
         asked = self.asked.pop(body.call_id, None)
         if asked is None:
             return
-        good = body.status == "ok" and not body.exit_code
+        good = body.status == CallEnd.OK and not body.exit_code
         for path in body.files_changed:
             _put(self.files, line(path), Fact(seq, asked.tool), _FILES)
         if tools.runs(asked.tool) and good:

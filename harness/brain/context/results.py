@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.brain.context.excerpt import excerpt
 from harness.events import types as t
+from harness.events.call_states import NOT_RUN, CallEnd
 
 NEVER_RAN = "The session ended before this call; nothing ran."
 _TOGETHER = 64 * 1024
@@ -23,12 +24,12 @@ def _ended(r: t.ToolEnded) -> tuple[str, bool]:
     notes = []
     if r.exit_code:
         notes.append(f"exit code {r.exit_code}")
-    if r.status == "timeout":
+    if r.status == CallEnd.TIMEOUT:
         notes.append(f"stopped at its time limit after {r.ms / 1000:.0f} s")
-    elif r.status in ("denied", "refused", "cancelled"):
+    elif r.status in NOT_RUN:
         notes.append(
             f"the call was {r.status}; nothing ran"
-            if r.status != "cancelled"
+            if r.status != CallEnd.CANCELLED
             else "the call was cancelled while it ran"
         )
     if r.truncated:
@@ -38,7 +39,7 @@ def _ended(r: t.ToolEnded) -> tuple[str, bool]:
         body = excerpt(r.preview, r.output.bytes, r.call_id)
     if not body and not notes:
         body = "(no output)"
-    return "\n".join(part for part in (body, *(f"[{n}]" for n in notes)) if part), r.status != "ok"
+    return "\n".join(part for part in (body, *(f"[{n}]" for n in notes)) if part), r.status != CallEnd.OK
 
 
 _RESOLVED = {

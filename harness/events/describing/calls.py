@@ -6,6 +6,7 @@ from typing import Any
 
 from harness.events import job_words, trial
 from harness.events import types as t
+from harness.events.call_states import CallEnd
 from harness.events.checkpoints import words
 from harness.events.describing.line import Describers, Line, Tone, compact, duration, first, size
 from harness.events.ratchet import some
@@ -68,8 +69,8 @@ def _tool_ended(b: t.ToolEnded) -> Line:
     changed = f" · {counted(len(b.files_changed), 'file')} changed" if b.files_changed else ""
     cut = " · output cut" if b.truncated else ""
     limit = f" · came to the limit of {b.limit}" if b.limit else ""
-    tone: Tone = "warn" if b.status in ("ok", "denied", "cancelled") else "bad"
-    if b.status == "ok" and not b.exit_code:
+    tone: Tone = "warn" if b.status in (CallEnd.OK, CallEnd.DENIED, CallEnd.CANCELLED) else "bad"
+    if b.status == CallEnd.OK and not b.exit_code:
         tone = "good"
     return Line(
         "ended",
@@ -154,5 +155,5 @@ def _job_waiting(b: t.JobWaiting) -> Line:
 @_on(t.JobEnded)
 def _job_ended(b: t.JobEnded) -> Line:
     why = f": {first(b.note)}" if b.note else ""
-    tone: Tone = "good" if b.status == "ok" else "warn"
+    tone: Tone = "good" if b.status == CallEnd.OK else "warn"
     return Line("job", f"{b.job} {job_words.outcome(b.status, b.exit_code, b.ms)}{why}", tone)

@@ -8,15 +8,13 @@ import msgspec
 
 from harness.events import ratchet, trial
 from harness.events import types as t
+from harness.events.call_states import NOT_RUN, CallEnd
 from harness.events.folding.handlers import Handlers
 from harness.events.session_state import Running, SessionState
 
 HANDLERS = Handlers()
 _on = HANDLERS.on
 
-
-NOT_RUN = ("denied", "refused", "cancelled")
-"""How a call ends that never ran."""
 
 _CALL = re.compile(r"c(?P<seq>[0-9]{1,18})\.[0-9]{1,9}")
 """The id of a call: where the log stood when it was proposed."""
@@ -57,7 +55,7 @@ def _tool_ended(s: SessionState, r: t.Record, b: t.ToolEnded) -> None:
     s.iterations = s.iterations.chore_ended(b.call_id, b)
     s.hooks = s.hooks.changed(b.files_changed).chore_ended(b.call_id, b)
     s.jobs.call_over(b.call_id)
-    if (name := s.trials.get(b.call_id)) is not None and b.status == "cancelled":
+    if (name := s.trials.get(b.call_id)) is not None and b.status == CallEnd.CANCELLED:
         _again(s, b.call_id, name)
     elif name is not None:
         _tried(s, b, name)

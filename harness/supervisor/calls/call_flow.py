@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 
 from harness.events import tools, trouble
 from harness.events import types as t
+from harness.events.call_states import CallEnd, CallStage
 from harness.events.calls import Call
 from harness.supervisor.calls import (
     carrying_out,
@@ -100,22 +101,22 @@ class CallFlow:
             known = session.track.calls.get(call.call_id)
             if known is None:
                 return False
-            at_work = call.call_id in session.running.executing or call.stage == "started"
+            at_work = call.call_id in session.running.executing or call.stage == CallStage.STARTED
             if (at_work or reading) and not _only_reads(known):
                 return False
             if at_work:
                 reading = True  # what it meets is what it was judged for, whatever else reads beside it
                 continue
             match call.stage:
-                case "asked":
+                case CallStage.ASKED:
                     # what was shown must stay as it was shown: nothing else of the session runs meanwhile
                     return False
-                case "in_doubt":
+                case CallStage.IN_DOUBT:
                     if call.call_id in session.track.doubt_asked:
                         continue
                     await doubt.settle(session, call, known)
                     return True
-                case "decided":
+                case CallStage.DECIDED:
                     if not call.allowed_by:
                         await self._refused_by_human(session, call, known)
                     elif why := await self._now_denied(session, known):
@@ -125,12 +126,12 @@ class CallFlow:
                     else:
                         self._start(session, call.call_id)
                     return True
-                case "judged" if call.verdict == "allow" and await self._still_allowed(session, known):
+                case CallStage.JUDGED if call.verdict == "allow" and await self._still_allowed(session, known):
                     self._start(session, call.call_id)
                     return True
-                case "judged" if call.verdict == "deny":
+                case CallStage.JUDGED if call.verdict == "deny":
                     await session.append(
-                        t.ToolEnded(call_id=call.call_id, status="denied", preview=self._denial(known))
+                        t.ToolEnded(call_id=call.call_id, status=CallEnd.DENIED, preview=self._denial(known))
                     )
                     return True
             return await self._judging.judge(session, call, known)
@@ -217,7 +218,9 @@ class CallFlow:
         elif _ready(session, call_id):
             # a keeper that cannot record this says so itself when it is next asked
             with contextlib.suppress(OpError, LinkLost):
-                await session.append(t.ToolEnded(call_id=call_id, status="refused", preview=f"Not run: {exc.message}"))
+                await session.append(
+                    t.ToolEnded(call_id=call_id, status=CallEnd.REFUSED, preview=f"Not run: {exc.message}")
+                )
 
     async def _went_stale(self, session: Session, call_id: str, difference: list[str]) -> None:
         call = session.state.calls.open.get(call_id)
@@ -230,7 +233,7 @@ class CallFlow:
             await session.append(
                 t.ToolEnded(
                     call_id=call_id,
-                    status="refused",
+                    status=CallEnd.REFUSED,
                     preview=f"Not run: what it depends on keeps changing ({'; '.join(difference)})",
                 )
             )
@@ -272,17 +275,17 @@ def _only_reads(known: OpenCall) -> bool:
 def _ready(session: Session, call_id: str) -> bool:
     """True while a call is allowed and has neither started nor ended, as far as our fold knows."""
     call = session.state.calls.open.get(call_id)
-    return call is not None and call.stage in ("judged", "decided")
+    return call is not None and call.stage in (CallStage.JUDGED, CallStage.DECIDED)
 
 
 def outcome_of(call_id: str, decision: str, message: str) -> t.ToolEnded:
     """How a call ends that a human did not let run."""
     if decision == "answer":
-        return t.ToolEnded(call_id=call_id, status="ok", preview=message)
+        return t.ToolEnded(call_id=call_id, status=CallEnd.OK, preview=message)
     if decision == "stop":
-        return t.ToolEnded(call_id=call_id, status="cancelled", preview="The human stopped the session.")
+        return t.ToolEnded(call_id=call_id, status=CallEnd.CANCELLED, preview="The human stopped the session.")
     return t.ToolEnded(
         call_id=call_id,
-        status="denied",
+        status=CallEnd.DENIED,
         preview=f"The human denied this: {message}" if message else "The human denied this.",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.events import types as t
+from harness.events.call_states import CallEnd
 from harness.protocol.config import Config
 from harness.supervisor.fleet.session import Session
 
@@ -30,5 +31,5 @@ async def to_its_end(session: Session, config: Config, call_id: str, wait_s: flo
     """
     reply = await begin(session, config, call_id)
     if why := reply.get("unprotected") or reply.get("stale"):
-        await session.append(t.ToolEnded(call_id=call_id, status="refused", preview=f"not run: {why}"))
+        await session.append(t.ToolEnded(call_id=call_id, status=CallEnd.REFUSED, preview=f"not run: {why}"))
     await session.until(lambda: call_id not in session.state.calls.open, wait_s)

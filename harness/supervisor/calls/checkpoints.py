@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 
 from harness.events import checkpoints
 from harness.events import types as t
+from harness.events.call_states import CallStage
 from harness.events.checkpoints import Due
 from harness.events.effect import NO_UNDO
 from harness.events.states import State
@@ -93,7 +94,7 @@ async def at_leave(session: Session, config: CheckpointConfig) -> None:
     """
 
     def at_work() -> bool:
-        return any(call.stage == "started" for call in session.state.calls.open.values())
+        return any(call.stage == CallStage.STARTED for call in session.state.calls.open.values())
 
     with contextlib.suppress(LinkLost):
         await session.until(lambda: not at_work() and not session.state.jobs.running, _ENDS_S)

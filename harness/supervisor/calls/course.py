@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.events import types as t
+from harness.events.call_states import CallEnd
 from harness.events.calls import Call
 from harness.plan.answer import answer
 from harness.supervisor.fleet.session import Session
@@ -15,7 +16,7 @@ from harness.supervisor.fleet.session import Session
 async def answered(session: Session, call: Call, given: dict[str, Any]) -> None:
     """Answer a call of the tool. Raises OpError, LinkLost."""
     found = answer(session.state, call.call_id, given)
-    ended = t.ToolEnded(call_id=call.call_id, status="ok" if found.good else "error", preview=found.text)
+    ended = t.ToolEnded(call_id=call.call_id, status=CallEnd.OK if found.good else CallEnd.ERROR, preview=found.text)
     # whoever died between the two records finds the first one, and writes the second alone
     written = session.state.course.call_id == call.call_id
     await session.append(*([found.record] if found.record is not None and not written else []), ended)

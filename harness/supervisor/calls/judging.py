@@ -15,6 +15,7 @@ from harness.events import types as t
 from harness.events.action import Action, InputBlob, Wire, canonical, hash_of
 from harness.events.action_changes import differences
 from harness.events.approved import Shape
+from harness.events.call_states import CallEnd
 from harness.events.calls import Call
 from harness.events.card_facts import CardNotes, in_detail
 from harness.events.gate_kinds import GateKind
@@ -70,7 +71,7 @@ class Built:
 
 
 async def _refuse(session: Session, call: Call, why: str) -> None:
-    await session.append(t.ToolEnded(call_id=call.call_id, status="refused", preview=why))
+    await session.append(t.ToolEnded(call_id=call.call_id, status=CallEnd.REFUSED, preview=why))
 
 
 def _unless_denied_before(session: Session, proposed: t.ToolProposed, verdict: Verdict) -> Verdict:
@@ -138,7 +139,7 @@ class Judging:
         await session.append(
             t.HarnessNote(level="error", text=f"call {call.call_id} cannot be judged: {exc}", component="supervisor"),
             t.ToolEnded(
-                call_id=call.call_id, status="refused", preview=f"The harness could not examine this call: {exc}"
+                call_id=call.call_id, status=CallEnd.REFUSED, preview=f"The harness could not examine this call: {exc}"
             ),
         )
 
@@ -163,7 +164,7 @@ class Judging:
             await session.append(judged, covered.record)
         elif verdict.verdict == "deny":
             told = f"Denied by policy ({verdict.rule}): {verdict.reason}"
-            await session.append(judged, t.ToolEnded(call_id=call.call_id, status="denied", preview=told))
+            await session.append(judged, t.ToolEnded(call_id=call.call_id, status=CallEnd.DENIED, preview=told))
         elif verdict.verdict == "ask":
             await session.append(judged, await self._request(session, known, given, built, verdict))
         else:
@@ -333,7 +334,7 @@ class Judging:
             await session.append(
                 t.ToolEnded(
                     call_id=call.call_id,
-                    status="refused",
+                    status=CallEnd.REFUSED,
                     preview=f"The cap {reached.cap} is reached ({reached.used} of {reached.limit}); finish up.",
                 )
             )

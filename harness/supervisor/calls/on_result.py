@@ -8,6 +8,7 @@ from pathlib import Path
 from harness.events import tools
 from harness.events import types as t
 from harness.events.action import action_hash
+from harness.events.call_states import CallEnd
 from harness.events.merge_events import RAN_FOR
 from harness.plan.counts import Verdict
 from harness.policy.build import build_action
@@ -57,7 +58,7 @@ async def check(session: Session, settings: Settings, merge_id: str, command: st
         await carrying_out.to_its_end(session, settings.config, call_id, action.timeout_s + _MORE_S)
     else:
         why = f"the policy does not allow it ({verdict.rule}): {verdict.reason}"
-        await session.append(t.ToolEnded(call_id=call_id, status="denied", preview=why))
+        await session.append(t.ToolEnded(call_id=call_id, status=CallEnd.DENIED, preview=why))
     done = await _judged(session, command)
     checked = t.MergeChecked(
         merge_id=merge_id, call_id=call_id, command=command, passed=done.passed, why=done.why[:500]
@@ -85,7 +86,7 @@ async def _judged(session: Session, command: str) -> Verdict:
     ran = s.merging.ran
     if ran is None or not ran.status:
         raise OpError("lost", f"nobody saw the end of the check {command!r}", "merge again")
-    if ran.status != "ok" and ran.exit_code is None:
+    if ran.status != CallEnd.OK and ran.exit_code is None:
         return Verdict(False, f"{ran.status}: {ran.preview[:300]}")
     output = await results.output_of(session, ran.output, ran.preview)
     made = await results.judged(session, command, ran.status, ran.exit_code, output)

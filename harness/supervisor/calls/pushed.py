@@ -12,6 +12,7 @@ from pathlib import Path
 from harness.events import blobs, reader
 from harness.events import types as t
 from harness.events.action import BadAction, PushAction, from_wire
+from harness.events.call_states import CallEnd
 from harness.events.framing import LogError
 from harness.protocol.paths import SessionFolder
 
@@ -55,7 +56,7 @@ def _push(folder: SessionFolder, judged: t.ToolJudged) -> PushAction | None:
 
 
 def _arrived(body: t.ToolEnded | t.ToolResolved) -> bool:
-    return body.status == "ok" if isinstance(body, t.ToolEnded) else body.resolution == "confirmed_done"
+    return body.status == CallEnd.OK if isinstance(body, t.ToolEnded) else body.resolution == "confirmed_done"
 
 
 def _note(there: dict[tuple[str, str], str], action: PushAction, worktree: Path) -> None:

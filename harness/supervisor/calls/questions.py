@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.events import person_tool
 from harness.events import types as t
+from harness.events.call_states import CallEnd, CallStage
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval, SessionState
 from harness.events.states import State
@@ -25,7 +26,7 @@ async def ask(session: Session, call_id: str) -> None:
     """Put the question of an allowed call to the person, once. Raises OpError, LinkLost."""
     call = session.state.calls.open.get(call_id)
     known = session.track.calls.get(call_id)
-    if call is None or known is None or call.stage != "judged":
+    if call is None or known is None or call.stage != CallStage.JUDGED:
         return
     given = await input_of(session, known.proposed)
     assert isinstance(given, dict)
@@ -68,11 +69,11 @@ def words_of(asked: OpenApproval, message: str, number: int | None) -> str:
 def outcome(call_id: str, decision: str, message: str) -> t.ToolEnded:
     """How the call ends: with the answer, or with the word that there is none."""
     if decision == "answer":
-        return t.ToolEnded(call_id=call_id, status="ok", preview=message)
+        return t.ToolEnded(call_id=call_id, status=CallEnd.OK, preview=message)
     said = f": {message}" if message else "."
     return t.ToolEnded(
         call_id=call_id,
-        status="denied",
+        status=CallEnd.DENIED,
         preview=f"The person does not answer this{said} Decide yourself, and say what you decided.",
     )
 

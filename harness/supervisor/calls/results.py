@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.events import blobs
 from harness.events import types as t
+from harness.events.call_states import CallEnd
 from harness.events.framing import LogError
 from harness.events.session_state import SessionState
 from harness.plan import counts
@@ -27,7 +28,7 @@ async def judged(session: Session, command: str, status: str, exit_code: int | N
     first = Counts(*known) if known is not None else None
     seen = counts.parse(output)
     excused = seen is None or not seen.raised or await _excused(session)
-    code = exit_code if status == "ok" else exit_code or None
+    code = exit_code if status == CallEnd.OK else exit_code or None
     return counts.judge(command, code, output, first, excused=excused)
 
 

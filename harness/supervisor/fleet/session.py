@@ -12,6 +12,7 @@ import msgspec
 
 from harness.events import snapshots
 from harness.events import types as t
+from harness.events.call_states import CallStage
 from harness.events.fold import advance
 from harness.events.framing import LogError, NewerLog
 from harness.events.row_state import Liveness
@@ -425,7 +426,7 @@ class Session:
     @property
     def doing_calls(self) -> bool:
         """True while a call runs or was just told to."""
-        return bool(self.running.executing) or any(c.stage == "started" for c in self.state.calls.open.values())
+        return bool(self.running.executing) or any(c.stage == CallStage.STARTED for c in self.state.calls.open.values())
 
     @property
     def finished(self) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from harness.events import trouble
 from harness.events import types as t
+from harness.events.call_states import CallEnd, CallStage
 from harness.events.framing import LogError
 from harness.events.states import Desired, State
 from harness.events.trouble import Trouble
@@ -170,7 +171,7 @@ class Conductor:
             await self._brains.end(session)
             await self._brains.bury(session)
         for call in list(s.calls.open.values()):
-            if call.stage == "started":
+            if call.stage == CallStage.STARTED:
                 with contextlib.suppress(OpError):  # it may have ended just now
                     await session.keeper().call("cancel", call_id=call.call_id)
                 await self._gone(session, call.call_id)
@@ -181,7 +182,7 @@ class Conductor:
                 known = await self._purse.settle(s.request.reservation, None)
             bodies.append(s.request.lost(known.usage, known.nano, known.source))
         for call in s.calls.open.values():
-            if call.stage == "in_doubt":
+            if call.stage == CallStage.IN_DOUBT:
                 bodies.append(
                     t.ToolResolved(
                         call_id=call.call_id,
@@ -190,7 +191,9 @@ class Conductor:
                     )
                 )
             else:
-                bodies.append(t.ToolEnded(call_id=call.call_id, status="cancelled", preview="The session was stopped."))
+                bodies.append(
+                    t.ToolEnded(call_id=call.call_id, status=CallEnd.CANCELLED, preview="The session was stopped.")
+                )
         await session.append(
             *bodies, t.SessionEnded(outcome=State.STOPPED, reason=s.desired_reason or "stopped by you")
         )

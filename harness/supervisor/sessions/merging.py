@@ -11,6 +11,7 @@ from pathlib import Path
 
 from harness.events import merge_events as m
 from harness.events import types as t
+from harness.events.call_states import CallEnd, CallStage
 from harness.events.merging import MergeLook, named
 from harness.events.merging import Merging as Known
 from harness.supervisor import ids
@@ -252,14 +253,14 @@ class Merging:
             call = session.state.calls.open.get(call_id)
             if call is None or not known.proposed.by_merge:
                 continue
-            if call.stage == "started":
+            if call.stage == CallStage.STARTED:
                 await _cancelled(session, call_id)
-            elif call.stage == "in_doubt":
+            elif call.stage == CallStage.IN_DOUBT:
                 why = "it ran on files of a merge that was broken off, which are gone"
                 await session.append(t.ToolResolved(call_id=call_id, resolution="unknown_told_model", evidence=why))
             else:
                 await session.append(
-                    t.ToolEnded(call_id=call_id, status="cancelled", preview="the merge was broken off")
+                    t.ToolEnded(call_id=call_id, status=CallEnd.CANCELLED, preview="the merge was broken off")
                 )
 
 

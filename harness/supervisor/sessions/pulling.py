@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from harness.events import pull_events as p
 from harness.events import types as t
 from harness.events.action import PushAction, action_hash
+from harness.events.call_states import CallEnd, CallStage
 from harness.events.merging import named
 from harness.events.pulling import CheckLine, PlanLine, PullView
 from harness.events.words import counted
@@ -205,22 +206,22 @@ class Pulling:
         call_id = session.state.pulling.call_id
         call = session.state.calls.open.get(call_id) if call_id else None
         known = session.track.calls.get(call_id)
-        if call is not None and call.stage == "started":
+        if call is not None and call.stage == CallStage.STARTED:
             judged = known.judged.action if known is not None and known.judged is not None else None
             limit = int((judged or {}).get("timeout_s", 0))
             await session.until(lambda: _at_standstill(session, call_id), limit + _MORE_S)
             call = session.state.calls.open.get(call_id)
-        if call is not None and call.stage == "in_doubt":
+        if call is not None and call.stage == CallStage.IN_DOUBT:
             evidence = "nobody saw the end of this push; pushing again changes nothing when it arrived"
             await session.append(t.ToolResolved(call_id=call_id, resolution="unknown_told_model", evidence=evidence))
         elif call is not None:
-            await session.append(t.ToolEnded(call_id=call_id, status="cancelled", preview="it was broken off"))
+            await session.append(t.ToolEnded(call_id=call_id, status=CallEnd.CANCELLED, preview="it was broken off"))
         await session.append(_ended(started, session.state.pulling.status, session.state.pulling.preview))
 
 
 def _at_standstill(session: Session, call_id: str) -> bool:
     call = session.state.calls.open.get(call_id)
-    return call is None or call.stage != "started"
+    return call is None or call.stage != CallStage.STARTED
 
 
 def _ended(started: t.PullStarted, status: str, preview: str) -> t.PullEnded:

@@ -38,6 +38,8 @@ from harness.supervisor.serving.server import Server
 from harness.supervisor.sessions.brains import Brains
 from harness.supervisor.sessions.conductor import Conductor
 from harness.supervisor.sessions.continuing import Continuing
+from harness.supervisor.sessions.due_work import DueWork
+from harness.supervisor.sessions.ending import Ending
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.sessions.launch import Launcher
 from harness.supervisor.sessions.merging import Merging
@@ -87,48 +89,50 @@ class Supervisor:
         self._closed = asyncio.Event()
         self.settings = settings
         self.purse = purse
-        self.book = memory_book.open_book(folders.memory, self._remembered)
         self.orphaned = False
         self.fleet = Fleet(folders, self.purse.of)
         self.index = Index(folders.index)
         self._mirror = IndexMirror(self.fleet, self.index)
         self.keepers = Keepers(folders, epoch, lambda: self.settings.config)
+        self.keepers.before_end = self._before_end
+        self.keepers.leaving = self._stop.is_set
         self.gates = Gates(credentials, lambda: self.settings.config, self.fleet, lambda: self.server.nudge())
         credentials.changed = self.gates.rekeyed
         self.fleet.at_gate = self.gates.words
-        self.brains = Brains(folders, epoch, self.gates, lambda: self.settings.config, self._later)
+        self.caps = CapWaits(self.fleet, purse)
+        self.space = Space(folders)
+        self.fence = FenceReport()
+        self.disk = Disk(folders.state, lambda: self.server.nudge())
+        self._take_calls(credentials)
+        self._take_sessions(credentials)
+        self._serve(credentials)
+        self._watch_over(credentials)
+
+    def _take_calls(self, credentials: Credentials) -> None:
+        self.book = memory_book.open_book(self.folders.memory, self._remembered)
         self.recall = Recall(self.book, self._later)
-        self.granting = Granting(grant_book.open_book(folders.grants), self.recall)
+        self.granting = Granting(grant_book.open_book(self.folders.grants), self.recall)
         judging = Judging(self.settings, self.granting, self.fleet.approved)
         answers = Answers(self.book, self.recall, credentials.keys)
         self.call_flow = CallFlow(self.settings, judging, answers, self.granting, self._met)
-        self.keepers.before_end = self._before_end
-        self.keepers.leaving = self._stop.is_set
-        self.launcher = Launcher(folders, self.fleet, self.keepers, self.settings, credentials)
+        self.approvals = Approvals(self.fleet, judging, credentials, self.purse, self.gates, self.caps)
+
+    def _take_sessions(self, credentials: Credentials) -> None:
+        self.brains = Brains(self.folders, self.epoch, self.gates, lambda: self.settings.config, self._later)
+        self.launcher = Launcher(self.folders, self.fleet, self.keepers, self.settings, credentials)
         reviewed = Reviewed()
         self.merging = Merging(self.fleet, self.keepers, self.settings, reviewed)
         self.pulling = Pulling(self.fleet, self.keepers, self.settings, reviewed)
-        self.caps = CapWaits(self.fleet, purse)
-        self.space = Space(folders)
-        self.conductor = Conductor(
-            self.keepers,
-            self.brains,
-            self.call_flow,
-            self.launcher,
-            self.merging,
-            self.pulling,
-            self.recall,
-            purse,
-            self.caps,
-            self._displaced,
+        ending = Ending(self.keepers, self.brains, self.call_flow, self.merging, self.pulling, self.purse)
+        due = DueWork(
+            self.keepers, self.purse, ending, self.launcher, self.recall, self.caps, self.brains, self.call_flow
         )
-        self.approvals = Approvals(self.fleet, judging, credentials, purse, self.gates, self.caps)
-        self.fence = FenceReport()
-        self.disk = Disk(folders.state, lambda: self.server.nudge())
-        restoring = Restoring(self.keepers, self.settings, self.launcher)
+        self.conductor = Conductor(due, self.purse, self._displaced)
+
+    def _serve(self, credentials: Credentials) -> None:
         parts = Parts(
-            folders=folders,
-            epoch=epoch,
+            folders=self.folders,
+            epoch=self.epoch,
             fleet=self.fleet,
             settings=self.settings,
             credentials=credentials,
@@ -144,8 +148,8 @@ class Supervisor:
             approvals=self.approvals,
             index=self.index,
             fence=self.fence,
-            undo=Undo(self.keepers, restoring),
-            restoring=restoring,
+            undo=Undo(self.keepers),
+            restoring=Restoring(self.keepers, self.settings, self.launcher),
             merging=self.merging,
             pulling=self.pulling,
             continuing=Continuing(self.fleet, self.keepers, self.conductor, self.launcher),
@@ -154,8 +158,10 @@ class Supervisor:
         )
         self.ops = Ops(parts)
         table = {**self.ops.table(), **BrainOps(parts).table()}
-        self.server = Server(folders.supervisor_socket, self.fleet, table, self.ops.feed)
+        self.server = Server(self.folders.supervisor_socket, self.fleet, table, self.ops.feed)
         self.ops.server = self.server
+
+    def _watch_over(self, credentials: Credentials) -> None:
         self.extents = Extents(self.fleet, lambda: self.server.looked_at)
         self.merged_watch = MergedWatch(self.fleet, lambda: self.server.looked_at)
         self.job_lines = JobLines(self.fleet, lambda: self.server.looked_at)
@@ -165,10 +171,10 @@ class Supervisor:
             lambda: self.settings.config.notify,
             lambda: self.server.looked_at,
             credentials.keys,
-            settings.problems,
-            folders.state / "notices.json",
+            self.settings.problems,
+            self.folders.state / "notices.json",
         )
-        self.upkeep = Upkeep(settings.problems, self.server.nudge, self._broken)
+        self.upkeep = Upkeep(self.settings.problems, self.server.nudge, self._broken)
 
     def _later(self, session: Session, seconds: float) -> None:
         self.conductor.later(session, seconds)

@@ -232,7 +232,16 @@ class Purse:
         except LedgerUnavailable as exc:
             raise _refusal(exc) from exc
 
-    async def settled_late(self, session: Session) -> list[t.ModelSettled]:
+    async def settle_open(self, session: Session) -> None:
+        """What earlier brains left open is settled from the log, and what was settled late is said there.
+
+        Raises OpError, LinkLost.
+        """
+        await self.conclude(session)
+        if late := await self._settled_late(session):
+            await session.append(*late)
+
+    async def _settled_late(self, session: Session) -> list[t.ModelSettled]:
         """What those replies cost that nobody had settled when they came, as far as that is known by now; for the log,
         which says it behind the ledger.
 

@@ -1,4 +1,5 @@
-"""One worker per session: whenever something changed it looks at the fold and does what is due.
+"""One worker per session: whenever something changed it does what is `due`, and what that meets is waited out, tried
+again, or held for a person.
 
 A bad session disturbs only itself.
 """
@@ -6,7 +7,6 @@ A bad session disturbs only itself.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import sys
 import time
 import traceback
@@ -14,76 +14,27 @@ from collections.abc import Callable
 
 from harness.events import trouble
 from harness.events import types as t
-from harness.events.call_states import CallEnd, CallStage
 from harness.events.framing import LogError
-from harness.events.states import Desired, State
 from harness.events.trouble import Trouble
-from harness.linux.proc import Identity, alive
-from harness.supervisor.calls import publishing
-from harness.supervisor.calls.call_flow import CallFlow
-from harness.supervisor.calls.recall import Recall
 from harness.supervisor.errors import Later, LinkLost, OpError, for_now
 from harness.supervisor.fleet.session import Session, log_trouble
-from harness.supervisor.money.cap_waits import CapWaits
-from harness.supervisor.money.purse import Purse, Settled
-from harness.supervisor.sessions.brains import Brains, quarantine
-from harness.supervisor.sessions.keepers import Keepers
-from harness.supervisor.sessions.launch import Launcher
-from harness.supervisor.sessions.merging import Merging
-from harness.supervisor.sessions.pulling import Pulling
+from harness.supervisor.money.purse import Purse
+from harness.supervisor.sessions.brains import quarantine
+from harness.supervisor.sessions.due_work import DueWork
+from harness.supervisor.sessions.ending import unfinished
 
-_CANCEL_WAIT = 20.0
 _NOW_AND_THEN_S = 120.0
 _SPACE_S = 2.0
 _WAITING = frozenset({"no_space", "scarce", "ledger", "mute"})
 """Refusals that only have to be waited out: a full disk, a ledger that cannot be written, a keeper that is stopped."""
 
 
-def unfinished(session: Session) -> bool:
-    """True when an ended session still has something that must be put away: a keeper, a lease, an open request."""
-    s = session.state
-    keeper = s.keeper is not None and alive(Identity(s.keeper.pid, s.keeper.start, s.keeper.boot))
-    return (
-        keeper
-        or s.lease is not None
-        or bool(s.approvals or s.unsettled)
-        or s.merging.open is not None
-        or s.pulling.open is not None
-    )
-
-
-def stopping(session: Session) -> bool:
-    """True when its end can be carried out whatever holds it: stopping needs its keeper, and nothing of its
-    worktree.
-    """
-    return session.link is not None and (session.state.terminal or session.state.desired == Desired.STOPPED)
-
-
 class Conductor:
     """Runs the workers. ``displaced``: a newer supervisor rules."""
 
-    def __init__(
-        self,
-        keepers: Keepers,
-        brains: Brains,
-        call_flow: CallFlow,
-        launcher: Launcher,
-        merging: Merging,
-        pulling: Pulling,
-        recall: Recall,
-        purse: Purse,
-        caps: CapWaits,
-        displaced: Callable[[], None],
-    ) -> None:
-        self._keepers = keepers
-        self._brains = brains
-        self._call_flow = call_flow
-        self._launcher = launcher
-        self._merging = merging
-        self._pulling = pulling
-        self._recall = recall
+    def __init__(self, due: DueWork, purse: Purse, displaced: Callable[[], None]) -> None:
+        self._due = due
         self._purse = purse
-        self._caps = caps
         self._displaced = displaced
         self.closing = False
 
@@ -109,7 +60,7 @@ class Conductor:
             if self.closing:
                 return
             try:
-                if await self._step(session):
+                if await self._due.step(session):
                     session.work.task = None
                     session.touch()
                     return
@@ -117,119 +68,6 @@ class Conductor:
                 session.troubles.mended("step")
             except Exception as exc:
                 await self.met(session, exc)
-
-    async def _step(self, session: Session) -> bool:
-        """Everything that is due; True when this session needs no worker any more."""
-        if session.loaded and session.state.terminal and session.link is None and not unfinished(session):
-            await self._purse.conclude(session)
-            return True
-        if session.held and not stopping(session):
-            return False
-        await self._keepers.take_up(session)
-        s = session.state
-        # the launch that began it died: its keeper obeys us now, so no intent can follow
-        if s.intent is None and not s.terminal and not session.quiet:
-            await self._launcher.forget(session)
-            return True
-        if session.thinking.buried:
-            await self._brains.bury(session)
-        if session.thinking.brain is None:
-            self._purse.unasked(session)
-        await self._settle(session)
-        if s.terminal:
-            return await self._finish(session)
-        if s.desired == Desired.STOPPED:
-            await self._stop(session)
-            return False
-        if session.quiet:
-            return False
-        if s.quarantined is not None:
-            return False
-        await self._launcher.create(session)
-        await self._recall.step(session)
-        await self._caps.step(session)
-        await self._brains.step(session)
-        await self._call_flow.step(session)
-        return False
-
-    async def _settle(self, session: Session) -> None:
-        """What earlier brains left open is settled from the log, and what was settled late is said there."""
-        await self._purse.conclude(session)
-        if late := await self._purse.settled_late(session):
-            await session.append(*late)
-
-    async def _stop(self, session: Session) -> None:
-        """Carry out a stop: nothing runs, nothing is open, then the end is on record.
-
-        Repeated from the log after a crash.
-        """
-        await self._brains.end(session)
-        await self._brains.bury(session)
-        s = session.state
-        if s.lease is not None:
-            await self._brains.step(session)  # adopts a living brain of an earlier supervisor, or ends its lease
-            await self._brains.end(session)
-            await self._brains.bury(session)
-        for call in list(s.calls.open.values()):
-            if call.stage == CallStage.STARTED:
-                with contextlib.suppress(OpError):  # it may have ended just now
-                    await session.keeper().call("cancel", call_id=call.call_id)
-                await self._gone(session, call.call_id)
-        bodies: list[t.Body] = [t.ApprovalWithdrawn(approval_id=a, why="the session was stopped") for a in s.approvals]
-        if s.request is not None:
-            known = Settled(0, "")
-            with contextlib.suppress(OpError):  # the ledger cannot be asked now: nobody knows then
-                known = await self._purse.settle(s.request.reservation, None)
-            bodies.append(s.request.lost(known.usage, known.nano, known.source))
-        for call in s.calls.open.values():
-            if call.stage == CallStage.IN_DOUBT:
-                bodies.append(
-                    t.ToolResolved(
-                        call_id=call.call_id,
-                        resolution="unknown_told_model",
-                        evidence="the session was stopped before this was settled",
-                    )
-                )
-            else:
-                bodies.append(
-                    t.ToolEnded(call_id=call.call_id, status=CallEnd.CANCELLED, preview="The session was stopped.")
-                )
-        await session.append(
-            *bodies, t.SessionEnded(outcome=State.STOPPED, reason=s.desired_reason or "stopped by you")
-        )
-
-    @staticmethod
-    async def _gone(session: Session, call_id: str) -> None:
-        await session.until(lambda: call_id not in session.state.calls.open, _CANCEL_WAIT)
-
-    async def _finish(self, session: Session) -> bool:
-        """After the last record: open requests are withdrawn, the work is published, the keeper leaves.
-
-        False when it goes on after all.
-        """
-        await self._brains.end(session, grace=2.0)
-        await self._brains.bury(session)
-        if session.state.lease is not None:
-            await self._brains.step(session)
-            await self._brains.end(session)
-            await self._brains.bury(session)
-        await self._settle(session)
-        if open_now := list(session.state.approvals):
-            await session.append(*(t.ApprovalWithdrawn(approval_id=a, why="the session has ended") for a in open_now))
-        # an undo comes before all of this, so that what it brought back is published, or after it
-        async with session.lock:
-            if not session.state.terminal:
-                return False  # it was continued meanwhile
-            await self._merging.settle(session)
-            await self._pulling.settle(session)
-            await publishing.last(session)
-            await self._call_flow.at_end(session)
-            await self._keepers.shut(session, kill=True)
-            with contextlib.suppress(LinkLost):
-                await session.until(lambda: session.link is None)
-        await self._purse.conclude(session)
-        session.touch()
-        return True
 
     # -- trouble -----------------------------------------------------------------------------------
 

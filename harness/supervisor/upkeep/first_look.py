@@ -18,7 +18,8 @@ from harness.supervisor.fleet.index import Index, mark_of
 from harness.supervisor.fleet.rooms import Indexed
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.money.purse import Purse
-from harness.supervisor.sessions.conductor import Conductor, unfinished
+from harness.supervisor.sessions.conductor import Conductor
+from harness.supervisor.sessions.ending import unfinished
 from harness.supervisor.threads import at_home
 from harness.supervisor.upkeep.tasks import Upkeep
 

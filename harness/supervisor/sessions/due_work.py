@@ -1,0 +1,79 @@
+"""What is due in one session, looked up in its fold: one step after the other, so that a restart needs no plan."""
+
+from __future__ import annotations
+
+from harness.events.states import Desired
+from harness.supervisor.calls.call_flow import CallFlow
+from harness.supervisor.calls.recall import Recall
+from harness.supervisor.fleet.session import Session
+from harness.supervisor.money.cap_waits import CapWaits
+from harness.supervisor.money.purse import Purse
+from harness.supervisor.sessions.brains import Brains
+from harness.supervisor.sessions.ending import Ending, unfinished
+from harness.supervisor.sessions.keepers import Keepers
+from harness.supervisor.sessions.launch import Launcher
+
+
+def stopping(session: Session) -> bool:
+    """True when its end can be carried out whatever holds it: stopping needs its keeper, and nothing of its
+    worktree.
+    """
+    return session.link is not None and (session.state.terminal or session.state.desired == Desired.STOPPED)
+
+
+class DueWork:
+    """All that may be due, in its order: keeper, money, end, worktree, lessons, caps, brain, calls."""
+
+    def __init__(
+        self,
+        keepers: Keepers,
+        purse: Purse,
+        ending: Ending,
+        launcher: Launcher,
+        recall: Recall,
+        caps: CapWaits,
+        brains: Brains,
+        call_flow: CallFlow,
+    ) -> None:
+        self._keepers = keepers
+        self._purse = purse
+        self._ending = ending
+        self._launcher = launcher
+        self._recall = recall
+        self._caps = caps
+        self._brains = brains
+        self._call_flow = call_flow
+
+    async def step(self, session: Session) -> bool:
+        """Everything that is due; True when this session needs no worker any more."""
+        if session.loaded and session.state.terminal and session.link is None and not unfinished(session):
+            await self._purse.conclude(session)
+            return True
+        if session.held and not stopping(session):
+            return False
+        await self._keepers.take_up(session)
+        s = session.state
+        # the launch that began it died: its keeper obeys us now, so no intent can follow
+        if s.intent is None and not s.terminal and not session.quiet:
+            await self._launcher.forget(session)
+            return True
+        if session.thinking.buried:
+            await self._brains.bury(session)
+        if session.thinking.brain is None:
+            self._purse.unasked(session)
+        await self._purse.settle_open(session)
+        if s.terminal:
+            return await self._ending.finish(session)
+        if s.desired == Desired.STOPPED:
+            await self._ending.stop(session)
+            return False
+        if session.quiet:
+            return False
+        if s.quarantined is not None:
+            return False
+        await self._launcher.create(session)
+        await self._recall.step(session)
+        await self._caps.step(session)
+        await self._brains.step(session)
+        await self._call_flow.step(session)
+        return False

@@ -15,12 +15,13 @@ from harness.agents import done, standing, steps
 from harness.agents.judged import Court
 from harness.agents.steps import Park, Propose, Say, Wait
 from harness.brain import agreement, court, prompt
+from harness.brain.circles import IDLE_POINTS
 from harness.brain.context import compaction, room
 from harness.brain.context.handoff import handoff
 from harness.brain.context.sizes import Sizes
 from harness.brain.retry import AT_THE_GATE, UNUSABLE, too_long
 from harness.brain.turns import ModelTurn, call_id
-from harness.brain.view import IDLE_POINTS, View
+from harness.brain.view import View
 from harness.events import said
 from harness.events import types as t
 from harness.events.evaluation import Stage
@@ -233,14 +234,15 @@ def _turn(v: View, last: ModelTurn | None) -> Step:
 
 
 def _breaker(v: View) -> Park | None:
-    denied = f"its calls are denied, the last one: {' '.join(v.denied_why.split())[:_MOST_DENIAL]}"
+    c = v.circles
+    denied = f"its calls are denied, the last one: {' '.join(c.denied_why.split())[:_MOST_DENIAL]}"
     for opens, count, kind, detail in (
-        (v.denied_in_row >= DENIALS, v.denied_in_row, "denials", denied),
-        (v.same_calls >= SAME_CALLS, v.same_calls, "same_call", "the agent made the same call again and again"),
-        (v.errors_in_row >= TOOL_ERRORS, v.errors_in_row, "tool_errors", "one tool call after the other failed"),
+        (c.denied_in_row >= DENIALS, c.denied_in_row, "denials", denied),
+        (c.same_calls >= SAME_CALLS, c.same_calls, "same_call", "the agent made the same call again and again"),
+        (c.errors_in_row >= TOOL_ERRORS, c.errors_in_row, "tool_errors", "one tool call after the other failed"),
         (
-            v.idle_points >= IDLE_TURNS * IDLE_POINTS,
-            v.idle_turns,
+            c.idle_points >= IDLE_TURNS * IDLE_POINTS,
+            c.idle_turns,
             "no_progress",
             "many turns went by and no file, commit or check changed",
         ),

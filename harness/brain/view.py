@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from harness.brain import turns
 from harness.brain.agreement import Agreement
 from harness.brain.allowance import Spent
+from harness.brain.circles import Circles
 from harness.brain.context import compaction, project_rules
 from harness.brain.context.handoff import carried
 from harness.brain.context.handoff_facts import Facts
@@ -20,7 +21,7 @@ from harness.brain.context.sizes import PER_TOKEN, TurnSize, shown, tokens
 from harness.brain.court import Court
 from harness.brain.retry import UNUSABLE, too_long
 from harness.brain.turns import DROPPED, CallFact, DamagedMessage, FailedTry, LoadBlob, ModelTurn, UserTurn
-from harness.events import course, said, tools
+from harness.events import course, said
 from harness.events import types as t
 from harness.events.call_states import CallEnd
 from harness.events.framing import LogError
@@ -29,8 +30,6 @@ from harness.events.session_state import SessionState
 from harness.events.states import ParkedFor
 from harness.plan import contract
 
-IDLE_POINTS = 3
-"""Weight of a turn that only looks; running something is more, and a turn with a command weighs 1."""
 REBOOT = "reboot"
 """Component of the notes of a keeper that the model reads too."""
 
@@ -95,18 +94,7 @@ class View:
     overflows: int = 0
     overflow_seq: int = -1
     cleared_before: int = 0
-    same_calls: int = 0
-    last_hash: str = ""
-    errors_in_row: int = 0
-    denied_in_row: int = 0
-    """Calls since the newest one that was not denied, by a person or by the policy."""
-    denied_why: str = ""
-    idle_turns: int = 0
-    idle_points: int = 0
-    claimed_turns: int = 0
-    claimed_points: int = 0
-    believing: bool = True
-    outcomes: dict[str, int | None] = field(default_factory=dict)
+    circles: Circles = field(default_factory=Circles)
     court: Court = field(default_factory=Court)
     agreement: Agreement = field(default_factory=Agreement)
     spent: Spent = field(default_factory=Spent)
@@ -160,62 +148,35 @@ class View:
             return
         body = r.body
         match body:
-            case t.SessionIntent():
-                self.model = body.model
-                self.criteria = tuple(body.checks)
-                self.fresh += _bytes(body.goal)
-            case t.ContractAgreed() if body is self.state.contract.agreed:
-                self._agreed(r, body, load)
+            case t.ToolProposed() | t.ToolStarted() | t.ToolEnded() | t.ToolResolved() | t.CheckVerdict():
+                self._of_call(r, body)
+            case t.ModelRequest() | t.ModelMessage() | t.ModelFailed() | t.ModelSummary():
+                self._of_model(r, body, load)
             case t.ContextCleared():
                 self._cleared(r, body)
             case t.ContextReset():
                 self._reset(r, body)
             case t.ContextCompacted():
                 self._compacted(r, body, load)
-            case t.ModelSummary():
-                self._summed(r, body)
-            case t.ModelRequest() if not body.purpose:
-                self.asked_seq = r.seq
-            case t.UserMessage():
-                self._user(r, body)
-            case t.ModelMessage():
-                self._model(r, body, load)
-            case t.ModelFailed():
-                self._failed(r, body)
-            case t.PlanUpdated() if text := course.news(body):
-                self.turns.append(UserTurn(r.seq, text, "harness"))
-                self.fresh += _bytes(text)
-            case t.ToolProposed():
-                self._proposed(r, body)
-            case t.ToolStarted():
-                self._started(body)
-            case t.ToolEnded():
-                self._ended(r, body)
-            case t.CheckVerdict() if (fact := self.calls.get(body.call_id)) is not None:
-                fact.verdict = body
-            case t.HarnessNote() if body.component == REBOOT:
-                self.turns.append(UserTurn(r.seq, body.text, "harness"))
-                self.fresh += _bytes(body.text)
-            case t.HooksEnded():
-                self.turns.append(UserTurn(r.seq, body.text, "harness"))
-                self.fresh += _bytes(body.text)
-            case t.IterationStarted():
-                self.task = body.digest
-                self.handoff = carried(self.facts)
-                self.begins_seq = r.seq
-                self.fresh += _bytes(body.digest) + _bytes(self.handoff)
-                self.newest_user_seq = r.seq
+            case t.SessionIntent() | t.SessionParked() | t.SessionContinued():
+                self._of_session(r, body)
+            case t.FinishUp():
+                self.finish_seq = r.seq
+            case t.CapsRaised():
+                self.finish_seq = -1  # to go on is another answer than to finish up
+            case t.LeaseGranted():
+                self.lease_seq = r.seq
+            case t.BreakerOpened():
                 self._begin_anew()
-                self._new_instruction()
-            case t.RulesRead():
-                self._ruled(r, body)
-            case t.MemoryShown():
-                self.memory_next = body.text
-                if body.at == NOW:
-                    self.begins_seq = r.seq
-                    self._remember()
-            case t.ToolResolved() if body.resolution != "confirmed_not_done":
-                self._finish_call(r, body.call_id, body)
+            case _:
+                self._told(r, body, load)
+
+    def _of_session(self, r: t.Record, body: t.SessionIntent | t.SessionParked | t.SessionContinued) -> None:
+        match body:
+            case t.SessionIntent():
+                self.model = body.model
+                self.criteria = tuple(body.checks)
+                self.fresh += _bytes(body.goal)
             case t.SessionParked():
                 self._forget_trouble(r)
                 if body.why == ParkedFor.JUDGE:
@@ -229,16 +190,59 @@ class View:
                 self._new_instruction()
                 self.continued_seq = r.seq
                 self.finish_seq = -1
-            case t.LeaseGranted():
-                self.lease_seq = r.seq
-            case t.BreakerOpened():
-                self._begin_anew()
-            case t.FinishUp():
-                self.finish_seq = r.seq
-            case t.CapsRaised():
-                self.finish_seq = -1  # to go on is another answer than to finish up
+
+    def _of_model(
+        self, r: t.Record, body: t.ModelRequest | t.ModelMessage | t.ModelFailed | t.ModelSummary, load: LoadBlob
+    ) -> None:
+        match body:
+            case t.ModelRequest():
+                if not body.purpose:
+                    self.asked_seq = r.seq
+            case t.ModelMessage():
+                self._model(r, body, load)
+            case t.ModelFailed():
+                self._failed(r, body)
+            case t.ModelSummary():
+                self._summed(r, body)
+
+    def _told(self, r: t.Record, body: t.Body, load: LoadBlob) -> None:
+        """What the model reads beside its own replies and their calls."""
+        match body:
+            case t.UserMessage():
+                self._user(r, body)
+            case t.PlanUpdated() if text := course.news(body):
+                self._news(r, text)
+            case t.HarnessNote() if body.component == REBOOT:
+                self._news(r, body.text)
+            case t.HooksEnded():
+                self._news(r, body.text)
+            case t.RulesRead():
+                self._ruled(r, body)
+            case t.MemoryShown():
+                self.memory_next = body.text
+                if body.at == NOW:
+                    self.begins_seq = r.seq
+                    self._remember()
+            case t.ContractAgreed() if body is self.state.contract.agreed:
+                self._agreed(r, body, load)
+            case t.IterationStarted():
+                self._next_task(r, body)
             case _:
                 pass
+
+    def _news(self, r: t.Record, text: str) -> None:
+        """The harness says something among the turns."""
+        self.turns.append(UserTurn(r.seq, text, "harness"))
+        self.fresh += _bytes(text)
+
+    def _next_task(self, r: t.Record, body: t.IterationStarted) -> None:
+        self.task = body.digest
+        self.handoff = carried(self.facts)
+        self.begins_seq = r.seq
+        self.fresh += _bytes(body.digest) + _bytes(self.handoff)
+        self.newest_user_seq = r.seq
+        self._begin_anew()
+        self._new_instruction()
 
     def _agreed(self, r: t.Record, body: t.ContractAgreed, load: LoadBlob) -> None:
         try:
@@ -264,11 +268,8 @@ class View:
 
     def _begin_anew(self) -> None:
         """The breakers count from here."""
-        self.same_calls = 0
-        self.errors_in_row = 0
-        self.denied_in_row = 0
+        self.circles.begin_anew()
         self.compactions = 0
-        self._progress()
 
     def _new_instruction(self) -> None:
         """Rounds of checks count from here."""
@@ -304,15 +305,8 @@ class View:
             self._overflow(r)
             return
         self.overflows = 0
-        for call in calls if body.stop == said.CALLS else ():
-            asked = call.input_hash
-            self.same_calls = self.same_calls + 1 if asked == self.last_hash else 1
-            self.last_hash = asked
         if body.stop == said.CALLS:
-            self.idle_turns += 1
-            self.idle_points += (
-                1 if any(call.tool in tools.TABLE and tools.runs(call.tool) for call in calls) else IDLE_POINTS
-            )
+            self.circles.asked(calls)
 
     def _failed(self, r: t.Record, body: t.ModelFailed) -> None:
         self.failures.append(FailedTry(r.seq, r.ts, body))
@@ -326,9 +320,7 @@ class View:
 
     def _ruled(self, r: t.Record, body: t.RulesRead) -> None:
         if self.models:
-            text = project_rules.news(body)
-            self.turns.append(UserTurn(r.seq, text, "harness"))
-            self.fresh += _bytes(text)
+            self._news(r, project_rules.news(body))
         else:
             self._rules_anew()
 
@@ -384,6 +376,23 @@ class View:
         self.measured = after
         self.fresh = 0
 
+    def _of_call(
+        self, r: t.Record, body: t.ToolProposed | t.ToolStarted | t.ToolEnded | t.ToolResolved | t.CheckVerdict
+    ) -> None:
+        match body:
+            case t.ToolProposed():
+                self._proposed(r, body)
+            case t.ToolStarted():
+                self.circles.started(body)
+            case t.ToolEnded():
+                self._ended(r, body)
+            case t.ToolResolved():
+                if body.resolution != "confirmed_not_done":
+                    self._finish_call(r, body.call_id, body)
+            case t.CheckVerdict():
+                if (fact := self.calls.get(body.call_id)) is not None:
+                    fact.verdict = body
+
     def _proposed(self, r: t.Record, body: t.ToolProposed) -> None:
         if body.not_of_agent:
             return
@@ -395,50 +404,16 @@ class View:
             self.round_of = last.seq
             self.rounds = self.rounds + 1
 
-    def _started(self, body: t.ToolStarted) -> None:
-        """What changed shows in the states before two calls, so the second one says it of the first."""
-        if body.worked:
-            self._progress()
-        elif body.snapshot and self.claimed_turns:
-            self.idle_turns += self.claimed_turns
-            self.idle_points += self.claimed_points
-            self.claimed_turns = 0
-            self.claimed_points = 0
-            self.believing = False
-
-    def _progress(self) -> None:
-        self.idle_turns = 0
-        self.idle_points = 0
-        self.claimed_turns = 0
-        self.claimed_points = 0
-        self.believing = True
-
-    def _claim(self) -> None:
-        """A tool says that it changed a file: believed until a state says otherwise, and then no more until one says
-        that something did.
-        """
-        if self.believing:
-            self.claimed_turns += self.idle_turns
-            self.claimed_points += self.idle_points
-            self.idle_turns = 0
-            self.idle_points = 0
-
     def _ended(self, r: t.Record, body: t.ToolEnded) -> None:
         fact = self.calls.get(body.call_id)
         if fact is None:
             return
         self._finish_call(r, body.call_id, body)
         if fact.command:
-            if self.outcomes.get(fact.command) != body.exit_code:
-                self.outcomes[fact.command] = body.exit_code
-                self._progress()
+            self.circles.checked(fact.command, body.exit_code)
             return
-        self.errors_in_row = 0 if body.status == CallEnd.OK else self.errors_in_row + 1
-        self.denied_in_row = self.denied_in_row + 1 if body.status == CallEnd.DENIED else 0
-        self.denied_why = body.preview if body.status == CallEnd.DENIED else ""
         self.compactions = 0 if body.status == CallEnd.OK else self.compactions
-        if body.files_changed:
-            self._claim()
+        self.circles.ended(body)
 
     def _finish_call(self, r: t.Record, call_id: str, result: t.ToolEnded | t.ToolResolved) -> None:
         fact = self.calls.get(call_id)

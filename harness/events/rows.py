@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import msgspec
 
 from harness.events import trouble
+from harness.events import types as t
 from harness.events.alarm_events import AlarmRaised
 from harness.events.alarms import SILENT
 from harness.events.row_state import Liveness, first_request, state_of, without_criterion, words_of
@@ -30,38 +33,56 @@ def context_of(c: Context) -> str:
     return f"{c.tokens:,} tokens{of}" + "".join(times)
 
 
-def row(
-    sid: str,
-    s: SessionState,
-    live: Liveness,
-    *,
-    spent_nano: int | None = None,
-    reserved_nano: int = 0,
-    unknown_nano: int = 0,
-    price: str = "",
-    tokens: int = 0,
-    now: float = 0.0,
-) -> SessionRow:
-    """The row of one session; money from the ledger when given, else from the log. ``now`` (seconds since the epoch)
-    decides which alarms ring that were put off.
+@dataclass(frozen=True, slots=True)
+class Money:
+    """What the ledger says of one session, in nano-USD and tokens; ``spent`` None: nobody knows. ``unknown`` of what is
+    spent is the worst case of requests of unknown outcome.
     """
+
+    spent: int | None = None
+    reserved: int = 0
+    price: str = ""
+    tokens: int = 0
+    requests: int = 0
+    usage: t.Usage = field(default_factory=t.Usage)
+    unknown: int = 0
+    unknown_tokens: int = 0
+
+
+def row(sid: str, s: SessionState, live: Liveness, *, money: Money = Money(), now: float = 0.0) -> SessionRow:
+    """The row of one session; money from the ledger where it knows, else from the log. ``now`` (seconds since the
+    epoch) decides which alarms ring that were put off.
+    """
+    made = _plain(sid, s, live, money)
+    words = words_of(s, made.state)
+    if words is not None:
+        return say(made, words)
+    ringing = s.alarms.ringing(now) if made.state in (State.RUNNING, State.STARTING) else []
+    return _alarmed(made, ringing) if ringing else made
+
+
+def _since(s: SessionState, live: Liveness, state: str) -> str:
+    """When what the row says began."""
+    if s.approvals:
+        return min(a.ts for a in s.approvals.values())
+    if s.doing:
+        return max(d.ts for d in s.doing.values())
+    if s.jobs.running and state == State.RUNNING and not live.brain:
+        return min(job.ts for job in s.jobs.running.values())
+    return s.ended_ts or s.last_ts
+
+
+def _plain(sid: str, s: SessionState, live: Liveness, money: Money) -> SessionRow:
     state, detail, evidence = state_of(s, live)
     i = s.intent
-    since = s.ended_ts or s.last_ts
-    if s.approvals:
-        since = min(a.ts for a in s.approvals.values())
-    elif s.doing:
-        since = max(d.ts for d in s.doing.values())
-    elif s.jobs.running and state == State.RUNNING and not live.brain:
-        since = min(job.ts for job in s.jobs.running.values())
     asked = first_request(s) if state == State.WAITING else None
-    made = SessionRow(
+    return SessionRow(
         sid=sid,
         name=s.name or sid,
         state=state,
         group=DONE if s.ended is not None and s.merging.merged else _GROUP_OF.get(state, RUNNING),
         detail=detail,
-        since=since,
+        since=_since(s, live, state),
         repo=i.repo if i else "",
         branch=i.branch if i else "",
         worktree=i.worktree if i else "",
@@ -71,11 +92,11 @@ def row(
         last_ts=s.last_ts,
         last_event=s.last_event,
         seq=s.seq,
-        spent_nano=s.spent_nano if spent_nano is None else spent_nano,
-        reserved_nano=reserved_nano,
-        unknown_nano=unknown_nano,
+        spent_nano=s.spent_nano if money.spent is None else money.spent,
+        reserved_nano=money.reserved,
+        unknown_nano=money.unknown,
         cap_nano=s.caps.usd_nano,
-        tokens=s.usage.total if spent_nano is None else tokens,
+        tokens=s.usage.total if money.spent is None else money.tokens,
         requests=s.requests,
         tool_calls=s.tool_calls,
         context=context_of(s.context),
@@ -94,7 +115,7 @@ def row(
         evidence=evidence,
         verified=s.ended.verified if s.ended else False,
         untried=sum(command in s.checks for command in s.untried),
-        price=price,
+        price=money.price,
         desired=s.desired,
         ended=s.terminal,
         asks=asked.kind if asked is not None else "",
@@ -102,11 +123,6 @@ def row(
         burned_step=s.burned.step,
         put_off=s.alarms.put_off,
     )
-    words = words_of(s, state)
-    if words is not None:
-        return say(made, words)
-    ringing = s.alarms.ringing(now) if state in (State.RUNNING, State.STARTING) else []
-    return _alarmed(made, ringing) if ringing else made
 
 
 def _alarmed(made: SessionRow, ringing: list[AlarmRaised]) -> SessionRow:

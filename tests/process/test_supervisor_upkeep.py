@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from harness.events.rows import Money
 from harness.protocol import frames
 from harness.protocol.async_client import AsyncClient
 from harness.protocol.paths import Folders
 from harness.protocol.transport import UnixSocket
-from harness.supervisor.fleet.fleet import Fleet, Money
+from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.serving.server import Connection, Server
 from harness.supervisor.settings import Settings
 from harness.supervisor.upkeep.tasks import Upkeep

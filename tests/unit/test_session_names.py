@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.cli.shelf import Shelf
+from harness.events.rows import Money
 from harness.protocol.client import SupervisorError
 from harness.protocol.paths import Folders
 from harness.protocol.session_names import OtherHost, SessionName, is_host
 from harness.supervisor.errors import OpError
-from harness.supervisor.fleet.fleet import Fleet, Money
+from harness.supervisor.fleet.fleet import Fleet
 
 SIDS = st.from_regex(r"[a-z0-9]{10}", fullmatch=True)
 HOSTS = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?(\.[a-z0-9]{1,10}){0,3}", fullmatch=True)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
-from harness.events import types as t
 from harness.events.approved import Shape
-from harness.events.rows import row
+from harness.events.rows import Money, row
 from harness.events.states import Desired, State
 from harness.events.trouble import NONE, Trouble
 from harness.events.views import (
@@ -37,22 +35,6 @@ from harness.workspace.diff import Extent
 _MAY_WAIT = frozenset((State.RUNNING, State.STARTING, State.PARKED, State.LIMITED))
 _HELD_UP = frozenset(_MAY_WAIT | {State.LOST, State.STOPPED})
 """States of sessions that would go on, were it not for something that ends by itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class Money:
-    """What the ledger says of one session, in nano-USD and tokens; ``spent`` None: nobody knows. ``unknown`` of what is
-    spent is the worst case of requests of unknown outcome.
-    """
-
-    spent: int | None = None
-    reserved: int = 0
-    price: str = ""
-    tokens: int = 0
-    requests: int = 0
-    usage: t.Usage = field(default_factory=t.Usage)
-    unknown: int = 0
-    unknown_tokens: int = 0
 
 
 class Fleet:
@@ -166,17 +148,7 @@ class Fleet:
         money = self._money(session.sid)
         if not session.loaded:
             return self._unread(session, money)
-        made = row(
-            session.sid,
-            session.state,
-            session.live,
-            spent_nano=money.spent,
-            reserved_nano=money.reserved,
-            unknown_nano=money.unknown,
-            price=money.price,
-            tokens=money.tokens,
-            now=time.time(),
-        )
+        made = row(session.sid, session.state, session.live, money=money, now=time.time())
         if made.worktree:  # the log says where it was made; a state folder that was moved took it along
             made = msgspec.structs.replace(made, worktree=str(self.folders.worktrees / session.sid))
         if (found := counted_of(session)) is not None:

@@ -15,10 +15,10 @@ from harness.events import trouble
 from harness.events import types as t
 from harness.events.cap import Cap, amount_of
 from harness.events.framing import LogError
+from harness.events.rows import Money
 from harness.events.said import spelled
 from harness.events.words import usd
 from harness.supervisor.errors import OpError
-from harness.supervisor.fleet.fleet import Money
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.money import reservations
 from harness.supervisor.money.figures import Account, Day, Standing

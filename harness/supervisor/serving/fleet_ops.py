@@ -7,7 +7,7 @@ import msgspec
 from harness.events import payloads
 from harness.events.cost_views import Costs, DayPaid, Paid, SessionPaid
 from harness.events.reader import verify
-from harness.supervisor.fleet.fleet import Money
+from harness.events.rows import Money
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.fleet_feed import FleetFeed
 from harness.supervisor.serving.parts import Parts, text_of

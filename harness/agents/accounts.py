@@ -12,6 +12,7 @@ import msgspec
 from harness.agents.agent import Doing
 from harness.agents.errors import NoSupervisor, Refused
 from harness.agents.peer import Link
+from harness.events.attempt import Attempt
 from harness.events.body import UNSETTLED
 from harness.events.model_limits import Limits
 from harness.events.types import Usage
@@ -51,17 +52,6 @@ class Outcome(msgspec.Struct, frozen=True):
     message: str = ""
     wait_s: float | None = None
     free: bool = True
-
-
-class Wanted(msgspec.Struct, frozen=True):
-    """The worst case of one attempt that is to be reserved, in tokens; ``hour``: written to a cache for an hour."""
-
-    request_id: str
-    attempt: int
-    model: str
-    est_input: int
-    max_tokens: int
-    hour: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +129,7 @@ class Accounts:
             link.close()
             raise NoSupervisor(f"the supervisor does not answer for this session: {exc}") from exc
 
-    def admit(self, endpoint: str, model: str, wanted: Wanted | None = None) -> Admission:
+    def admit(self, endpoint: str, model: str, wanted: Attempt | None = None) -> Admission:
         """Wait at the gate of the endpoint and of this model, and behind it reserve what is wanted. Raises Refused
         (``poison``, ``paused``, ``cap`` …; then nothing is reserved), NoSupervisor.
         """
@@ -165,7 +155,7 @@ class Accounts:
         with contextlib.suppress(NoSupervisor):
             self._live().tell("model_limits", model=model, window=limits.window, output=limits.output)
 
-    def reserve(self, wanted: Wanted) -> Reservation:
+    def reserve(self, wanted: Attempt) -> Reservation:
         """Raises Refused (``cap``, ``paused`` …), NoSupervisor."""
         self._make_up()
         return _reservation(self._call("reserve", **msgspec.structs.asdict(wanted)))

@@ -15,7 +15,7 @@ import anthropic
 import httpx2
 import msgspec
 
-from harness.agents.accounts import Outcome, Reservation, Wanted
+from harness.agents.accounts import Outcome, Reservation
 from harness.agents.agent import Agent, Doing
 from harness.agents.desk import BLOB_FROM, Desk
 from harness.agents.errors import CannotGoOn, Conflict, Refused, Stopped
@@ -35,6 +35,7 @@ from harness.brain.turns import DamagedMessage
 from harness.brain.view import View
 from harness.events import blocks, layers, said
 from harness.events import types as t
+from harness.events.attempt import Attempt
 from harness.events.contract_events import PLANS
 from harness.events.evaluation_events import JUDGES
 from harness.events.framing import LogError
@@ -541,11 +542,11 @@ class BuiltIn(Agent):
         return [message, *notes]
 
 
-def _wanted(draft: Draft) -> Wanted:
+def _wanted(draft: Draft) -> Attempt:
     """The worst case of a draft."""
     request = draft.request
     most = request.max_tokens * draft.readings
-    return Wanted(draft.id, draft.attempt, request.model, draft.estimate * draft.readings, most, draft.hour)
+    return Attempt(draft.id, draft.attempt, request.model, draft.estimate * draft.readings, most, draft.hour)
 
 
 def _nobody() -> None:

@@ -13,6 +13,7 @@ from harness.budget import prices
 from harness.budget.ledger_types import Raised
 from harness.events import trouble
 from harness.events import types as t
+from harness.events.attempt import Attempt
 from harness.events.cap import Cap, amount_of
 from harness.events.framing import LogError
 from harness.events.rows import Money
@@ -127,22 +128,12 @@ class Purse:
 
     # -- requests ----------------------------------------------------------------------------------
 
-    async def reserve(
-        self,
-        session: Session,
-        request_id: str,
-        attempt: int,
-        model: str,
-        est_input: int,
-        max_tokens: int,
-        *,
-        hour_writes: bool = False,
-    ) -> Reserved:
+    async def reserve(self, session: Session, wanted: Attempt) -> Reserved:
         """See `Bookkeeper.reserve`. Raises CapReached, OpError ``no_space``, ``ledger``: then it only has to wait, and
         asks again by itself; the session says so meanwhile.
         """
         try:
-            made = await self._reserve(session, request_id, attempt, model, est_input, max_tokens, hour_writes)
+            made = await self._reserve(session, wanted)
         except OpError as exc:
             session.hinder("money", trouble.of_code(exc.code, exc.message))
             raise
@@ -154,34 +145,14 @@ class Purse:
         """Nothing of this session waits for the ledger now."""
         session.unhinder("money")
 
-    async def _reserve(
-        self,
-        session: Session,
-        request_id: str,
-        attempt: int,
-        model: str,
-        est_input: int,
-        max_tokens: int,
-        hour_writes: bool,
-    ) -> Reserved:
+    async def _reserve(self, session: Session, wanted: Attempt) -> Reserved:
         s = session.state
         allowance = None if s.finish_up is None else s.finish_up.allowance_nano
         day = self._live().today().day
         gen = session.state.lease_gen
         try:
-            await self._live().forsake(session.sid, session.folder.log, (request_id, attempt), gen)
-            made = await self._live().reserve(
-                session.sid,
-                request_id,
-                attempt,
-                model,
-                est_input,
-                max_tokens,
-                s.caps,
-                allowance_nano=allowance,
-                gen=gen,
-                hour_writes=hour_writes,
-            )
+            await self._live().forsake(session.sid, session.folder.log, wanted, gen)
+            made = await self._live().reserve(session.sid, wanted, s.caps, allowance_nano=allowance, gen=gen)
         except reservations.CapReached as exc:
             raise CapReached(
                 t.BudgetReached(

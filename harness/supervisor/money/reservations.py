@@ -20,6 +20,7 @@ from harness.budget import prices
 from harness.budget.ledger import Account as Totals
 from harness.budget.ledger import CapReached, NotReserved
 from harness.budget.ledger_types import LedgerRecord, Limits, Raised, Reserved, Settled, Unknown, to_wire
+from harness.events.attempt import Attempt
 from harness.events.cap import Cap
 from harness.events.framing import LogError
 from harness.events.types import Caps, Usage
@@ -112,41 +113,35 @@ class Bookkeeper:
     async def reserve(
         self,
         sid: str,
-        request_id: str,
-        attempt: int,
-        model: str,
-        est_input: int,
-        max_tokens: int,
+        wanted: Attempt,
         caps: Caps,
         *,
         allowance_nano: int | None = None,
         gen: int = -1,
-        hour_writes: bool = False,
     ) -> Reserved:
         """Hold the worst case of one attempt against every cap above it; durable when this returns. The same attempt
         asked again gets the same answer.
 
         ``caps`` are the session's own; ``allowance_nano`` is what a human allowed on top of its USD cap to finish up;
-        ``gen`` is the lease of the brain that asks; ``hour_writes``: see `prices.worst_case`. Raises CapReached,
-        LedgerUnavailable.
+        ``gen`` is the lease of the brain that asks. Raises CapReached, LedgerUnavailable.
         """
-        known = self._ledger.requests.get((sid, request_id, attempt))
+        known = self._ledger.requests.get((sid, wanted.request_id, wanted.attempt))
         if known is not None:
             record = self._ledger.open[known]
             await self._durable(None)
             if known not in self._ledger.open:
                 raise LedgerUnavailable("ledger", "the reservation could not be written; ask again")
             return record
-        worst = prices.worst_case(model, est_input, max_tokens, hour_writes=hour_writes)
+        worst = prices.worst_case(wanted.model, wanted.est_input, wanted.max_tokens, hour_writes=wanted.hour)
         record = Reserved(
             reservation=f"r{secrets.token_hex(8)}",
             sid=sid,
-            request_id=request_id,
-            attempt=attempt,
+            request_id=wanted.request_id,
+            attempt=wanted.attempt,
             nano=worst.nano,
             tokens=worst.tokens,
             day=self._day_now(),
-            model=model,
+            model=wanted.model,
             source=worst.source,
             limits=self.limits(caps, allowance_nano),
             gen=gen,
@@ -284,12 +279,13 @@ class Bookkeeper:
         await self._durable(None)  # a reservation that did not reach the disk is gone by then
         return await self._by_log(sid, log, self.holding(sid, lease))
 
-    async def forsake(self, sid: str, log: Path, wanted: tuple[str, int], gen: int) -> None:
+    async def forsake(self, sid: str, log: Path, wanted: Attempt, gen: int) -> None:
         """Before the brain of that lease reserves for another attempt: an earlier grant of which it never heard, and so
         sent nothing under, is let go. Raises LedgerUnavailable.
         """
+        kept = (wanted.request_id, wanted.attempt)
         mine = [r for r in self._ledger.open.values() if r.sid == sid and 0 <= r.gen == gen]
-        await self._by_log(sid, log, [r.reservation for r in mine if (r.request_id, r.attempt) != wanted])
+        await self._by_log(sid, log, [r.reservation for r in mine if (r.request_id, r.attempt) != kept])
 
     async def _by_log(self, sid: str, log: Path, left: list[str]) -> int:
         if left:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from harness.events import types as t
+from harness.events.attempt import Attempt
 from harness.events.cap import Cap
 from harness.events.model_limits import Limits
 from harness.events.states import Desired
@@ -104,25 +105,15 @@ class BrainOps:
         if session.blocked:
             raise OpError("held", session.blocked)
         try:
-            amounts = [int(m[name]) for name in ("attempt", "est_input", "max_tokens")]
-        except (KeyError, TypeError, ValueError) as exc:
-            raise OpError(
-                "bad_request", f"reserve: attempt, est_input and max_tokens must be whole numbers ({exc})"
-            ) from exc
+            wanted = msgspec.convert(m, Attempt)
+        except msgspec.ValidationError as exc:
+            raise OpError("bad_request", f"reserve: {exc}") from exc
         late = over_cap(session, datetime.now(UTC))
         if late is not None and late.cap == Cap.SESSION_WALL and session.state.finish_up is None:
             await ask_cap(session, late)
             raise OpError("cap", f"the cap {late.cap} is reached: {late.used} of {late.limit} s")
         try:
-            held = await self._p.purse.reserve(
-                session,
-                text_of(m, "request_id"),
-                amounts[0],
-                text_of(m, "model"),
-                amounts[1],
-                amounts[2],
-                hour_writes=m.get("hour") is True,
-            )
+            held = await self._p.purse.reserve(session, wanted)
         except CapReached as exc:
             await ask_cap(session, exc.reached)
             raise OpError("cap", str(exc)) from exc

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -216,9 +216,49 @@ def _no_group() -> str:
     return ""
 
 
+_SIGNAL = "signal a process outside"
+_DAEMON = "leave a daemon behind"
+_WRITE = "write in the worktree"
+_ONLY_HOST = frozenset({"write outside the worktree", "write to the home folder", "write to the state folder", _DAEMON})
+"""What may go well for the call as long as the host shows nothing of it."""
+
+
+def _repository(ground: _Ground) -> tuple[bytes, bytes]:
+    return (ground.common / "config").read_bytes(), (ground.common / "refs" / "heads" / "main").read_bytes()
+
+
+def _unchanged(ground: _Ground, home: str, before: tuple[bytes, bytes]) -> dict[str, bool]:
+    """What counts for writes is the host afterwards: one that only reached the fence's own /tmp changed nothing."""
+    config, branch = _repository(ground)
+    return {
+        "write outside the worktree": not ground.beside.exists(),
+        "write to the home folder": not Path(home, ".watchfloor-selftest").exists(),
+        "write to the state folder": ground.secret.read_text() == "secret\n",
+        "write the repository's configuration": config == before[0],
+        "write a hook of the repository": not (ground.common / "hooks" / "post-checkout").exists(),
+        "move another branch of the repository": branch == before[1],
+    }
+
+
+def _judged(results: Mapping[str, tuple[bool, str]], unchanged: Mapping[str, bool]) -> list[dict[str, Any]]:
+    """A line for each act: those that must fail or change nothing, and those that must go well."""
+    tests: list[dict[str, Any]] = []
+    for name in probe.FORBIDDEN:
+        went, detail = results.get(name, (True, "was not tried"))
+        ok = unchanged.get(name, True) and (not went or name in _ONLY_HOST)
+        if went and ok:
+            detail = "reached only the fence's own temporary files"
+        if name == _DAEMON:
+            detail = "it ended with its call" if unchanged[name] else "it outlived its call"
+        tests.append({"name": name, "ok": ok, "detail": detail})
+    for name in probe.ALLOWED:
+        went, detail = results.get(name, (False, "was not tried"))
+        tests.append({"name": name, "ok": went, "detail": detail})
+    return tests
+
+
 def _tried(ground: _Ground, allowed: limits.Limits) -> dict[str, Any]:
-    config = (ground.common / "config").read_bytes()
-    branch = (ground.common / "refs" / "heads" / "main").read_bytes()
+    before = _repository(ground)
     with _listeners(ground) as given:
         outcome, output, survivors = run(
             spawn.command(ground.action(given), ground.folder, ground.folder.spool / "1", allowed)
@@ -236,41 +276,9 @@ def _tried(ground: _Ground, allowed: limits.Limits) -> dict[str, Any]:
     results: dict[str, tuple[bool, str]] = {
         name: (bool(went), str(detail)) for name, (went, detail) in said["results"].items()
     }
-    # What counts for writes is the host afterwards: a write that only reached the fence's own /tmp changed nothing.
-    unchanged = {
-        "write outside the worktree": not ground.beside.exists(),
-        "write to the home folder": not Path(given["home"], ".watchfloor-selftest").exists(),
-        "write to the state folder": ground.secret.read_text() == "secret\n",
-        "write the repository's configuration": (ground.common / "config").read_bytes() == config,
-        "write a hook of the repository": not (ground.common / "hooks" / "post-checkout").exists(),
-        "move another branch of the repository": (ground.common / "refs" / "heads" / "main").read_bytes() == branch,
-        "signal a process outside": alive,
-        "leave a daemon behind": not survivors,
-    }
-    only_host = {
-        "write outside the worktree",
-        "write to the home folder",
-        "write to the state folder",
-        "leave a daemon behind",
-    }
-    tests: list[dict[str, Any]] = []
-    for name in probe.FORBIDDEN:
-        went, detail = results.get(name, (True, "was not tried"))
-        ok = unchanged.get(name, True) and (not went or name in only_host)
-        if went and ok:
-            detail = "reached only the fence's own temporary files"
-        if name == "leave a daemon behind":
-            detail = "it outlived its call" if survivors else "it ended with its call"
-        tests.append({"name": name, "ok": ok, "detail": detail})
-    for name in probe.ALLOWED:
-        went, detail = results.get(name, (False, "was not tried"))
-        tests.append(
-            {
-                "name": name,
-                "ok": went and (name != "write in the worktree" or (ground.worktree / "from-inside").exists()),
-                "detail": detail,
-            }
-        )
+    tests = _judged(results, _unchanged(ground, given["home"], before) | {_SIGNAL: alive, _DAEMON: not survivors})
+    if not (ground.worktree / "from-inside").exists():
+        tests = [test | {"ok": False} if test["name"] == _WRITE else test for test in tests]
     held = holds.as_dicts(holds.report(allowed, said["bounds"], _no_group(), root=os.getuid() == 0))
     failed = [test["name"] for test in tests if not test["ok"]]
     reason = "" if said["seccomp"] else "the system-call filter is not in force"

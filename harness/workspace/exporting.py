@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from io import BytesIO
@@ -86,37 +88,8 @@ def export(order: Order) -> Made:
         refs = _commits(folder, state, stage / bundle.WORK, order, notes)
         draft = stage / "draft"
         with draft.open("xb") as file:
-            writer = bundle.Writer(file, sid)
-            for path in sorted(log.iterdir()):
-                _add(writer, f"log/{path.name}", path)
-            missing = [sha for sha in sorted(wanted) if not _payload(writer, folder / "blobs", sha)]
-            _ledger(writer, Path(order.ledger), sid)
-            if state.plan is not None:
-                plan = msgspec.json.format(msgspec.json.encode(state.plan))
-                writer.add(bundle.PLAN, BytesIO(plan), len(plan))
-            if refs:
-                _add(writer, bundle.WORK, stage / bundle.WORK)
-            if missing:
-                notes.append(f"{len(missing)} payloads that the log names were not there")
-            writer.close(
-                bundle.Manifest(
-                    sid=sid,
-                    name=state.name,
-                    repo=state.intent.repo if state.intent is not None else "",
-                    branch=state.created.branch if state.created is not None else "",
-                    made=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-                    program=version("watchfloor"),
-                    records=report.records,
-                    head=report.head,
-                    hash=report.hash,
-                    spent_nano=state.spent_nano,
-                    tokens=state.usage.total,
-                    requests=state.requests,
-                    commits=tuple(refs),
-                    missing=tuple(missing),
-                    notes=tuple(notes),
-                )
-            )
+            found = _Content(state, report, wanted, refs, notes)
+            missing = _filled(bundle.Writer(file, sid), folder, stage, order, found)
             file.flush()
             os.fsync(file.fileno())
         checked = bundle.check(draft)
@@ -135,6 +108,54 @@ def export(order: Order) -> Made:
         commits=len(refs),
         notes=tuple(notes),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What was found to go into a bundle; ``notes`` are added to."""
+
+    state: SessionState
+    report: reader.Report
+    wanted: AbstractSet[str]
+    refs: Sequence[str]
+    notes: list[str]
+
+
+def _filled(writer: bundle.Writer, folder: Path, stage: Path, order: Order, found: _Content) -> list[str]:
+    """Write everything into the bundle and close it; the payloads that were not there."""
+    state = found.state
+    sid = folder.name
+    for path in sorted((stage / "log").iterdir()):
+        _add(writer, f"log/{path.name}", path)
+    missing = [sha for sha in sorted(found.wanted) if not _payload(writer, folder / "blobs", sha)]
+    _ledger(writer, Path(order.ledger), sid)
+    if state.plan is not None:
+        plan = msgspec.json.format(msgspec.json.encode(state.plan))
+        writer.add(bundle.PLAN, BytesIO(plan), len(plan))
+    if found.refs:
+        _add(writer, bundle.WORK, stage / bundle.WORK)
+    if missing:
+        found.notes.append(f"{len(missing)} payloads that the log names were not there")
+    writer.close(
+        bundle.Manifest(
+            sid=sid,
+            name=state.name,
+            repo=state.intent.repo if state.intent is not None else "",
+            branch=state.created.branch if state.created is not None else "",
+            made=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            program=version("watchfloor"),
+            records=found.report.records,
+            head=found.report.head,
+            hash=found.report.hash,
+            spent_nano=state.spent_nano,
+            tokens=state.usage.total,
+            requests=state.requests,
+            commits=tuple(found.refs),
+            missing=tuple(missing),
+            notes=tuple(found.notes),
+        )
+    )
+    return missing
 
 
 def _copied(log: Path, target: Path) -> None:

@@ -12,27 +12,26 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.events import tools
-from harness.events.action import ExecAction, FileAction, Named, ShellAction
-from harness.events.addresses import BadAddress, split_host, strip_credential
+from harness.events.action import ExecAction, FileAction, ShellAction
+from harness.events.addresses import BadAddress, split_host
 from harness.hands import deleted, precheck, remotes, wayout
 from harness.hands import fence as hands_fence
-from harness.hands import push as hands_push
 from harness.linux import programs
 from harness.policy import deletion, push, shell
 from harness.policy.effects import absolute, inside
-from harness.policy.facts import Facts, FenceFacts, Target
+from harness.policy.facts import Facts, FenceFacts
 from harness.protocol.config_sections import FenceConfig
 from harness.workspace import private as private_dir
+from harness.workspace import push_facts
 from harness.workspace.errors import WorkspaceError
-from harness.workspace.git import Git
 from harness.workspace.private import Worktree
+from harness.workspace.push_facts import PushFacts
 
-REMOTE_TIMEOUT_S = 30.0
 _OPEN = (
     "PATH",
     "LANG",
@@ -49,10 +48,6 @@ _OPEN = (
 
 class ShellAnalysisMissing(WorkspaceError):
     code = "no_shfmt"
-
-
-class RemoteUnreachable(WorkspaceError):
-    code = "remote_unreachable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,29 +91,19 @@ def gather(
     named = [str(input.get("path") or ".")] if kind == FileAction.KIND else []
     for path in named:
         resolved.setdefault(path, _real(absolute(path, root, home)))
-    addresses: dict[str, list[Named]] = {}
-    commits: dict[str, str] = {}
-    there: dict[str, str] = {}
-    target: Target | None = None
-    rests_on: tuple[str, ...] = ()
+    pushed = PushFacts()
     open_env = _open_env()
     if argv and kind in (ExecAction.KIND, ShellAction.KIND) and push.is_push(argv):
-        git = tree.git
         private_dir.publish(tree)
-        asked = push.parse_push(argv, tree.branch)
-        closed = remotes.closed((root,), binds, own)
-        addresses = _remotes(tree, git, closed)
-        commits = _sources(tree, git, asked)
-        if not asked.refused:
-            target, rests_on, there = _target(tree, asked, addresses, open_env, closed)
+        pushed = push_facts.of(tree, push.parse_push(argv, tree.branch), open_env, remotes.closed((root,), binds, own))
     info = os.lstat(root)
     return Facts(
         worktree=root,
         branch=tree.branch,
         head=precheck.head(root, binds),
         home=home,
-        remotes={name: named[0].address for name, named in addresses.items()},
-        target=target,
+        remotes={name: named[0].address for name, named in pushed.addresses.items()},
+        target=pushed.target,
         fence=FenceFacts(tuple(os.path.realpath(p) for p in fence.read), (root,), tuple(binds)),
         env=_fenced_env(tree, fence) | _proxied(input),
         open_env=open_env,
@@ -129,9 +114,9 @@ def gather(
         snapshot=kept.snapshot,
         unprotected=kept.unprotected,
         resolved=resolved,
-        hashes=_hashes(root, [resolved[p] for p in named]) | {path: precheck.file_state(path) for path in rests_on},
-        commits=commits,
-        remote_refs=there,
+        hashes=_hashes(root, [resolved[p] for p in named]) | {p: precheck.file_state(p) for p in pushed.rests_on},
+        commits=pushed.commits,
+        remote_refs=pushed.refs,
         tree=syntax,
         own=tuple(os.path.realpath(path) for path in own),
         timeout_s=fence.timeout_s,
@@ -231,86 +216,3 @@ def parse_shell(script: str) -> Mapping[str, object] | None:
     except (ValueError, RecursionError):
         return None
     return tree if isinstance(tree, dict) else None
-
-
-def _remotes(tree: Worktree, git: Git, closed: Sequence[str]) -> dict[str, list[Named]]:
-    """Push addresses by remote name as the user's repository configures them; what a file says that an agent can write
-    is not heard.
-    """
-    walls = remotes.Walls(closed)
-    found: dict[str, dict[bool, list[str]]] = {}
-    parts = git.run("config", "--list", "-z", "--show-origin").decode("utf-8", "surrogateescape").split("\0")
-    for origin, entry in zip(parts[::2], parts[1::2], strict=False):
-        key, _, address = entry.partition("\n")
-        name, dot, kind = key.removeprefix("remote.").rpartition(".")
-        if (
-            not key.startswith("remote.")
-            or not dot
-            or kind not in ("url", "pushurl")
-            or not address
-            or not origin.startswith("file:")
-        ):
-            continue
-        try:
-            walls.real(os.path.join(git.git_dir, origin.removeprefix("file:")), "the configuration file")
-        except hands_push.PushError:
-            continue
-        found.setdefault(name, {True: [], False: []})[kind == "pushurl"].append(address)
-    return {
-        name: [
-            Named(address, str(tree.repo), pushurl=bool(kinds[True]), configured=True)
-            for address in kinds[True] or reversed(kinds[False])
-        ]
-        for name, kinds in found.items()
-    }
-
-
-def _target(
-    tree: Worktree,
-    asked: push.Push,
-    addresses: Mapping[str, list[Named]],
-    env: Mapping[str, str],
-    closed: Sequence[str],
-) -> tuple[Target, tuple[str, ...], dict[str, str]]:
-    """(where the push leads, the files this rests on, where its refs are there).
-
-    Only a remote that the user configured is asked for its refs.
-    """
-    by_name = addresses.get(asked.remote, [])
-    equal = (n for listed in addresses.values() for n in listed if n.address == asked.remote)
-    named = by_name[0] if by_name else next(equal, Named(asked.remote, str(tree.repo)))
-    named = replace(named, address=strip_credential(named.address)[0])
-    seen = precheck.remote_url(str(tree.common), asked.remote) if by_name else None
-    target = Target("", named, str(tree.common), others=max(0, len(by_name) - 1), seen=seen)
-    try:
-        place = remotes.find(named, env, closed)
-    except hands_push.PushError as exc:
-        return replace(target, refused=str(exc)), (), {}
-    target = replace(target, url=strip_credential(place.url)[0], local=remotes.account(place))
-    there = remote_refs(place.url, [ref for _, ref, _ in asked.specs], env) if named.configured else {}
-    return target, place.files, there
-
-
-def _sources(tree: Worktree, git: Git, asked: push.Push) -> dict[str, str]:
-    head = private_dir.agent_head(tree)
-    found: dict[str, str] = {}
-    for source, _, _ in asked.specs:
-        if source in ("HEAD", "@", tree.branch, f"refs/heads/{tree.branch}"):
-            if head:
-                found[source] = head
-        elif source and not source.startswith("-") and (commit := git.commit(source)):
-            found[source] = commit
-    return found
-
-
-def remote_refs(url: str, refs: Sequence[str], env: Mapping[str, str]) -> dict[str, str]:
-    """Where these refs are at a configured remote now, ``absent`` ones left out.
-
-    Raises RemoteUnreachable without the address's password.
-    """
-    shown = strip_credential(url)[0]
-    try:
-        found = hands_push.remote_refs(url, list(refs), dict(env), REMOTE_TIMEOUT_S)
-    except hands_push.PushError as exc:
-        raise RemoteUnreachable(f"{shown}: {str(exc).replace(url, shown)}") from None
-    return {ref: sha for ref, sha in found.items() if sha != hands_push.ABSENT}

@@ -116,13 +116,7 @@ def create(
         if saved is not None:
             _undo(Git.of(Path(saved.common)), saved, private)
         begin = start or _plainly_at(at or head_commit(repository))
-        if lost := next((c for c in (begin.base, begin.head, begin.commit) if git.commit(c) is None), ""):
-            raise DamagedWorktree(f"commit {lost[:12]} is no longer in {repository.root}, so nothing can begin there")
-        git.run("check-ref-format", "--branch", branch)
-        if git.commit(f"refs/heads/{branch}") is not None:
-            raise BranchExists(f"branch {branch} exists already in {repository.root}; choose another name")
-        if os.path.lexists(worktree):
-            raise WorktreeExists(f"{worktree} exists already and is not ours; move it away")
+        _may_begin(repository, git, begin, branch, worktree)
         saved = _Saved(
             str(worktree),
             branch,
@@ -134,20 +128,9 @@ def create(
         )
         _save(private, saved)
         try:
-            common = Git.of(repository.common)
-            common.run(
-                "worktree",
-                "add",
-                "--quiet",
-                "--no-track",
-                "--lock",
-                "--checkout" if start is None else "--no-checkout",
-                "-b",
-                branch,
-                "--end-of-options",
-                str(worktree),
-                begin.head,
-            )
+            how = "--checkout" if start is None else "--no-checkout"
+            options = ("--quiet", "--no-track", "--lock", how, "-b", branch)
+            Git.of(repository.common).run("worktree", "add", *options, "--end-of-options", str(worktree), begin.head)
             saved = msgspec.structs.replace(saved, admin=str(_admin(worktree, repository.common)))
             tree = _tree(saved, private)
             if start is not None:
@@ -165,6 +148,17 @@ def create(
         saved = msgspec.structs.replace(saved, ready=True)
         _save(private, saved)
     return tree
+
+
+def _may_begin(repository: Repository, git: Git, begin: Start, branch: str, worktree: Path) -> None:
+    """Raises DamagedWorktree, GitFailed, BranchExists, WorktreeExists."""
+    if lost := next((c for c in (begin.base, begin.head, begin.commit) if git.commit(c) is None), ""):
+        raise DamagedWorktree(f"commit {lost[:12]} is no longer in {repository.root}, so nothing can begin there")
+    git.run("check-ref-format", "--branch", branch)
+    if git.commit(f"refs/heads/{branch}") is not None:
+        raise BranchExists(f"branch {branch} exists already in {repository.root}; choose another name")
+    if os.path.lexists(worktree):
+        raise WorktreeExists(f"{worktree} exists already and is not ours; move it away")
 
 
 def _plainly_at(commit: str) -> Start:

@@ -16,6 +16,7 @@ from harness.events.card_facts import RunFile, notes_of
 from harness.events.left_out import left_out
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval, SessionState
+from harness.events.states import Desired
 
 _PASSED = 16
 
@@ -93,63 +94,75 @@ class Track:
             self.worked_gen = max(self.worked_gen, r.gen)
         if isinstance(b, _DONE):
             self.done_seq = r.seq
-        if isinstance(b, t.ToolProposed):
-            self.calls[b.call_id] = OpenCall(b)
-        elif isinstance(b, t.ToolJudged):
-            if (call := self.calls.get(b.call_id)) is not None:
+        match b:
+            case (
+                t.ToolProposed() | t.ToolJudged() | t.ToolStarted() | t.ToolEnded() | t.ToolInDoubt() | t.ToolResolved()
+            ):
+                self._call(b)
+            case t.ApprovalRequested():
+                self._asked(r, b)
+            case t.ApprovalDecided():
+                self._decided(s, b)
+            case t.ApprovalStale():
+                self.changed[b.call_id] = list(b.difference)
+            case t.ApprovalWithdrawn():
+                self._withdrawn(s, b)
+            case t.ModelRequest():
+                self.request_gen = r.gen
+            case t.CapsRaised() if b.cap:
+                self.raises[b.cap] = b
+            case t.SessionParked():
+                self.parked_seq = r.seq
+                self.asked_seq.update((a.kind, r.seq) for a in s.approvals.values())
+            case t.SessionContinued():
+                self.resumed_seq = r.seq
+            case t.SessionDesired() if b.state == Desired.RUNNING:
+                self.resumed_seq = r.seq
+            case t.UserMessage():
+                self.has_goal = self.has_goal or b.origin == "goal"
+
+    def _call(
+        self, b: t.ToolProposed | t.ToolJudged | t.ToolStarted | t.ToolEnded | t.ToolInDoubt | t.ToolResolved
+    ) -> None:
+        call = self.calls.get(b.call_id)
+        match b:
+            case t.ToolProposed():
+                self.calls[b.call_id] = OpenCall(b)
+            case t.ToolJudged() if call is not None:
                 call.judged = b
                 call.decided = None
-        elif isinstance(b, t.ApprovalRequested):
-            self.asked_seq[b.kind] = r.seq
-            if b.call_id and (notes := notes_of(b.detail)) is not None and notes.runs:
-                self.shown_runs[b.call_id] = notes.runs
-            if b.kind == Request.IN_DOUBT:
-                self.doubt_asked[b.call_id] = b.approval_id
-        elif isinstance(b, t.ApprovalDecided):
-            self._decided(s, b)
-        elif isinstance(b, t.ApprovalStale):
-            self.changed[b.call_id] = list(b.difference)
-        elif isinstance(b, t.ToolInDoubt):
-            if (call := self.calls.get(b.call_id)) is not None:
-                call.doubt = b
-        elif isinstance(b, t.ToolStarted):
-            if b.snapshot:
+            case t.ToolStarted() if b.snapshot:
                 self.left_out = left_out(b.left_out, b.left_out_names)
-        elif isinstance(b, t.ToolEnded):
-            call = self.calls.get(b.call_id)
-            self.ran_command = self.ran_command or (call is not None and tools.runs(call.proposed.tool))
-            self._gone(b.call_id)
-        elif isinstance(b, t.ModelRequest):
-            self.request_gen = r.gen
-        elif isinstance(b, t.CapsRaised):
-            if b.cap:
-                self.raises[b.cap] = b
-        elif isinstance(b, t.ApprovalWithdrawn):
-            asked = s.approvals.get(b.approval_id)
-            if (
-                asked is not None
-                and asked.kind == Request.CAP
-                and not ((said := CapRequest.of(asked.detail)) is not None and said.cap.of_session)
-            ):
-                self.passed[b.approval_id] = asked
-                while len(self.passed) > _PASSED:
-                    del self.passed[next(iter(self.passed))]
-        elif isinstance(b, t.ToolResolved):
-            if b.resolution == "confirmed_not_done":
-                if (call := self.calls.get(b.call_id)) is not None:
+            case t.ToolEnded():
+                self.ran_command = self.ran_command or (call is not None and tools.runs(call.proposed.tool))
+                self._gone(b.call_id)
+            case t.ToolInDoubt() if call is not None:
+                call.doubt = b
+            case t.ToolResolved() if b.resolution != "confirmed_not_done":
+                self._gone(b.call_id)
+            case t.ToolResolved():
+                if call is not None:
                     call.judged = None
                     call.decided = None
                     call.doubt = None
                 self.doubt_asked.pop(b.call_id, None)
-            else:
-                self._gone(b.call_id)
-        elif isinstance(b, t.SessionParked):
-            self.parked_seq = r.seq
-            self.asked_seq.update((a.kind, r.seq) for a in s.approvals.values())
-        elif isinstance(b, t.SessionContinued) or (isinstance(b, t.SessionDesired) and b.state == "running"):
-            self.resumed_seq = r.seq
-        elif isinstance(b, t.UserMessage):
-            self.has_goal = self.has_goal or b.origin == "goal"
+
+    def _asked(self, r: t.Record, b: t.ApprovalRequested) -> None:
+        self.asked_seq[b.kind] = r.seq
+        if b.call_id and (notes := notes_of(b.detail)) is not None and notes.runs:
+            self.shown_runs[b.call_id] = notes.runs
+        if b.kind == Request.IN_DOUBT:
+            self.doubt_asked[b.call_id] = b.approval_id
+
+    def _withdrawn(self, s: SessionState, b: t.ApprovalWithdrawn) -> None:
+        asked = s.approvals.get(b.approval_id)
+        if asked is None or asked.kind != Request.CAP:
+            return
+        if (said := CapRequest.of(asked.detail)) is not None and said.cap.of_session:
+            return
+        self.passed[b.approval_id] = asked
+        while len(self.passed) > _PASSED:
+            del self.passed[next(iter(self.passed))]
 
     def at_work(self, s: SessionState) -> str:
         """The newest call that runs, in words; empty when none does."""

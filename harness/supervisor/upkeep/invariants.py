@@ -18,8 +18,6 @@ from typing import Any
 
 import msgspec
 
-from harness.budget.ledger import Ledger, NotReserved
-from harness.budget.ledger_types import Reserved, Settled, decode
 from harness.events import merging, payloads, pulling, reader
 from harness.events import types as t
 from harness.events.action import action_hash
@@ -36,6 +34,8 @@ from harness.hands import reading
 from harness.linux.proc import Identity, alive
 from harness.protocol import locks
 from harness.protocol.paths import Folders, SessionFolder
+from harness.supervisor.upkeep import ledger_invariants
+from harness.supervisor.upkeep.ledger_invariants import Sent
 
 _GRACE_S = 10.0
 _SAME = ("name", "branch", "model", "requests", "tool_calls", "checks_passed", "checks_total", "approvals", "cap_nano")
@@ -254,7 +254,8 @@ def check(folders: Folders, *, live: bool, index: Mapping[str, SessionRow] | Non
         known[sid] = books
         if index is not None and (row := index.get(sid)) is not None and row.seq == state.seq:
             found += _compare(sid, row, state)
-    found += _ledger(folders, known)
+    sent = {sid: Sent(books.sent, books.costs) for sid, books in known.items()}
+    found += [Violation(i, sid, text) for i, sid, text in ledger_invariants.broken(folders.ledger, sent)]
     found += _leftovers(folders, known, live)
     return found
 
@@ -288,74 +289,6 @@ def _compare(sid: str, row: SessionRow, state: SessionState) -> Iterator[Violati
     for name in _SAME:
         if getattr(row, name) != folded[name]:
             yield Violation("I6", sid, f"the index says {name} = {getattr(row, name)!r}, the log {folded[name]!r}")
-
-
-def _ledger(folders: Folders, known: Mapping[str, _Books]) -> Iterator[Violation]:
-    """Replay the ledger (read after the logs, so that it is ahead of them) and hold the logs' requests against it."""
-    ledger = Ledger()
-    reserved: dict[str, Reserved] = {}
-    settled: dict[str, Settled] = {}
-    day = ""
-    try:
-        for line in reader.read(folders.ledger) if folders.ledger.is_dir() else ():
-            record = decode(line)
-            if record is None:
-                continue
-            try:
-                ledger.apply(record)
-            except NotReserved as exc:
-                yield Violation("I5", "", f"the ledger settles what is not held: {exc}")
-                continue
-            if isinstance(record, Reserved):
-                reserved[record.reservation] = record
-                if record.day < day and not record.rebuilt:
-                    yield Violation(
-                        "I8", record.sid, f"reservation {record.reservation} reopens day {record.day} after {day}"
-                    )
-                day = max(day, record.day)
-            elif isinstance(record, Settled):
-                settled[record.reservation] = record
-            subject: Reserved | None = None
-            if isinstance(record, Reserved):
-                subject = record
-            elif isinstance(record, Settled):
-                subject = reserved.get(record.reservation)
-            if subject is not None and (
-                isinstance(record, Reserved) or (isinstance(record, Settled) and record.nano > subject.nano)
-            ):
-                for cap, used, limit in ledger.over(subject):
-                    yield Violation(
-                        "I5", subject.sid, f"reservation {subject.reservation}: {cap} stands at {used} of {limit}"
-                    )
-    except (LogError, msgspec.DecodeError, OSError) as exc:
-        yield Violation("I1", "", f"ledger: {exc}")
-    for sid, books in known.items():
-        for request_id, attempts in books.sent.items():
-            for sent in attempts:
-                held = reserved.get(sent.reservation)
-                if held is None:
-                    yield Violation(
-                        "I5",
-                        sid,
-                        f"request {request_id} was sent under reservation {sent.reservation}, which the ledger does not"
-                        " know",
-                    )
-                elif held.sid != sid or held.nano != sent.reserved_nano:
-                    yield Violation(
-                        "I5",
-                        sid,
-                        f"request {request_id}: the ledger holds {held.nano} for {held.sid}, the log says"
-                        f" {sent.reserved_nano}",
-                    )
-            cost = books.costs.get(request_id)
-            paid = settled.get(attempts[-1].reservation)
-            if cost is not None and cost[1] != UNSETTLED and (paid is None or paid.nano != cost[0]):
-                yield Violation(
-                    "I5",
-                    sid,
-                    f"request {request_id} cost {cost[0]} by the log and {'nothing' if paid is None else paid.nano} by"
-                    " the ledger",
-                )
 
 
 def _leftovers(folders: Folders, known: Mapping[str, _Books], live: bool) -> Iterator[Violation]:

@@ -26,7 +26,7 @@ from harness.linux.spares import Spares
 from harness.protocol.paths import SessionFolder
 from harness.session import beside, call_start, jobs, spool
 from harness.session.appender import Journal
-from harness.session.call_runner import Running
+from harness.session.call_runner import Around, Prepared, Running
 from harness.session.call_start import Preparing
 from harness.session.call_watch import KnownDisk
 from harness.session.errors import Answer, OpError
@@ -341,19 +341,9 @@ class Gate:
             name = f"j{self._journal.memory.job_count + len(self.jobs.beginning) + 1}"
             self.jobs.begin(name, action, ready, self.job_limits.grace_s, self._ended)
             return
-        self._now[call_id] = Running(
-            self._loop,
-            self._folder,
-            self._faults,
-            call_id,
-            attempt,
-            ready,
-            output,
-            self._ended,
-            self._watchers,
-            lambda: self._spare(call_id),
-            self.ready,
-        )
+        around = Around(self._loop, self._folder, self._faults, self._watchers, self.ready)
+        call = Prepared(call_id, ready, spool.base(self._folder, call_id, attempt), output)
+        self._now[call_id] = Running(around, call, self._ended, lambda: self._spare(call_id))
 
     def _run_later(self, waiting: Preparing, attempt: int, why: Exception) -> None:
         """Try again in a moment: the machine has no file, process or memory for it just now."""

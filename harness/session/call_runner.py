@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.events import blobs
 from harness.events.action import FileAction, PushAction
@@ -49,6 +49,25 @@ _NEARLY = 0.9
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
+class Around(NamedTuple):
+    """What every call of one keeper runs in."""
+
+    turns: Turns
+    folder: SessionFolder
+    faults: Faults
+    watchers: Watchers
+    ready: Ready
+
+
+class Prepared(NamedTuple):
+    """A call that may be started: its files are at ``base``, its output goes to the descriptor ``output``."""
+
+    call_id: str
+    spec: hands.Spawn
+    base: Path
+    output: int
+
+
 class Running:
     """One call from its start to its durable result; ``on_end(data)`` gets the fields of ``tool.ended`` and may raise
     NoSpace to be asked again.
@@ -56,33 +75,24 @@ class Running:
 
     def __init__(
         self,
-        loop: Turns,
-        folder: SessionFolder,
-        faults: Faults,
-        call_id: str,
-        attempt: int,
-        spec: hands.Spawn,
-        output: int,
+        around: Around,
+        call: Prepared,
         on_end: Callable[[dict[str, Any]], None],
-        watchers: Watchers,
         spare: Callable[[], set[int]],
-        ready: Ready,
-        base: Path | None = None,
     ) -> None:
-        """Start it, spooling to the descriptor ``output``, which becomes ours. ``spare()`` are children of ours that
-        are no tool; ``base`` is where its files are when not in the spool.
+        """Start it; its output's descriptor becomes ours. ``spare()`` are children of ours that are no tool.
 
         Raises OSError when it cannot be started; then nothing is left behind.
         """
-        self.call_id = call_id
-        self._loop = loop
-        self._folder = folder
-        self._faults = faults
-        self._spec = spec
+        self.call_id = call.call_id
+        self._loop = around.turns
+        self._folder = around.folder
+        self._faults = around.faults
+        self._ready = around.ready
+        self._spec = call.spec
         self._on_end = on_end
         self._spare = spare
-        self._ready = ready
-        self._base = base or spool.base(folder, call_id, attempt)
+        self._base = call.base
         self._began = time.monotonic()
         self._ms = 0
         self._why = ""
@@ -90,7 +100,7 @@ class Running:
         self._over: Over | None = None
         self._full: Over | None = None
         self._largest = 0
-        self._watchers = watchers
+        self._watchers = around.watchers
         self._watcher: Watcher | None = None
         self._status: int | None = None
         self._data: dict[str, Any] | None = None
@@ -100,15 +110,15 @@ class Running:
         self._timers: list[Timer] = []
         self._exited_at = 0.0
         self._done = False
-        self._file = output
+        self._file = call.output
         self._open: set[int] = set()
         self._pid = self._start()
         self._await_exit()
         if (who := proc.identify(self._pid)) is not None:
             with contextlib.suppress(OSError):
                 spool.note_leader(self._base, who)
-        self._after(spec.timeout_s, lambda: self.stop("timeout"))
-        self._after(0.0 if watchers.known is None else call_watch.BEGIN_AFTER_S, self._watch)
+        self._after(call.spec.timeout_s, lambda: self.stop("timeout"))
+        self._after(0.0 if around.watchers.known is None else call_watch.BEGIN_AFTER_S, self._watch)
 
     def _watch(self) -> None:
         """Look from now on what the call takes; until then what the kernel limits must do."""

@@ -30,7 +30,7 @@ from harness.hands.ready import Ready
 from harness.linux import kernel
 from harness.linux.proc import descendants
 from harness.protocol.paths import SessionFolder
-from harness.session.call_runner import Running
+from harness.session.call_runner import Around, Prepared, Running
 from harness.session.call_watch import KnownDisk
 from harness.session.fault import Faults
 from harness.session.turns import Turns
@@ -155,20 +155,10 @@ class Job(Running):
         self._lines = Lines()
         self._until: dict[str, Pattern] = {}
         watchers = Watchers(turns, KnownDisk(order.folder))
-        super().__init__(
-            turns,
-            order.folder,
-            Faults(""),
-            order.call_id,
-            1,
-            order.spec,
-            os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC),
-            host.ended,
-            watchers,
-            lambda: set(watchers.pids),
-            Ready(),
-            order.base,
-        )
+        around = Around(turns, order.folder, Faults(""), watchers, Ready())
+        nowhere = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+        call = Prepared(order.call_id, order.spec, order.base, nowhere)
+        super().__init__(around, call, host.ended, lambda: set(watchers.pids))
 
     # -- while it runs -----------------------------------------------------------------------------
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -17,18 +20,8 @@ def write_file(target: Path, data: bytes) -> None:
 
     Raises OSError; then nothing changed.
     """
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            write_all(fd, data)
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-        temporary.rename(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with swapping(target, target.with_name(f".{target.name}.{os.getpid()}")) as fd:
+        write_all(fd, data)
 
 
 def swap_file(target: str | Path, data: bytes) -> None:
@@ -37,13 +30,32 @@ def swap_file(target: str | Path, data: bytes) -> None:
 
     Raises OSError; then nothing changed.
     """
-    new = f"{os.fspath(target)}.new"
-    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
+    with swapping(target, f"{os.fspath(target)}.new", sync=False) as fd:
         write_all(fd, data)
-    finally:
-        os.close(fd)
-    os.rename(new, target)
+
+
+@contextmanager
+def swapping(target: str | Path, beside: str | Path, *, sync: bool = True) -> Iterator[int]:
+    """The descriptor of a new file ``beside``, of mode 0600, that takes the place of ``target`` in one step when the
+    block ends well, and is gone when it does not. What had its name is unlinked.
+
+    Raises OSError; then ``target`` has not changed.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(beside)
+    fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            yield fd
+            if sync:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.rename(beside, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+        raise
 
 
 def write_all(fd: int, data: bytes) -> None:

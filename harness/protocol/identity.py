@@ -200,14 +200,9 @@ def _there(known: Mark) -> bool:
 def write(state: Path, fleet: str = "") -> Mark:
     """Mark this folder as it is now, durably, as ``fleet`` or as a new one. Raises OSError."""
     real = Path(os.path.realpath(state))
-    part = real / f".{NAME}.part"
-    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(fd, "w", encoding="ascii") as f:
-        made = observe(real, fleet or secrets.token_hex(16))._replace(mark=os.fstat(f.fileno()).st_ino)
-        f.write(json.dumps({"format": _FORMAT, **made._asdict()}) + "\n")
-        f.flush()
-        os.fsync(f.fileno())
-    os.replace(part, real / NAME)
+    with durable.swapping(real / NAME, real / f".{NAME}.part") as fd:
+        made = observe(real, fleet or secrets.token_hex(16))._replace(mark=os.fstat(fd).st_ino)
+        durable.write_all(fd, (json.dumps({"format": _FORMAT, **made._asdict()}) + "\n").encode("ascii"))
     durable.sync_folder(real)
     return made
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.hands import reading
+from harness.linux import durable
 from harness.workspace import stamps
 from harness.workspace.errors import GitFailed, WorkspaceError
 from harness.workspace.git import Git, common_of
@@ -305,15 +306,9 @@ def _follow(place: Place, folder: Path, *how: str) -> None:
         git = Git.of(place.git_dir, place.root).with_env(GIT_INDEX_FILE=str(copy))
         git.run("update-index", "-q", "--refresh", ok=(0, 1))
         git.run("read-tree", "--no-recurse-submodules", *how)
-        beside = place.git_dir / "index.watchfloor"
-        beside.unlink(missing_ok=True)
-        fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-        with open(fd, "wb") as file:
-            file.write(copy.read_bytes())
+        with durable.swapping(index, place.git_dir / "index.watchfloor") as fd:
             os.fchmod(fd, index.stat().st_mode & 0o777)
-            file.flush()
-            os.fsync(fd)
-        beside.rename(index)
+            durable.write_all(fd, copy.read_bytes())
     finally:
         copy.unlink(missing_ok=True)
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.hands import reading
+from harness.linux import durable
 from harness.workspace import shown_repository
 from harness.workspace.discard import discard
 from harness.workspace.errors import DamagedWorktree, GitFailed, PublishFailed
@@ -85,10 +86,9 @@ def _write(path: Path, text: str) -> None:
     """
     temporary = path.with_name(f".{path.name}.new")
     _clear(temporary)
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with os.fdopen(fd, "wb") as f:
-        f.write(os.fsencode(text))
-    _put(temporary, path)
+    _make_way(path)
+    with durable.swapping(path, temporary, sync=False) as fd:
+        durable.write_all(fd, os.fsencode(text))
 
 
 def replace(path: Path, text: str) -> None:
@@ -96,10 +96,10 @@ def replace(path: Path, text: str) -> None:
     _write(path, text)
 
 
-def _put(made: Path, path: Path) -> None:
+def _make_way(path: Path) -> None:
+    """A folder cannot be replaced by a file."""
     if path.is_dir() and not path.is_symlink():
         _clear(path)
-    made.rename(path)
 
 
 def _clear(path: Path) -> None:
@@ -358,7 +358,8 @@ def _adopt(tree: Worktree, commit: str) -> None:
     follows.
     """
     shutil.copyfile(tree.admin / "index", tree.private.parent / "index.new", follow_symlinks=False)
-    _put(tree.private.parent / "index.new", tree.private / "index")
+    _make_way(tree.private / "index")
+    (tree.private.parent / "index.new").rename(tree.private / "index")
     _write(tree.private / "HEAD", f"{commit}\n")
     _write(tree.private.parent / "published", commit)
 

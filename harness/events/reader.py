@@ -368,6 +368,16 @@ def read(folder: Path, after: int = -1) -> Iterator[bytes]:
     Ends quietly at a torn tail. Raises DamagedLog at damage, after yielding all that is good before it.
     """
     number, chain, head = start_of(folder, after)
+    for seq, line in walk(folder, number, chain, head):
+        if seq > after:
+            yield line
+
+
+def walk(folder: Path, number: int = 1, chain: bytes = GENESIS, head: int = -1) -> Iterator[tuple[int, bytes]]:
+    """(seq, line) of every event from that segment on, which begins behind ``head`` with this ``chain``.
+
+    Ends quietly at a torn tail. Raises DamagedLog at damage, after yielding all that is good before it.
+    """
     path = folder / segment_name(number)
     sid = ""
     while os.path.lexists(path):
@@ -375,8 +385,7 @@ def read(folder: Path, after: int = -1) -> Iterator[bytes]:
         last = not os.path.lexists(following)
         scan = Scan(path, number, chain, head, sid)
         for line in scan.events(last):
-            if scan.head > after:
-                yield line[:-1]
+            yield scan.head, line[:-1]
         if not scan.bad and not scan.sealed and not last:
             scan.bad = "the segment is not sealed though another follows"
         if scan.bad:
@@ -406,4 +415,5 @@ __all__ = [
     "torn",
     "verify",
     "verify_before",
+    "walk",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +9,8 @@ import msgspec
 
 from harness.events import types as t
 from harness.events.fold import advance
-from harness.events.framing import GENESIS, LogError
-from harness.events.reader import Scan, segment_name, segments
+from harness.events.framing import LogError
+from harness.events.reader import segments, walk
 from harness.events.session_state import SessionState
 
 
@@ -26,28 +25,11 @@ class Salvage:
 
     def __iter__(self) -> Iterator[t.Record]:
         try:
-            yield from self._records()
+            for _, line in walk(self._log):
+                yield t.decode(line)
             segments(self._log)
         except (LogError, msgspec.DecodeError, OSError) as exc:
             self.problem = str(exc)
-
-    def _records(self) -> Iterator[t.Record]:
-        number = 1
-        chain = GENESIS
-        head = -1
-        sid = ""
-        while os.path.lexists(path := self._log / segment_name(number)):
-            scan = Scan(path, number, chain, head, sid)
-            for line in scan.events(not os.path.lexists(self._log / segment_name(number + 1))):
-                yield t.decode(line[:-1])
-            if scan.bad:
-                raise scan.damage()
-            if not scan.sealed:
-                return
-            number = number + 1
-            chain = scan.chain
-            head = scan.head
-            sid = scan.sid
 
 
 def salvage(log: Path) -> tuple[SessionState, str]:

@@ -12,6 +12,17 @@ from pathlib import Path
 LIMIT = 4 << 20
 
 
+class Unusable(Exception):
+    """What the user wrote cannot be used; the message names file, line and key."""
+
+    def __init__(self, file: str | Path, line: int, key: str, why: str) -> None:
+        super().__init__(f"{file}, line {line}: {key}: {why}" if key else f"{file}, line {line}: {why}")
+        self.file = str(file)
+        self.line = line
+        self.key = key
+        self.why = why
+
+
 def read(path: Path, limit: int = LIMIT) -> bytes:
     """The bytes of the regular file that ``path`` is or leads to. Raises OSError, for one that is too large too."""
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)

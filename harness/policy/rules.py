@@ -13,6 +13,7 @@ from typing import Any
 
 from harness.events import tools
 from harness.events.effect import Effect
+from harness.linux.own_file import Unusable
 from harness.policy import hosts
 
 VERDICTS = ("allow", "ask", "deny")
@@ -21,15 +22,8 @@ _KEYS = ("verdict", "tool", "args", "match", "effect", "path", "reason", "risk",
 DEFAULT_SOURCE = "built-in policy"
 
 
-class PolicyError(Exception):
-    """A policy file cannot be used; the message names file, line and key."""
-
-    def __init__(self, file: str, line: int, key: str, why: str) -> None:
-        super().__init__(f"{file}, line {line}: {key}: {why}" if key else f"{file}, line {line}: {why}")
-        self.file = file
-        self.line = line
-        self.key = key
-        self.why = why
+class PolicyError(Unusable):
+    """A policy file cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from harness.linux import own_file
+from harness.linux.own_file import Unusable
 from harness.protocol import profiles
 from harness.protocol.config_sections import (
     SECTIONS,
@@ -36,15 +37,8 @@ from harness.protocol.paths import Folders
 from harness.protocol.profiles import Profiles
 
 
-class ConfigError(Exception):
-    """A setting cannot be used; the message names file, line and key."""
-
-    def __init__(self, file: Path, line: int, key: str, why: str) -> None:
-        super().__init__(f"{file}, line {line}: {key}: {why}" if key else f"{file}, line {line}: {why}")
-        self.file = file
-        self.line = line
-        self.key = key
-        self.why = why
+class ConfigError(Unusable):
+    """A setting cannot be used."""
 
 
 class Config(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.events import tools
+from harness.linux.own_file import Unusable
 from harness.policy.rules import PolicyError, Rule, parse_rules
 
 WORKER = "worker"
@@ -43,15 +44,8 @@ _LIMITS = {
 _MOST = {"cycles": MOST_CYCLES, "runs": 10, "rounds": 100}
 
 
-class RoleError(Exception):
-    """A role's file cannot be used; the message names file, line and key."""
-
-    def __init__(self, file: str, line: int, key: str, why: str) -> None:
-        super().__init__(f"{file}, line {line}: {key}: {why}" if key else f"{file}, line {line}: {why}")
-        self.file = file
-        self.line = line
-        self.key = key
-        self.why = why
+class RoleError(Unusable):
+    """A role's file cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)

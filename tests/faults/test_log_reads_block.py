@@ -153,3 +153,12 @@ async def test_a_log_that_does_not_answer_is_said_and_taken_up_when_it_does(
         finally:
             answers.set()
         await asyncio.to_thread(f.wait_state, sids[0], "done")
+
+
+def test_a_segment_without_its_end_is_damage_for_whoever_salvages_too(tmp_path: Path) -> None:
+    made(tmp_path)
+    first = tmp_path / "000001.jsonl"
+    first.write_bytes(b"".join(line for line in first.read_bytes().splitlines(True) if b'"footer":true' not in line))
+    with pytest.raises(DamagedLog, match="not sealed"):
+        list(read(tmp_path))
+    assert "not sealed" in salvage(tmp_path)[1]

@@ -13,15 +13,25 @@ from functools import partial
 
 import anthropic
 import httpx2
-import msgspec
 
-from harness.agents.accounts import Outcome, Reservation
+from harness.agents.accounts import Reservation
 from harness.agents.agent import Agent, Doing
-from harness.agents.desk import BLOB_FROM, Desk
+from harness.agents.desk import Desk
 from harness.agents.errors import CannotGoOn, Conflict, Refused, Stopped
 from harness.agents.host import Spec
 from harness.agents.steps import Again, Park, Step, Wait
-from harness.brain import agreement, allowance, conversation, court, model_limits, own_means, retry, stream, view_memory
+from harness.brain import (
+    agreement,
+    allowance,
+    conversation,
+    court,
+    model_limits,
+    own_means,
+    reply_records,
+    retry,
+    stream,
+    view_memory,
+)
 from harness.brain.agreement import Agree, AskAuthor, Keep
 from harness.brain.allowance import Cost
 from harness.brain.context import compaction
@@ -33,7 +43,7 @@ from harness.brain.own_means import Own
 from harness.brain.request_draft import Draft
 from harness.brain.turns import DamagedMessage
 from harness.brain.view import View
-from harness.events import blocks, layers, said
+from harness.events import blocks, layers
 from harness.events import types as t
 from harness.events.attempt import Attempt
 from harness.events.contract_events import PLANS
@@ -53,7 +63,6 @@ _WAITS = frozenset(("no_space", "ledger", "held", "lost"))
 REMEMBER_EVERY = 500
 """Records: fewer are read faster than what is known is written."""
 _MOST_TOKENS = 32_768
-_MOST_SAID = 2000
 _YOUNG = 1
 _OLDEST = 2
 """Generations of the garbage collector."""
@@ -410,48 +419,19 @@ class BuiltIn(Agent):
         try:
             outcome = self._attempt(request, probe)
         except Stopped:
-            desk.accounts.settle(reservation, None)
-            stopped = t.ModelFailed(
-                request_id=sent.request_id,
-                attempt=sent.attempt,
-                kind="cut",
-                message="stopped by the user during the reply",
-                purpose=sent.purpose,
-            )
-            desk.append_anyway([stopped])
+            desk.append_anyway([reply_records.stopped(desk, sent, reservation)])
             return
         if isinstance(outcome, stream.Reply):
             if isinstance(step, Sum):
-                desk.append_anyway(self._summary(sent, outcome, reservation, step))
+                desk.append_anyway(reply_records.summary(desk, sent, outcome, reservation, step))
             else:
                 parts = blocks.parts_of(outcome.content)
-                keep(desk, self._view, self._message(sent, outcome, parts, reservation), parts)
+                keep(desk, self._view, reply_records.replied(desk, sent, outcome, parts, reservation), parts)
             return
         if isinstance(step, Sum) and outcome.usage is not None and outcome.kind in retry.UNUSABLE:
-            desk.append_anyway([self._no_summary(sent, outcome.message, outcome.usage, reservation)])
+            desk.append_anyway([reply_records.no_summary(desk, sent, outcome.message, outcome.usage, reservation)])
             return
-        key = self._spec.credential.key
-        message = outcome.message.replace(key, "[the key]") if key else outcome.message
-        told = Outcome(outcome.kind, message[:_MOST_SAID], outcome.retry_after_s, outcome.usage is not None)
-        settled = desk.accounts.settle(reservation, outcome.usage, told)
-        cost_nano = settled.nano
-        source = settled.source
-        if outcome.usage is None:
-            cost_nano = 0
-            source = ""
-        failed = t.ModelFailed(
-            request_id=sent.request_id,
-            attempt=sent.attempt,
-            kind=outcome.kind,
-            message=message,
-            status=outcome.status,
-            retry_in_s=settled.retry_in_s,
-            usage=outcome.usage,
-            cost_nano=cost_nano,
-            price_source=source,
-            purpose=sent.purpose,
-        )
-        desk.append_anyway([failed])
+        desk.append_anyway([reply_records.failure(desk, sent, outcome, reservation, self._spec.credential.key)])
 
     def _attempt(self, request: stream.Request, probe: bool) -> stream.Reply | retry.Failure:
         if not self._spec.credential.key:
@@ -468,78 +448,6 @@ class BuiltIn(Agent):
             )
         finally:
             self._reply = None
-
-    def _summary(self, sent: t.ModelRequest, reply: stream.Reply, reservation: Reservation, step: Sum) -> list[t.Body]:
-        """The reply to a request for a summary, and the context that begins anew with it when it can be used."""
-        text = said.text_of(blocks.parts_of(reply.content))
-        change = step.change
-        after = change.after + compaction.size(text)
-        why = compaction.problem(blocks.STOPS[reply.stop_reason], text) or compaction.too_large(change.tokens, after)
-        blob = self._desk.put_blob(text.encode("utf-8", "replace"), "text/plain")
-        cost = self._desk.accounts.settle(reservation, reply.usage, Outcome("ok", wait_s=reply.used_up_s))
-        answered = t.ModelSummary(
-            request_id=sent.request_id,
-            message_id=reply.message_id,
-            model=reply.model,
-            usage=reply.usage,
-            cost_nano=cost.nano,
-            price_source=cost.source,
-            ms=reply.ms,
-            why=why,
-        )
-        if why:
-            return [answered]
-        compacted = t.ContextCompacted(
-            through_seq=change.keep - 1,
-            handoff=step.handoff,
-            summary=blob,
-            tokens_before=change.tokens,
-            tokens_after=after,
-            trigger=change.trigger,
-        )
-        return [answered, compacted]
-
-    def _no_summary(self, sent: t.ModelRequest, why: str, usage: t.Usage, reservation: Reservation) -> t.ModelSummary:
-        cost = self._desk.accounts.settle(reservation, usage, Outcome("ok"))
-        return t.ModelSummary(
-            request_id=sent.request_id,
-            message_id="",
-            model=sent.model,
-            usage=usage,
-            cost_nano=cost.nano,
-            price_source=cost.source,
-            why=why,
-        )
-
-    def _message(
-        self, sent: t.ModelRequest, reply: stream.Reply, parts: list[said.Part], reservation: Reservation
-    ) -> list[t.Body]:
-        data = msgspec.json.encode(parts)
-        inline = len(data) <= BLOB_FROM
-        blob = None if inline else self._desk.put_blob(data, "application/json")
-        cost = self._desk.accounts.settle(reservation, reply.usage, Outcome("ok", wait_s=reply.used_up_s))
-        message = t.ModelMessage(
-            request_id=sent.request_id,
-            message_id=reply.message_id,
-            model=reply.model,
-            stop=blocks.STOPS[reply.stop_reason],
-            usage=reply.usage,
-            cost_nano=cost.nano,
-            parts=parts if inline else None,
-            parts_blob=blob,
-            price_source=cost.source,
-            ms=reply.ms,
-            purpose=sent.purpose,
-            compaction=reply.compaction if reply.compaction.total else None,
-        )
-        notes: list[t.Body] = []
-        if reply.compaction.total:
-            told = f"the endpoint summarised by itself what came before: {reply.compaction.given:,} tokens read for it"
-            notes.append(t.HarnessNote(level="info", text=told, component="brain"))
-        if reply.detail:
-            details = f"the endpoint gave details on this stop: {reply.detail[:1000]}"
-            notes.append(t.HarnessNote(level="warning", text=details, component="brain"))
-        return [message, *notes]
 
 
 def _wanted(draft: Draft) -> Attempt:

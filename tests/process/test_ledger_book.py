@@ -64,9 +64,9 @@ async def test_a_grant_whose_answer_was_lost_is_let_go_before_the_next_attempt(t
     LogWriter.open(log, "s").close()
     lost = await books.reserve("s", Attempt("q1", 1, MODEL, 1000, 100), Caps(), gen=3)
     other = await books.reserve("s", Attempt("q0", 1, MODEL, 1000, 100), Caps(), gen=2)
-    await books.forsake("s", log, ("q1", 1), 3)
+    await books.forsake("s", log, Attempt("q1", 1, MODEL, 1000, 100), 3)
     assert books.session("s").reserved_nano == lost.nano + other.nano
-    await books.forsake("s", log, ("q2", 1), 3)
+    await books.forsake("s", log, Attempt("q2", 1, MODEL, 1000, 100), 3)
     assert (books.session("s").reserved_nano, books.session("s").spent_nano) == (other.nano, 0)
     assert books.session("s").requests == 1
     await books.close()
@@ -250,6 +250,7 @@ async def test_a_busy_ledger_refuses(tmp_path: Path) -> None:
 CHILD = """
 import asyncio, sys
 from pathlib import Path
+from harness.events.attempt import Attempt
 from harness.events.types import Caps
 from harness.protocol.config import CapsConfig
 from harness.supervisor.money.reservations import Bookkeeper

@@ -1,0 +1,130 @@
+"""What comes of a request as records, paid for: a reply, a summary, or why there is none."""
+
+from __future__ import annotations
+
+import msgspec
+
+from harness.agents.accounts import Outcome, Reservation
+from harness.agents.desk import BLOB_FROM, Desk
+from harness.brain import retry, stream
+from harness.brain.context import compaction
+from harness.brain.decide import Sum
+from harness.events import blocks, said
+from harness.events import types as t
+
+_MOST_SAID = 2000
+
+
+def summary(desk: Desk, sent: t.ModelRequest, reply: stream.Reply, reservation: Reservation, step: Sum) -> list[t.Body]:
+    """The reply to a request for a summary, and the context that begins anew with it when it can be used."""
+    text = said.text_of(blocks.parts_of(reply.content))
+    change = step.change
+    after = change.after + compaction.size(text)
+    why = compaction.problem(blocks.STOPS[reply.stop_reason], text) or compaction.too_large(change.tokens, after)
+    blob = desk.put_blob(text.encode("utf-8", "replace"), "text/plain")
+    cost = desk.accounts.settle(reservation, reply.usage, Outcome("ok", wait_s=reply.used_up_s))
+    answered = t.ModelSummary(
+        request_id=sent.request_id,
+        message_id=reply.message_id,
+        model=reply.model,
+        usage=reply.usage,
+        cost_nano=cost.nano,
+        price_source=cost.source,
+        ms=reply.ms,
+        why=why,
+    )
+    if why:
+        return [answered]
+    compacted = t.ContextCompacted(
+        through_seq=change.keep - 1,
+        handoff=step.handoff,
+        summary=blob,
+        tokens_before=change.tokens,
+        tokens_after=after,
+        trigger=change.trigger,
+    )
+    return [answered, compacted]
+
+
+def no_summary(desk: Desk, sent: t.ModelRequest, why: str, usage: t.Usage, reservation: Reservation) -> t.ModelSummary:
+    """A reply that was to be a summary and is none, paid for by its usage."""
+    cost = desk.accounts.settle(reservation, usage, Outcome("ok"))
+    return t.ModelSummary(
+        request_id=sent.request_id,
+        message_id="",
+        model=sent.model,
+        usage=usage,
+        cost_nano=cost.nano,
+        price_source=cost.source,
+        why=why,
+    )
+
+
+def replied(
+    desk: Desk, sent: t.ModelRequest, reply: stream.Reply, parts: list[said.Part], reservation: Reservation
+) -> list[t.Body]:
+    """A whole reply, ``parts`` of which are what it says, and what the endpoint said beside it."""
+    data = msgspec.json.encode(parts)
+    inline = len(data) <= BLOB_FROM
+    blob = None if inline else desk.put_blob(data, "application/json")
+    cost = desk.accounts.settle(reservation, reply.usage, Outcome("ok", wait_s=reply.used_up_s))
+    message = t.ModelMessage(
+        request_id=sent.request_id,
+        message_id=reply.message_id,
+        model=reply.model,
+        stop=blocks.STOPS[reply.stop_reason],
+        usage=reply.usage,
+        cost_nano=cost.nano,
+        parts=parts if inline else None,
+        parts_blob=blob,
+        price_source=cost.source,
+        ms=reply.ms,
+        purpose=sent.purpose,
+        compaction=reply.compaction if reply.compaction.total else None,
+    )
+    notes: list[t.Body] = []
+    if reply.compaction.total:
+        told = f"the endpoint summarised by itself what came before: {reply.compaction.given:,} tokens read for it"
+        notes.append(t.HarnessNote(level="info", text=told, component="brain"))
+    if reply.detail:
+        details = f"the endpoint gave details on this stop: {reply.detail[:1000]}"
+        notes.append(t.HarnessNote(level="warning", text=details, component="brain"))
+    return [message, *notes]
+
+
+def stopped(desk: Desk, sent: t.ModelRequest, reservation: Reservation) -> t.ModelFailed:
+    """A person stopped it during the reply."""
+    desk.accounts.settle(reservation, None)
+    return t.ModelFailed(
+        request_id=sent.request_id,
+        attempt=sent.attempt,
+        kind="cut",
+        message="stopped by the user during the reply",
+        purpose=sent.purpose,
+    )
+
+
+def failure(
+    desk: Desk, sent: t.ModelRequest, outcome: retry.Failure, reservation: Reservation, key: str
+) -> t.ModelFailed:
+    """No reply that can be used; the ``key`` stands in no record, whatever the endpoint says."""
+    message = outcome.message.replace(key, "[the key]") if key else outcome.message
+    told = Outcome(outcome.kind, message[:_MOST_SAID], outcome.retry_after_s, outcome.usage is not None)
+    settled = desk.accounts.settle(reservation, outcome.usage, told)
+    cost_nano = settled.nano
+    source = settled.source
+    if outcome.usage is None:
+        cost_nano = 0
+        source = ""
+    return t.ModelFailed(
+        request_id=sent.request_id,
+        attempt=sent.attempt,
+        kind=outcome.kind,
+        message=message,
+        status=outcome.status,
+        retry_in_s=settled.retry_in_s,
+        usage=outcome.usage,
+        cost_nano=cost_nano,
+        price_source=source,
+        purpose=sent.purpose,
+    )

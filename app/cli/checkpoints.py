@@ -8,6 +8,7 @@ from typing import Any
 from app.cli import exits
 from app.cli.context import Context
 from app.cli.output import age, emit, safe, say, table
+from app.cli.undo import brought_back
 
 _PATIENCE_S = 900.0
 """Seconds that keeping, or bringing back, a very large tree may take."""
@@ -63,11 +64,7 @@ def restore(ctx: Context, args: argparse.Namespace) -> int:
         emit(reply)
         return exits.OK
     say(f"restored: the work is what it was at checkpoint {safe(reply['checkpoint_id'])}")
-    say(f"{reply['restored']:,} names brought back, {reply['removed']:,} removed")
-    if reply.get("refused_count"):
-        say(f"{reply['refused_count']:,} could not be brought back:")
-        for name in reply.get("refused", []):
-            say(f"  {safe(str(name), 200)}")
+    brought_back(reply)
     say(f"what was there before is checkpoint {safe(reply['before'])}; take this back:")
     say(f"  watchfloor restore {safe(args.id)} {safe(reply['before'])}")
     return exits.OK

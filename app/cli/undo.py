@@ -29,19 +29,18 @@ def undo(ctx: Context, args: argparse.Namespace) -> int:
         return exits.OK
     what = f" ({safe(str(reply['title']), 120)})" if reply.get("title") else ""
     say(f"undone: the worktree is what it was before {safe(str(reply['to']))}{what}")
+    brought_back(reply)
+    say(f"take this back:  watchfloor undo {safe(args.id)} --to {safe(str(reply['undo_id']))}")
+    return exits.OK
+
+
+def brought_back(reply: dict[str, Any]) -> None:
+    """Say what became of a worktree that is now what it was."""
     say(f"{counted(reply['restored'], 'name')} brought back, {counted(reply['removed'], 'name')} removed")
     if reply.get("refused_count"):
         say(f"{counted(reply['refused_count'], 'name')} could not be brought back:")
         for name in reply.get("refused", []):
             say(f"  {safe(str(name), 200)}")
-    for text in reply.get("commits", []):
-        say(f"off the branch: {safe(str(text), 200)}")
-    if reply.get("more_commits"):
-        say(f"off the branch: {counted(reply['more_commits'], 'more commit')}")
-    if reply.get("before"):
-        say(f"kept before it: checkpoint {safe(str(reply['before']))}, your own changes and commits too")
-    say(f"take this back:  watchfloor undo {safe(args.id)} --to {safe(str(reply['undo_id']))}")
-    return exits.OK
 
 
 def _list(ctx: Context, args: argparse.Namespace) -> int:

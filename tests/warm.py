@@ -1,7 +1,10 @@
-"""The command line and the simulator, loaded once for all tests of a worker: each command and each simulator is a fork
-of that process, with arguments, environment, folder and streams of its own, and ends as a program does.
+"""The command line, the simulator and the supervisor, loaded once for all tests of a worker: each command, each
+simulator, each guardian that a command starts and each supervisor that such a guardian starts is a fork of that
+process, with arguments, environment, folder, umask and streams of its own, and ends as a program does.
 
-What Python's start and the loading itself do is held by the tests that run the program (`tests/e2e`, `COMMAND`).
+What Python's start and the loading itself do is held by the tests that run the program (`tests/e2e`, `COMMAND`). Of
+what a supervisor starts, its first nursery of brains and its first self-test are forks too (`tests/seeds.py`); keepers'
+nurseries, calls and git are started as ever.
 """
 
 from __future__ import annotations
@@ -20,10 +23,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NoReturn
+
+from tests import reborn, seeds
 
 _MOST = 1 << 20
+_PYTHON = (sys.executable, "-P", "-s", "-m")
+_GUARDIAN = (*_PYTHON, "harness.supervisor.guardian")
+_SUPERVISOR = (*_PYTHON, "harness.supervisor.main")
 _SAME = ("ANTHROPIC", "WATCHFLOOR", "PYTEST_CURRENT_TEST")
 """Variables by which a fork may differ from what the process was started with: others count when Python starts."""
 
@@ -67,11 +76,16 @@ def _others(env: Mapping[str, str]) -> dict[str, str]:
 _AT_START = _others(os.environ)
 
 
-def start(kind: str, args: Sequence[str], env: Mapping[str, str], streams: tuple[int, int, int]) -> Forked:
-    """Fork a ``command`` or a ``simulator`` with these descriptors as its input, output and errors."""
+def start(kind: str, args: Sequence[str], env: Mapping[str, str], streams: Sequence[int]) -> Forked:
+    """Fork a ``command``, a ``simulator`` or a ``guardian`` with these descriptors as its first ones: input, output,
+    errors and what else it is given.
+    """
+    umask = os.umask(0o077)
+    os.umask(umask)
+    like = {"kind": kind, "args": list(args), "env": dict(env), "cwd": os.getcwd(), "umask": umask}
+    asked = json.dumps(like).encode() + b"\n"
     line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     line.connect(_server())
-    asked = json.dumps({"kind": kind, "args": list(args), "env": dict(env), "cwd": os.getcwd()}).encode() + b"\n"
     socket.send_fds(line, [asked[:1]], list(streams))
     line.sendall(asked[1:])
     return Forked(line)
@@ -115,9 +129,15 @@ def _server() -> str:
         return _started(os.getpid())
 
 
+_here: list[str] = []
+"""In a fork: the name of the socket of the process that it was forked from."""
+
+
 @functools.cache
 def _started(pid: int) -> str:
     """The name of the socket of the process that this one (``pid``) starts, which ends with it."""
+    if _here:
+        return _here[0]
     name = f"\0watchfloor-warm-{pid}-{os.urandom(4).hex()}"
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(name)
@@ -142,10 +162,14 @@ def _started(pid: int) -> str:
 def _load() -> None:
     import app.cli
     import app.main
-    import harness.simulator.__main__  # noqa: F401
+    import harness.hands.selftest
+    import harness.simulator.__main__
+    import harness.supervisor.guardian
+    import harness.supervisor.main  # noqa: F401
 
     for module in pkgutil.iter_modules(app.cli.__path__, "app.cli."):
         importlib.import_module(module.name)
+    seeds.load()
     gc.collect()
     gc.freeze()
 
@@ -194,39 +218,44 @@ def _reap(children: dict[int, socket.socket]) -> None:
 class _Asked(BaseException):
     """Leaves the loop of the process in a fork of it, with what it becomes."""
 
-    def __init__(self, kind: str, args: list[str]) -> None:
+    def __init__(self, kind: str, args: list[str], env: dict[str, str]) -> None:
         super().__init__()
         self.kind = kind
         self.args_given = args
+        self.env = env
 
 
 def _become(line: socket.socket) -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    first, fds, _, _ = socket.recv_fds(line, 1, 3)
+    first, fds, _, _ = socket.recv_fds(line, 1, 8)
     rest = bytearray(first)
     while not rest.endswith(b"\n"):
         rest += line.recv(1 << 16)
     asked = json.loads(rest)
-    for number, fd in enumerate(fds):
-        os.dup2(fd, number)
+    reborn.place(dict(enumerate(fds)))
     line.detach()
-    os.closerange(3, _MOST)
+    os.closerange(len(fds), _MOST)
     os.environ.clear()
     os.environ.update(asked["env"])
     os.chdir(asked["cwd"])
-    raise _Asked(asked["kind"], asked["args"])
+    os.umask(asked["umask"])
+    raise _Asked(asked["kind"], asked["args"], asked["env"])
 
 
 def _main(listener: int, end: int) -> int:
     _load()
+    asking = socket.socket(fileno=listener)
+    _here.append(asking.getsockname().decode())
     try:
-        _serve(socket.socket(fileno=listener), end)
+        _serve(asking, end)
     except _Asked as asked:
         program = Path(sys.executable).with_name("watchfloor")
         sys.argv = [str(program), *asked.args_given]
         if asked.kind == "command":
             return _command()
+        if asked.kind == "guardian":
+            _guardian(asked)
         from harness.simulator import __main__ as simulator
 
         return simulator.main()
@@ -236,6 +265,45 @@ def _main(listener: int, end: int) -> int:
 def _command() -> int:
     from app.main import main
 
+    os.posix_spawn = functools.partial(_of_a_command, os.posix_spawn)  # type: ignore[assignment]
+    return main()
+
+
+def _guardian(asked: _Asked) -> NoReturn:
+    from harness.supervisor.guardian import main
+
+    os.setsid()
+    os.posix_spawn = functools.partial(_of_a_guardian, os.posix_spawn)  # type: ignore[assignment]
+    reborn.run(main, [*_GUARDIAN, *asked.args_given], asked.env)
+
+
+def _of_a_command(
+    spawn: Callable[..., int], path: str, argv: Sequence[str], env: Mapping[str, str], **more: Any
+) -> int:
+    """What a command starts: its guardian is asked for where the command was, everything else is started."""
+    at = {new: old for _, old, new in more.get("file_actions", ())}
+    if tuple(argv[:5]) == _GUARDIAN and fits(env) and sorted(at) == list(range(len(at))):
+        return start("guardian", argv[5:], env, [at[number] for number in sorted(at)]).pid
+    return spawn(path, argv, env, **more)
+
+
+def _of_a_guardian(
+    spawn: Callable[..., int], path: str, argv: Sequence[str], env: Mapping[str, str], **more: Any
+) -> int:
+    """What a guardian starts: its supervisor is a fork of it."""
+    if tuple(argv[:5]) != _SUPERVISOR or not fits(env):
+        return spawn(path, argv, env, **more)
+    shown = dict(env)
+    pid = os.fork()
+    if pid == 0:
+        reborn.run(_supervisor, argv, shown, mask=more["setsigmask"], default=more["setsigdef"])
+    return pid
+
+
+def _supervisor() -> int:
+    from harness.supervisor.main import main
+
+    seeds.serve_from(seeds.sown())
     return main()
 
 

@@ -10,6 +10,7 @@ import mmap
 import os
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NoReturn
@@ -99,30 +100,47 @@ def run(
     """Be ``program`` from here on, started with these words: ``argv`` as the kernel shows them, of which it gets those
     behind the module's name.
     """
+    signal.set_wakeup_fd(-1)
+    for number in signal.valid_signals():
+        if number in default or callable(signal.getsignal(number)):
+            signal.signal(number, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    if mask is not None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    close_others()
+    os.environ.clear()
+    os.environ.update(env)
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+    show(argv, env)
+    sys.stderr = sys.__stderr__
+    sys.argv = list(argv[argv.index("-m") + 1 :]) if "-m" in argv else list(argv[1:])
+    end(program)
+
+
+def end(program: Callable[[], int]) -> NoReturn:
+    """Run a program and leave as it does, but for what Python takes apart when it ends: that is most of a command's
+    time in a process that has so much loaded.
+    """
     code = 1
     try:
-        signal.set_wakeup_fd(-1)
-        for number in signal.valid_signals():
-            if number in default or callable(signal.getsignal(number)):
-                signal.signal(number, signal.SIG_DFL)
-        if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-        if mask is not None:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        close_others()
-        os.environ.clear()
-        os.environ.update(env)
-        kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
-        show(argv, env)
-        sys.stderr = sys.__stderr__
-        sys.argv = list(argv[argv.index("-m") + 1 :]) if "-m" in argv else list(argv[1:])
         code = program()
     except SystemExit as exc:
         code = exc.code if isinstance(exc.code, int) else int(exc.code is not None)
+        if isinstance(exc.code, str):
+            print(exc.code, file=sys.stderr)
     except BaseException:
         traceback.print_exc()
-    finally:
-        for stream in (sys.stdout, sys.stderr):
+    threading._shutdown()  # type: ignore[attr-defined]
+    leave(code)
+
+
+def leave(code: int) -> NoReturn:
+    """End at once, once what was said has gone out."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
             stream.flush()
-        os._exit(code)
+        except (OSError, ValueError):
+            code = code or 120
+    os._exit(code)

@@ -252,13 +252,11 @@ def _main(listener: int, end: int) -> int:
     except _Asked as asked:
         program = Path(sys.executable).with_name("watchfloor")
         sys.argv = [str(program), *asked.args_given]
-        if asked.kind == "command":
-            return _command()
         if asked.kind == "guardian":
             _guardian(asked)
         from harness.simulator import __main__ as simulator
 
-        return simulator.main()
+        reborn.end(_command if asked.kind == "command" else simulator.main)
     return 0
 
 
@@ -300,11 +298,11 @@ def _of_a_guardian(
     return pid
 
 
-def _supervisor() -> int:
+def _supervisor() -> NoReturn:
     from harness.supervisor.main import main
 
     seeds.serve_from(seeds.sown())
-    return main()
+    reborn.leave(main())  # as it does, whatever thread still waits for something
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from harness.hands import fence, runner
-from harness.linux import groups, kernel, shared_memory
+from harness.linux import groups, heap, kernel, shared_memory
 from harness.protocol import frames
 from harness.protocol.paths import Folders, SessionFolder
 from harness.session import main
@@ -191,6 +191,7 @@ def run(argv: list[str]) -> int:
         return 2
     groups.lower_ours()
     kernel.hide_memory()
+    heap.give_back()
     with contextlib.suppress(fence.FenceUnavailable):
         # remembered, so that no keeper has to probe before its first call; a failure is tried again then
         fence.find()

@@ -30,6 +30,12 @@ def undo(ctx: Context, args: argparse.Namespace) -> int:
     what = f" ({safe(str(reply['title']), 120)})" if reply.get("title") else ""
     say(f"undone: the worktree is what it was before {safe(str(reply['to']))}{what}")
     brought_back(reply)
+    for text in reply.get("commits", []):
+        say(f"off the branch: {safe(str(text), 200)}")
+    if reply.get("more_commits"):
+        say(f"off the branch: {counted(reply['more_commits'], 'more commit')}")
+    if reply.get("before"):
+        say(f"kept before it: checkpoint {safe(str(reply['before']))}, your own changes and commits too")
     say(f"take this back:  watchfloor undo {safe(args.id)} --to {safe(str(reply['undo_id']))}")
     return exits.OK
 

@@ -130,6 +130,7 @@ class Supervisor:
         self.conductor = Conductor(due, self.purse, self._displaced)
 
     def _serve(self, credentials: Credentials) -> None:
+        restoring = Restoring(self.keepers, self.settings, self.launcher)
         parts = Parts(
             folders=self.folders,
             epoch=self.epoch,
@@ -148,8 +149,8 @@ class Supervisor:
             approvals=self.approvals,
             index=self.index,
             fence=self.fence,
-            undo=Undo(self.keepers),
-            restoring=Restoring(self.keepers, self.settings, self.launcher),
+            undo=Undo(self.keepers, restoring),
+            restoring=restoring,
             merging=self.merging,
             pulling=self.pulling,
             continuing=Continuing(self.fleet, self.keepers, self.conductor, self.launcher),

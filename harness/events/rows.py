@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import msgspec
 
@@ -33,8 +33,7 @@ def context_of(c: Context) -> str:
     return f"{c.tokens:,} tokens{of}" + "".join(times)
 
 
-@dataclass(frozen=True, slots=True)
-class Money:
+class Money(NamedTuple):
     """What the ledger says of one session, in nano-USD and tokens; ``spent`` None: nobody knows. ``unknown`` of what is
     spent is the worst case of requests of unknown outcome.
     """
@@ -44,12 +43,15 @@ class Money:
     price: str = ""
     tokens: int = 0
     requests: int = 0
-    usage: t.Usage = field(default_factory=t.Usage)
+    usage: t.Usage = t.Usage()
     unknown: int = 0
     unknown_tokens: int = 0
 
 
-def row(sid: str, s: SessionState, live: Liveness, *, money: Money = Money(), now: float = 0.0) -> SessionRow:
+_UNKNOWN = Money()
+
+
+def row(sid: str, s: SessionState, live: Liveness, *, money: Money = _UNKNOWN, now: float = 0.0) -> SessionRow:
     """The row of one session; money from the ledger where it knows, else from the log. ``now`` (seconds since the
     epoch) decides which alarms ring that were put off.
     """

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from harness.events.action import Named
 from harness.events.addresses import strip_credential
@@ -26,17 +27,16 @@ class RemoteUnreachable(WorkspaceError):
     code = "remote_unreachable"
 
 
-@dataclass(frozen=True, slots=True)
-class PushFacts:
+class PushFacts(NamedTuple):
     """``addresses`` by the name of a remote, ``commits`` by what is to be pushed; ``target`` None when nobody asked, or
     for one that is refused as it stands. ``rests_on``: files that say where it leads; ``refs``: where they are there.
     """
 
-    addresses: Mapping[str, list[Named]] = field(default_factory=dict)
-    commits: Mapping[str, str] = field(default_factory=dict)
+    addresses: Mapping[str, list[Named]] = {}
+    commits: Mapping[str, str] = {}
     target: Target | None = None
     rests_on: tuple[str, ...] = ()
-    refs: Mapping[str, str] = field(default_factory=dict)
+    refs: Mapping[str, str] = {}
 
 
 def of(tree: Worktree, asked: push.Push, env: Mapping[str, str], closed: Sequence[str]) -> PushFacts:

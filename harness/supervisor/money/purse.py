@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import msgspec
 
@@ -37,16 +38,14 @@ _WAITS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Reserved:
+class Reserved(NamedTuple):
     """A granted reservation: its id and its worst case in nano-USD."""
 
     reservation: str
     nano: int
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(NamedTuple):
     """What an attempt counts for, in nano-USD, and where the price came from."""
 
     nano: int

@@ -79,7 +79,7 @@ def serve_from(seeds: list[Seed]) -> None:
 def _start(real: Callable[..., int], seeds: list[Seed], *given: Any) -> int:
     """What `subprocess` calls to start a program: its words, its environment, and which descriptors it gets."""
     argv = [os.fsdecode(word) for word in given[0]]
-    inherited, folder, listed = given[3], given[4], given[5]
+    inherited, folder, listed = given[3:6]
     read, _, _, write, _, errors, _, failed = given[6:14]
     new_session = given[15]
     as_another = given[16:22] != (-1, None, None, None, -1, None)

@@ -72,7 +72,7 @@ def _lines(parts: Sequence[str]) -> Iterator[str]:
 
 def _session(one: Told) -> Iterator[Entry]:
     row = one.row
-    mark = f" {PROOF[row.untried > 0]}" if row.verified else ""
+    mark = f" {PROOF[row.verified]}" if row.all_passed else ""
     yield Entry(SESSION, " · ".join([f"{row.name} {row.state}{mark}", *told.figures(one.brief.figures)]), row.sid)
     for line in told.in_order(one):
         yield Entry(LINE, line.text, row.sid, line.kind, line.ts, line.seq, line.tone)

@@ -61,7 +61,7 @@ def mark(state: str) -> str:
 
 def row_mark(row: SessionRow) -> str:
     """The mark of a session: done without a check that passed and can fail, and a question, have their own."""
-    if row.state == State.DONE and (not row.verified or row.untried):
+    if row.state == State.DONE and not row.verified:
         return UNVERIFIED
     return QUESTION if row.asks == Request.QUESTION else mark(row.state)
 

@@ -10,8 +10,8 @@ from harness.events.views import SessionRow
 from widgets.context_bar import layer_facts
 
 _VERIFIED = (
+    "not quite: every check passed when the harness ran it; of some nothing shows that they can fail",
     "yes: every check passed when the harness ran it",
-    "by checks that passed when the harness ran them; of some nothing shows that they can fail",
 )
 
 _USAGE = {
@@ -48,7 +48,7 @@ def evidence(row: SessionRow) -> list[tuple[str, str]]:
         ("evidence", row.evidence),
         ("last event", f"{row.last_event}, seq {row.seq}, {seen} ago" if seen else "none"),
         ("wanted", row.desired),
-        ("verified", _VERIFIED[row.untried > 0] if row.verified else "no"),
+        ("verified", _VERIFIED[row.verified] if row.all_passed else "no"),
         ("", ""),
         ("goal", row.goal),
         ("repository", row.repo),

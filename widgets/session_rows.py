@@ -22,7 +22,7 @@ from widgets.session_order import Item
 _TITLE_ROLES = {NEEDS_YOU: "call", ERRORS: "alarm"}
 _STATE_WIDTH = 8
 _OF_COUNTS = ("checks_passed", "checks_total", "plan_passed", "plan_total", "no_criterion")
-_FIRST = attrgetter("sid", "name", "state", "asks", "verified", "untried", *_OF_COUNTS)
+_FIRST = attrgetter("sid", "name", "state", "asks", "verified", *_OF_COUNTS)
 _OF_LINES = ("group", "files", "lines_added", "lines_removed")
 _SECOND = attrgetter(
     "sid",

@@ -165,7 +165,7 @@ def _wrong(one: TroubleView, quoted: Callable[[str], str]) -> str:
 
 
 def _title(one: Told, quoted: Callable[[str], str]) -> str:
-    mark = f" {PROOF[one.row.untried > 0]}" if one.row.verified else ""
+    mark = f" {PROOF[one.row.verified]}" if one.row.all_passed else ""
     head = f"{quoted(one.row.name)} ({safe(one.row.sid)}) {safe(one.row.state)}{mark}"
     return " · ".join([head, *figures(one.brief.figures)])
 

@@ -56,7 +56,7 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
     tokens = one["tokens_per_criterion"]
     return (
         safe(one["name"], 24),
-        safe(one["outcome"] or "-") + (f" {PROOF[one['untried'] > 0]}" if one["verified"] else ""),
+        safe(one["outcome"] or "-") + (f" {PROOF[one['verified']]}" if one["all_passed"] else ""),
         f"{one['points']:g}/{sum(phase['of'] for phase in one['phases'])}",
         f"{one['passed']}/{one['criteria']}",
         f"{one['steps']:,}",

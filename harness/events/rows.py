@@ -77,6 +77,8 @@ def _since(s: SessionState, live: Liveness, state: str) -> str:
 def _plain(sid: str, s: SessionState, live: Liveness, money: Money) -> SessionRow:
     state, detail, evidence = state_of(s, live)
     i = s.intent
+    passed = s.ended.verified if s.ended else False
+    untried = sum(command in s.checks for command in s.untried)
     asked = first_request(s) if state == State.WAITING else None
     return SessionRow(
         sid=sid,
@@ -115,8 +117,9 @@ def _plain(sid: str, s: SessionState, live: Liveness, money: Money) -> SessionRo
         approvals=list(s.approvals),
         jobs=[f"{name}: {job.what[:_JOB]}" for name, job in s.jobs.running.items()],
         evidence=evidence,
-        verified=s.ended.verified if s.ended else False,
-        untried=sum(command in s.checks for command in s.untried),
+        all_passed=passed,
+        verified=passed and not untried,
+        untried=untried,
         price=money.price,
         desired=s.desired,
         ended=s.terminal,

@@ -40,7 +40,10 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     outcome: str = ""
+    all_passed: bool = False
+    """It ended with every check passed; whether they could have failed says `untried`."""
     verified: bool = False
+    """So it did, and each of them could have failed."""
     model: str = ""
     seconds: float = 0.0
     steps: int = 0
@@ -81,7 +84,7 @@ class Tally:
     first_ts: str = ""
     last_ts: str = ""
     outcome: str = ""
-    verified: bool = False
+    all_passed: bool = False
     model: str = ""
     steps: int = 0
     calls: int = 0
@@ -159,9 +162,11 @@ def score(y: Tally) -> Score:
     phases = _phases(y, own)
     passed = sum(y.passes.values()) + sum(own.values())
     tokens = y.usage.total
+    untried = sum(seen for command, seen in y.untried.items() if command in y.checks)
     return Score(
         outcome=y.outcome,
-        verified=y.verified,
+        all_passed=y.all_passed,
+        verified=y.all_passed and not untried,
         model=y.model,
         seconds=_between(y.first_ts, y.last_ts),
         steps=y.steps,
@@ -185,7 +190,7 @@ def score(y: Tally) -> Score:
         claims=y.claims,
         false_claims=y.false_claims,
         violations=y.violations,
-        untried=sum(untried for command, untried in y.untried.items() if command in y.checks),
+        untried=untried,
         resets=y.resets,
         compactions=y.compactions,
         undone=y.undone,
@@ -246,14 +251,14 @@ def _intent(y: Tally, b: t.SessionIntent) -> None:
 
 def _continued(y: Tally, b: t.SessionContinued) -> None:
     y.outcome = ""
-    y.verified = False
+    y.all_passed = False
     if b.checks is not None:
         y.checks = {command: y.checks.get(command, False) for command in b.checks}
 
 
 def _ended(y: Tally, b: t.SessionEnded) -> None:
     y.outcome = b.outcome
-    y.verified = b.verified
+    y.all_passed = b.verified
 
 
 def _paid(y: Tally, b: t.ModelMessage | t.ModelSummary) -> None:

@@ -27,8 +27,8 @@ REVIEW = "to review"
 DONE = "done"
 GROUPS = (NEEDS_YOU, ERRORS, RUNNING, REVIEW, DONE)
 """In the order in which they deserve to be looked at."""
-PROOF = ("✓", "◇")
-"""How work is marked that its checks verified: the second where nothing shows that all of them can fail."""
+PROOF = ("◇", "✓")
+"""How work is marked whose checks all pass: the second where each of them was shown to be able to fail, too."""
 NOT_SHOWN = "\\ NOT SHOWN HERE: "
 """A line of `ApprovalView.diff` that begins so says what it leaves out.
 
@@ -119,7 +119,10 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """Those that run, oldest first, each as ``j1: its command``."""
     source: str = "event log"
     evidence: str = ""
+    all_passed: bool = False
+    """It is done, and every check passed; whether they could have failed says `untried`."""
     verified: bool = False
+    """So it is, and each of them could have failed."""
     untried: int = 0
     """Checks that pass, and of which no trial shows that they can fail."""
     price: str = ""

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.hands import reading
+from harness.linux.scarce import scarce
 from harness.workspace import processes
 from harness.workspace.errors import GitFailed, GitMissing, GitTooOld, NoCommits, NotARepository
 
@@ -117,12 +118,14 @@ def config_env(settings: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 @functools.cache
 def version() -> tuple[int, ...]:
-    """The installed git's version, checked. Raises GitMissing, GitTooOld."""
+    """The installed git's version, checked. Raises GitMissing, GitTooOld, and OSError for want of a file or process."""
     try:
         out = subprocess.run(
             ["git", "version"], env=clean_env(), capture_output=True, check=True, timeout=30, stdin=subprocess.DEVNULL
         ).stdout.decode()
     except (OSError, subprocess.SubprocessError) as exc:
+        if scarce(exc):
+            raise
         raise GitMissing(f"git cannot be run ({exc}); install git {MINIMUM[0]}.{MINIMUM[1]} or newer") from exc
     found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", out)
     number = tuple(int(x) for x in found.groups("0")) if found else (0,)

@@ -324,7 +324,7 @@ def test_a_plan_is_written_first_and_counts_once_a_person_accepts_it(f: Fleet) -
 
 
 def test_a_launch_without_a_criterion_asks_once_and_stays_marked(f: Fleet) -> None:
-    given = ("launch", "--repo", str(f.repository()), "--goal", play("Done."))
+    given = ("launch", "--repo", str(f.repository()), "--goal", play("Done, and nobody decides."))
     asked = on_a_terminal(f, *given, answer="test -s one.txt\n")
     assert asked.count("Command (empty: none)") == 1
     silent = f.run(*given)

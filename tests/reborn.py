@@ -72,6 +72,15 @@ def show(argv: Sequence[str], env: Mapping[str, str]) -> None:
     kernel.prctl(_PR_SET_MM, _PR_SET_MM_MAP, ctypes.byref(shown), ctypes.sizeof(shown))
 
 
+def can_show() -> bool:
+    """Whether this kernel lets a process say what is shown of it; tried with what is shown of us already."""
+    try:
+        show([sys.executable, *sys.orig_argv[1:]], os.environ)
+    except OSError:
+        return False
+    return True
+
+
 def place(given: Mapping[int, int]) -> None:
     """Put descriptors at their places (place to descriptor)."""
     aside = {at: fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _FREE) for at, fd in given.items()}

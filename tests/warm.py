@@ -131,6 +131,8 @@ def _server() -> str:
 
 _here: list[str] = []
 """In a fork: the name of the socket of the process that it was forked from."""
+_shown: list[bool] = []
+"""In a fork: not empty where the kernel shows it as what it is; where it cannot, guardians are started as ever."""
 
 
 @functools.cache
@@ -247,6 +249,8 @@ def _main(listener: int, end: int) -> int:
     _load()
     asking = socket.socket(fileno=listener)
     _here.append(asking.getsockname().decode())
+    if reborn.can_show():
+        _shown.append(True)
     try:
         _serve(asking, end)
     except _Asked as asked:
@@ -280,7 +284,7 @@ def _of_a_command(
 ) -> int:
     """What a command starts: its guardian is asked for where the command was, everything else is started."""
     at = {new: old for _, old, new in more.get("file_actions", ())}
-    if tuple(argv[:5]) == _GUARDIAN and fits(env) and sorted(at) == list(range(len(at))):
+    if _shown and tuple(argv[:5]) == _GUARDIAN and fits(env) and sorted(at) == list(range(len(at))):
         return start("guardian", argv[5:], env, [at[number] for number in sorted(at)]).pid
     return spawn(path, argv, env, **more)
 

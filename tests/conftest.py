@@ -7,10 +7,15 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # a shell that begins them in the background has them ignore ctrl+c, and with them each program that one is sent to
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("watchfloor", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("watchfloor")

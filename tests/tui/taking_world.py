@@ -27,6 +27,8 @@ def kept(ident: str, why: str, label: str) -> Reply:
         "snapshot": "s1.0",
         "commit": "c" * 40,
         "head": "c" * 40,
+        "changed": 1,
+        "left_out": 0,
         "passed": None,
     }
 

@@ -70,4 +70,5 @@ class CheckpointOps:
 
 
 def _shown(one: Checkpoint) -> Reply:
-    return {**msgspec.to_builtins(one), "passed": None if one.passing is None else len(one.passing)}
+    counts = {"changed": one.changed, "left_out": one.left_out}  # there also when nothing changed
+    return {**msgspec.to_builtins(one), **counts, "passed": None if one.passing is None else len(one.passing)}

@@ -53,9 +53,10 @@ class AlarmOps:
     async def _write(self, session: Session, body: t.AlarmSnoozed) -> None:
         """Into its log, also of a session that has ended, whose keeper is gone."""
         try:
-            if session.link is None and session.state.terminal and not session.damaged:
-                await self._wake(session)
-            await session.append(body)
+            if session.state.terminal and not session.damaged:
+                await self._awake(session, body)
+            else:
+                await session.append(body)
         except (LinkLost, LogError, OSError) as exc:
             raise OpError(
                 "not_kept",
@@ -65,8 +66,10 @@ class AlarmOps:
         finally:
             self._p.conductor.put_away(session)  # it got its keeper only for this
 
-    async def _wake(self, session: Session) -> None:
-        async with session.lock:
+    async def _awake(self, session: Session, body: t.AlarmSnoozed) -> None:
+        async with session.lock:  # its keeper is sent home before or after, and not between
             if session.removing:
                 raise OpError("busy", f"{session.name} is being removed")
-            await self._p.keepers.take_up(session)
+            if session.link is None:
+                await self._p.keepers.take_up(session)
+            await session.append(body)

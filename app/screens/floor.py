@@ -17,6 +17,7 @@ from app.handlers import Handler, Handlers, bindings, in_list
 from app.models import Dirty, Snapshot
 from app.screens.session_commands import SessionCommands
 from harness.events.views import ERRORS, SessionRow
+from harness.linux import durable
 from widgets import tiling
 from widgets.fleet_bar import Banner, FleetBar
 from widgets.help_bar import HelpBar
@@ -326,8 +327,8 @@ class FloorScreen(SessionCommands):
         path = self.host.folders.state / name
         part = path.with_name(f".{name}.{os.getpid()}")
         try:
-            part.write_text(text, "utf-8")
-            part.replace(path)
+            with durable.swapping(path, part, sync=False) as fd:
+                durable.write_all(fd, text.encode())
         except OSError as exc:
             self.host.tell(f"the layout cannot be saved in {path}: {exc.strerror or exc}", bad=True)
 

@@ -25,7 +25,7 @@ from typing import NamedTuple, NoReturn
 
 from harness.hands import children, fresh
 from harness.hands import fence as walls
-from harness.linux import kernel, namespaces
+from harness.linux import forked, kernel, namespaces
 
 WARDEN = b"wf-warden"
 INMATE = b"wf-inmate"
@@ -98,17 +98,7 @@ def build(argv: list[str], inmate: Callable[[], object]) -> Fence:
     ``inmate`` is what runs inside once a call begins and must not return. The caller must be able to fork: one thread,
     or none that holds a lock. Raises OSError when there can be no process.
     """
-    caller = os.getpid()
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs:
-        try:
-            pid = os.fork()
-        except OSError:
-            ours.close()
-            raise
-        if pid == 0:
-            _warden(caller, argv, theirs.detach(), inmate)
-    return Fence(pid, ours)
+    return Fence(*forked.begin(lambda line, caller: _warden(caller, argv, line.detach(), inmate)))
 
 
 def spawn(argv: list[str], fds: dict[int, int], inmate: Callable[[], object]) -> int:

@@ -12,24 +12,14 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
-from harness.linux import kernel
+from harness.linux import forked, kernel
 
 
 def begin(name: str, work: Callable[[socket.socket], None]) -> tuple[int, socket.socket]:
     """Have a child do ``work``, which is given its end of a line to us that keeps messages apart; (its pid, our end).
     What ``work`` raises is printed under ``name``. Raises OSError.
     """
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    keeper = os.getpid()
-    with theirs:
-        try:
-            pid = os.fork()
-        except OSError:
-            ours.close()
-            raise
-        if pid == 0:
-            _child(name, work, theirs, keeper)
-    return pid, ours
+    return forked.begin(lambda line, keeper: _child(name, work, line, keeper))
 
 
 def _child(name: str, work: Callable[[socket.socket], None], line: socket.socket, keeper: int) -> NoReturn:

@@ -167,6 +167,3 @@ class Watcher:
         self._let_go = None
         if let_go is not None:
             let_go()
-
-
-__all__ = ["Watcher", "Watchers"]

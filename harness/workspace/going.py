@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from harness.events.action import Action, ExecAction, ShellAction
 from harness.events.card_facts import Going
@@ -21,7 +20,6 @@ from harness.policy.effects import inside
 from harness.workspace.elsewhere import elsewhere, is_repository
 from harness.workspace.gather_facts import parse_shell
 
-_MOST_ENTRIES = 5_000
 _MOST_NAMED = 8
 _TEXT = 300
 
@@ -55,16 +53,16 @@ def _one(path: str, root: str, kept: bool, gone: Sequence[str]) -> Going:
         names = os.lstat(path).st_nlink
     except (OSError, ValueError) as exc:
         return Going(path[:_TEXT], f"not there ({getattr(exc, 'strerror', None) or 'a name that cannot be'})", "")
-    held = _folder(path) if stat.S_ISDIR(mode) else _Held(_kind(mode), [path])
-    shown = sorted(os.path.relpath(one, path) for one in held.files)[:_MOST_NAMED] if stat.S_ISDIR(mode) else []
-    files = [name[:_TEXT] for name in shown]
+    folder = deleted.contents(path) if stat.S_ISDIR(mode) else None
+    what = _kind(mode) if folder is None else _much(folder)
+    files = [] if folder is None else [name[:_TEXT] for name in sorted(folder.files)[:_MOST_NAMED]]
     if kept and inside(path, root) and path != root:
-        return Going(path[:_TEXT], held.what, "undo brings it back, unless it is too large to be kept", files)
+        return Going(path[:_TEXT], what, "undo brings it back, unless it is too large to be kept", files)
     if stat.S_ISREG(mode) and names > 1:
         has = f"its content has {counted(names - 1, 'other name')} on this disk (a hard link)"
-        return Going(path[:_TEXT], held.what, has, files)
-    known = elsewhere(path, held.files if held.whole else (), held.repositories, gone)
-    return Going(path[:_TEXT], held.what, known.has[:_TEXT], files, known.lacks[:_TEXT])
+        return Going(path[:_TEXT], what, has, files)
+    known = elsewhere(path, *_held(path, folder), gone)
+    return Going(path[:_TEXT], what, known.has[:_TEXT], files, known.lacks[:_TEXT])
 
 
 def _kind(mode: int) -> str:
@@ -73,36 +71,18 @@ def _kind(mode: int) -> str:
     return "a file" if stat.S_ISREG(mode) else "no plain file"
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """What a name stands for in words, all that is no folder in it, and the git folders; ``whole`` when that is all."""
-
-    what: str
-    files: list[str]
-    whole: bool = True
-    repositories: list[str] = field(default_factory=list)
+def _much(folder: deleted.Contents) -> str:
+    some = "at least " if folder.hidden else ""
+    more = "more than " if folder.more else some
+    part = ", part of which cannot be read" if folder.hidden else ""
+    return f"a folder with {more}{counted(len(folder.files), 'file')}{part}"
 
 
-def _folder(path: str) -> _Held:
-    files: list[str] = []
-    repositories: list[str] = []
-    seen = 0
-    pending = [path]
-    more = ""
-    part = ""
-    while pending and not more:
-        here = pending.pop()
-        if is_repository(here):
-            repositories.append(here)
-        try:
-            with os.scandir(here) as entries:
-                for entry in entries:
-                    seen += 1
-                    if seen > _MOST_ENTRIES:
-                        more = "more than "
-                        break
-                    (pending if entry.is_dir(follow_symlinks=False) else files).append(entry.path)
-        except OSError:
-            more = "at least "
-            part = ", part of which cannot be read"
-    return _Held(f"a folder with {more}{counted(len(files), 'file')}{part}", files, not more, repositories)
+def _held(path: str, folder: deleted.Contents | None) -> tuple[list[str], list[str]]:
+    """(all that is no folder at that name, the git folders in it), the former empty where not all of it is known."""
+    if folder is None:
+        return [path], []
+    whole = not folder.more and not folder.hidden
+    below = [path, *(os.path.join(path, name) for name in folder.folders)]
+    files = [os.path.join(path, name) for name in folder.files] if whole else []
+    return files, [one for one in below if is_repository(one)]

@@ -16,7 +16,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.linux import kernel
 from harness.plan import check_settings
 from harness.plan.patterns import fits
 from harness.plan.protected import (
@@ -32,6 +31,7 @@ from harness.plan.protected import (
     shadows,
 )
 from harness.plan.scripts import Named, named
+from harness.workspace.aside import Aside
 from harness.workspace.errors import GitFailed
 from harness.workspace.git import Git
 from harness.workspace.ground import Ground, Item, Kind
@@ -54,8 +54,6 @@ _NOT_ENTERED = frozenset({"node_modules", "venv", "env", "site-packages", "targe
 MAX_SHOWN = 1 << 20
 _HEAD = 64 << 10
 _LINK = "120000"
-_BENEATH = kernel.RESOLVE_BENEATH | kernel.RESOLVE_NO_SYMLINKS | kernel.RESOLVE_NO_MAGICLINKS
-_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _UNREADABLE = "unreadable"
 
 
@@ -300,7 +298,7 @@ def put_back(tree: Worktree, differences: Sequence[Difference], aside: Path) -> 
     """
     done = PutBack()
     aside.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with look(tree, tree.base) as view, _Ground(tree.root, aside) as ground:
+    with look(tree, tree.base) as view, Aside(tree.root, aside) as ground:
         back = [one.path for one in differences if one.path in view.entries]
         if back:
             asked = b"".join(os.fsencode(path) + b"\0" for path in back)
@@ -321,7 +319,7 @@ def put_back(tree: Worktree, differences: Sequence[Difference], aside: Path) -> 
 def clear(tree: Worktree, paths: Sequence[str], aside: Path) -> None:
     """Move what can be made again aside. Raises OSError."""
     aside.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _Ground(tree.root, aside) as ground:
+    with Aside(tree.root, aside) as ground:
         for index, path in enumerate(paths):
             ground.take_away(path, str(index))
 
@@ -329,7 +327,7 @@ def clear(tree: Worktree, paths: Sequence[str], aside: Path) -> None:
 def bring_again(tree: Worktree, differences: Sequence[Difference], aside: Path) -> PutBack:
     """Undo `put_back`: what the agent had is there again, as a person allowed. Safe to repeat. Raises OSError."""
     done = PutBack()
-    with _Ground(tree.root, aside) as ground:
+    with Aside(tree.root, aside) as ground:
         for index, one in enumerate(differences):
             try:
                 if one.sha == ABSENT:
@@ -346,7 +344,7 @@ def bring_again(tree: Worktree, differences: Sequence[Difference], aside: Path) 
 def write(tree: Worktree, path: str, data: bytes, aside: Path) -> None:
     """Make ``path`` a file with these bytes; what is there, when it is no file, is moved aside. Raises OSError."""
     aside.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _Ground(tree.root, aside) as ground:
+    with Aside(tree.root, aside) as ground:
         ground.write(path, data)
 
 
@@ -388,119 +386,3 @@ def both(tree: Worktree, differences: Sequence[Difference], aside: Path) -> list
                 after = ground.read(str(index), MAX_SHOWN)
             made.append((before if before is None or len(before) <= MAX_SHOWN else None, after))
     return made
-
-
-class _Ground:
-    """The worktree and the folder aside, both open; every path is walked beneath the worktree and through no link."""
-
-    def __init__(self, root: Path, aside: Path) -> None:
-        self._root = os.open(root, _OPEN)
-        try:
-            self._aside = os.open(aside, _OPEN)
-        except OSError:
-            os.close(self._root)
-            raise
-
-    def __enter__(self) -> _Ground:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._root)
-        os.close(self._aside)
-
-    def take_away(self, path: str, name: str) -> None:
-        """Move what is at ``path``, or what stands where a folder above it should be, aside. Raises OSError."""
-        parts = path.split("/")
-        for count in range(1, len(parts)):
-            with self._folder("/".join(parts[: count - 1])) as parent:
-                try:
-                    kind = os.stat(parts[count - 1], dir_fd=parent, follow_symlinks=False).st_mode
-                except FileNotFoundError:
-                    return
-                if not stat.S_ISDIR(kind):
-                    self._move(parent, parts[count - 1], f"{name}-above-{count}")
-                    return
-        with self._folder(os.path.dirname(path)) as parent, contextlib.suppress(FileNotFoundError):
-            self._move(parent, parts[-1], name)
-
-    def give_back(self, path: str, name: str) -> None:
-        """Move what lies aside under ``name`` to ``path``, where nothing is. Raises OSError."""
-        self._folders(os.path.dirname(path))
-        with self._folder(os.path.dirname(path)) as parent:
-            os.rename(name, os.path.basename(path), src_dir_fd=self._aside, dst_dir_fd=parent)
-
-    def put(self, path: str, source: Path, mode: str) -> None:
-        """Make ``path``, where nothing is, the file or link that ``source`` (ours) is. Raises OSError."""
-        self._folders(os.path.dirname(path))
-        name = os.path.basename(path)
-        with self._folder(os.path.dirname(path)) as parent:
-            if mode == _LINK:
-                os.symlink(os.readlink(source), name, dir_fd=parent)
-                return
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            with open(source, "rb") as data, open(os.open(name, flags, 0o600, dir_fd=parent), "wb") as out:
-                while chunk := data.read(1 << 20):
-                    out.write(chunk)
-                os.fchmod(out.fileno(), 0o755 if mode == "100755" else 0o644)
-
-    def write(self, path: str, data: bytes) -> None:
-        """Put these bytes at ``path``, in one step for whoever reads it. Raises OSError."""
-        name = os.path.basename(path)
-        spare = f".{name}.{os.urandom(6).hex()}"
-        above = os.path.dirname(path)
-        self.take_away(f"{above}/{spare}".lstrip("/"), "plan-above")  # only what stands where a folder should be
-        self._folders(above)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with self._folder(above) as parent:
-            with open(os.open(spare, flags, 0o644, dir_fd=parent), "wb") as out:
-                out.write(data)
-            try:
-                os.rename(spare, name, src_dir_fd=parent, dst_dir_fd=parent)
-            except OSError:
-                os.unlink(spare, dir_fd=parent)
-                self._move(parent, name, "plan")
-                raise
-
-    def _move(self, parent: int, name: str, to: str) -> None:
-        if to in os.listdir(self._aside):
-            to = f"{to}-{os.urandom(4).hex()}"  # what lies aside under that name stays
-        os.rename(name, to, src_dir_fd=parent, dst_dir_fd=self._aside)
-
-    def _folders(self, folder: str) -> None:
-        parts = [part for part in folder.split("/") if part]
-        for count, part in enumerate(parts):
-            with self._folder("/".join(parts[:count])) as parent, contextlib.suppress(FileExistsError):
-                os.mkdir(part, 0o755, dir_fd=parent)
-
-    @contextlib.contextmanager
-    def _folder(self, path: str) -> Iterator[int]:
-        """A folder of the worktree, open; one that its owner may not write is made so."""
-        seen = os.dup(self._root) if not path else _beneath(self._root, path)
-        try:
-            mode = stat.S_IMODE(os.fstat(seen).st_mode)
-            narrow = mode & 0o700 != 0o700
-            if narrow:
-                os.chmod(f"/proc/self/fd/{seen}", mode | 0o700)
-            fd = os.open(f"/proc/self/fd/{seen}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                yield fd
-            finally:
-                os.close(fd)
-        finally:
-            os.close(seen)
-
-
-def _beneath(root: int, path: str) -> int:
-    try:
-        return kernel.openat2(root, path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, 0, _BENEATH)
-    except OSError as exc:
-        if exc.errno != errno.ENOSYS:
-            raise
-    here = os.dup(root)
-    for part in path.split("/"):
-        try:
-            below = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
-        finally:
-            os.close(here)
-        here = below
-    return here

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import sys
+from pathlib import Path
 
 from app import terminal
 from app.cli import exits
@@ -83,6 +85,8 @@ def _screen(demo: fleet.Demo) -> int:
     code = tui.run(demo.folders)
     if alive(demo.folders):
         say(f"the agents go on in {demo.root}\n{BACK}")
+        if shutil.which("watchfloor") is None:
+            say(f"so that your shell finds it: export PATH={Path(sys.executable).parent}:$PATH")
     return code
 
 

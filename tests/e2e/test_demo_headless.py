@@ -119,12 +119,14 @@ def test_stop_names_who_still_uses_the_folder_and_keeps_it(tmp_path: Path) -> No
 @pytest.mark.fence
 def test_on_a_screen_it_survives_detaching(tmp_path: Path) -> None:
     """Leave with `q`, find the agents working, come back, end it."""
-    screen = pexpect.spawn(
-        COMMAND[0], [*COMMAND[1:], "--speed", "0.2"], env=environment(tmp_path), dimensions=(40, 120), timeout=120
-    )
+    known = environment(tmp_path)
+    folders = [one for one in known["PATH"].split(os.pathsep) if not (Path(one) / "watchfloor").exists()]
+    env = known | {"PATH": os.pathsep.join(folders)}
+    screen = pexpect.spawn(COMMAND[0], [*COMMAND[1:], "--speed", "0.2"], env=env, dimensions=(40, 120), timeout=120)
     screen.expect("changelog")
     screen.send("q")
     screen.expect("come back: watchfloor demo --attach")
+    screen.expect_exact(f"so that your shell finds it: export PATH={Path(sys.executable).parent}")
     screen.expect(pexpect.EOF)
     screen.close()
     assert screen.exitstatus == 0

@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -346,7 +347,7 @@ def test_a_supervisor_lost_during_the_reply_costs_no_reply(make: Make) -> None:
 def test_stopped_during_a_reply(make: Make, nursery: BrainNursery) -> None:
     def script(_: dict[str, Any]) -> Answer:
         house.put(t.SessionDesired(state="stopped"))
-        return stream(say("a long story " * 50), use(1))
+        return replace(stream(say("a long story " * 50), final=False), forever=sse([{"type": "ping"}]))
 
     with ModelServer(script=script) as server:
         house = make(server.url)

@@ -78,11 +78,11 @@ def test_a_commit_whose_push_was_denied_is_unsaved(tmp_path: Path) -> None:
         assert "1 commit that is" in refused.stderr
 
 
-def test_a_session_can_be_removed_from_its_last_record_on() -> None:
+def test_a_session_can_be_removed_as_soon_as_it_is_said_to_be_done() -> None:
     with fleet() as f:
         many = "for i in $(seq 3000); do echo $i > file$i; done; git add .; git commit -qm many"
         sid = f.launch(play([("shell", {"script": many})], "Done."))
-        f.wait_event(sid, "session.ended")
+        f.wait_state(sid, "done")
         gone = f.json("rm", sid, "--keep-as-ref")[0]
         assert (gone["kept"], gone["archived"]) == ([f"refs/watchfloor/kept/{sid}"], True)
         assert f.json("ls") == []

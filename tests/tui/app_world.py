@@ -89,7 +89,12 @@ class World(Remembering, Granting, Taken):
         self.piece = 1 << 20
         self.points: dict[str, list[dict[str, Any]]] = {}
         self.held: dict[str, asyncio.Event] = {}
-        self.fleet = {"spent_today_nano": 1_240_000_000, "day_cap_nano": 50 * NANO, "epoch": 3, "fence": "ok"}
+        self.fleet: dict[str, Any] = {
+            "spent_today_nano": 1_240_000_000,
+            "day_cap_nano": 50 * NANO,
+            "epoch": 3,
+            "fence": "ok",
+        }
         self.watching = True
         self._calls_file = calls_file
         self._server: asyncio.Server | None = None

@@ -748,7 +748,7 @@ async def test_what_is_wrong_never_touches_the_totals_beside_it(tmp_path: Path) 
     def scene(world: World) -> None:
         crowd(world)
         down = {"url": "http://x.test", "state": endpoints.PERSON, "since": stamp(7200), "why": "no"}
-        world.fleet["endpoints"] = [down]  # type: ignore[assignment]
+        world.fleet["endpoints"] = [down]
 
     async with shown(tmp_path, scene, size=(80, 24)) as s:
         await s.see("endpoint needs you for 2h")

@@ -261,11 +261,19 @@ def _passable(git: Git, place: Place, old: str, new: str, folder: Path) -> None:
     found = (
         looked.run("check-attr", "-z", "--stdin", _FILTER, stdin=asked).decode("utf-8", "surrogateescape").split("\0")
     )
+    configured = _filters(place)
     for path, value in zip(found[::3], found[2::3], strict=False):
-        if value not in ("unspecified", "unset", "set"):
+        if value in configured:
             raise CannotMove(
                 f"{path} goes through the filter {value}, which is yours to run: git -C {place.root} merge {new}"
             )
+
+
+def _filters(place: Place) -> set[str]:
+    """Names of the filters that the person's own git has a program for: it leaves files as they are for any other."""
+    git = Git(place.git_dir, personal=True)
+    listed = git.call("config", "--list", "-z", "--name-only")[1].decode("utf-8", "surrogateescape").split("\0")
+    return {name.removeprefix("filter.").rpartition(".")[0] for name in listed if name.startswith("filter.")}
 
 
 def _in_the_way(root: Path, name: str, tracked: set[str]) -> str:

@@ -69,6 +69,11 @@ _NEUTRAL = re.compile(
 _NOT_REQUIRED = re.compile(r"filter\..*\.required\Z", re.IGNORECASE)
 
 
+_IMPERSONAL = ("GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL")
+_WHOSE = ("XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+"""Variables that say where the user's own git looks for their configuration."""
+
+
 def common_of(git_dir: Path) -> Path:
     """The git directory that holds the objects and branches of the one of a worktree; of any other itself."""
     try:
@@ -146,6 +151,8 @@ class Git:
     extra: tuple[tuple[str, str], ...] = ()
     """Overrides for drivers the repository's own configuration defines."""
     more_env: tuple[tuple[str, str], ...] = ()
+    personal: bool = False
+    """Also what the user and the machine configure is read, which no command that writes may."""
 
     @classmethod
     def of(cls, git_dir: Path, work_tree: Path | None = None) -> Git:
@@ -187,6 +194,10 @@ class Git:
         )
         if self.work_tree is not None:
             env["GIT_WORK_TREE"] = str(self.work_tree)
+        if self.personal:
+            for name in _IMPERSONAL:
+                env.pop(name, None)
+            env |= {name: os.environ[name] for name in _WHOSE if name in os.environ}
         return execute(args, env, self.work_tree or self.git_dir, stdin, ok, timeout, limit, umask=self._umask(env))
 
     def _umask(self, env: Mapping[str, str]) -> int:

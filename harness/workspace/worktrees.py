@@ -270,7 +270,7 @@ def _fetches(git: Git) -> bool:
 
 def identity(repository: Repository) -> tuple[str, str]:
     """The user's name and address for commits, from the repository or the user's own configuration."""
-    git = Git(repository.common).with_env(GIT_CONFIG_GLOBAL=os.path.expanduser("~/.gitconfig"))
+    git = Git(repository.common, personal=True)
     name = git.text("config", "--get", "user.name", ok=(0, 1))
     email = git.text("config", "--get", "user.email", ok=(0, 1))
     return name or "Watchfloor agent", email or "agent@watchfloor.invalid"

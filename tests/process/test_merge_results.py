@@ -262,7 +262,21 @@ def test_no_trap_is_sprung(tmp_path: Path, repo: Path, tree: Worktree) -> None:
     assert not seen.commits
 
 
-def test_a_filter_that_the_person_uses_is_left_to_the_person(repo: Path, tree: Worktree) -> None:
+@pytest.mark.parametrize("where", ["repository", "home", "xdg"])
+def test_a_filter_that_the_person_uses_is_left_to_the_person(
+    tmp_path: Path, repo: Path, tree: Worktree, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL", raising=False)
+    file = {
+        "repository": repo / ".git" / "config",
+        "home": tmp_path / ".gitconfig",
+        "xdg": tmp_path / "xdg" / "git" / "config",
+    }[where]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a") as config:
+        config.write('[filter "lfs"]\n\tclean = git-lfs clean -- %f\n\trequired = true\n')
     commit(repo, ".gitattributes", "*.bin filter=lfs\n")
     work(tree, "x.bin", "pointer\n")
     place, found = made(tree)
@@ -270,6 +284,14 @@ def test_a_filter_that_the_person_uses_is_left_to_the_person(repo: Path, tree: W
     with pytest.raises(CannotMove, match=r"x.bin goes through the filter lfs.*git -C"):
         move(tree, place, found)
     assert state(repo) == before
+
+
+def test_a_filter_that_nobody_configured_holds_nothing_up(repo: Path, tree: Worktree) -> None:
+    work(tree, ".gitattributes", "* filter=made-up\n")
+    work(tree, "x.bin", "as it is\n")
+    place, found = made(tree)
+    move(tree, place, found)
+    assert (repo / "x.bin").read_text() == "as it is\n"
 
 
 @pytest.mark.parametrize("how", NAMES)

@@ -176,6 +176,19 @@ def test_staging_resetting_amending_and_merging_work_inside(tmp_path: Path) -> N
 
 
 @pytest.mark.fence
+@pytest.mark.parametrize("file", [".gitconfig", "xdg/git/config"])
+def test_commits_are_in_the_users_name_wherever_their_git_keeps_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    repo = repository(tmp_path / "repo")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL", raising=False)
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text("[user]\n\tname = Ada\n\temail = ada@example.org\n")
+    assert worktrees.identity(open_repository(repo)) == ("Ada", "ada@example.org")
+
+
 def test_gc_in_the_repository_at_any_moment_stays_clean(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo")
     tree = session(tmp_path, repo)

@@ -31,7 +31,7 @@ def effects_of(notes: CardNotes, root: str = "") -> list[CardLine]:
             out.append(CardLine(text, "text" if gone.kept else "warn"))
             out += [CardLine(f"      {to_display(name)}", "dim") for name in gone.files]
         if notes.going_more:
-            out.append(CardLine(f"  and {counted(notes.going_more, 'other thing')}, not looked at", "warn"))
+            out.append(CardLine(f"  and {counted(notes.going_more, 'other thing')}, not listed", "warn"))
     return out
 
 

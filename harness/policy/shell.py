@@ -6,7 +6,7 @@ Pure; every shape it does not know is *dynamic*.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 MAX_SCRIPT = 64 * 1024
@@ -55,6 +55,34 @@ def word(node: object) -> Word:
         else:
             return Word(None)
     return Word(text, glob)
+
+
+def commands(tree: object) -> Iterator[list[Word]]:
+    """The words of every plain command of a script, wherever in it, as they stand there: in the order of the text, and
+    whether or not it is reached.
+    """
+    if isinstance(tree, Mapping):
+        if tree.get("Type") == "CallExpr" and (words := [word(w) for w in _list(tree, "Args")]):
+            yield words
+        for inner in tree.values():
+            yield from commands(inner)
+    elif isinstance(tree, list):
+        for inner in tree:
+            yield from commands(inner)
+
+
+def first_of_all(tree: Mapping[str, object] | None) -> list[Word]:
+    """The command without which nothing else of a script runs: the first one of a single ``a && b && …``."""
+    statements = _list(tree, "Stmts")
+    node = statements[0] if len(statements) == 1 else None
+    while isinstance(node, Mapping) and not node.get("Negated") and not node.get("Background"):
+        command = node.get("Cmd")
+        if not isinstance(command, Mapping):
+            break
+        if command.get("Type") == "CallExpr":
+            return [word(w) for w in _list(command, "Args")]
+        node = command.get("X") if command.get("Type") == "BinaryCmd" and command.get("Op") == "&&" else None
+    return []
 
 
 def only_command(tree: Mapping[str, object] | None) -> list[str] | None:

@@ -110,7 +110,7 @@ def gather(
         identity={"dev": info.st_dev, "ino": info.st_ino},
         cwd_identity=precheck.identity(resolved[cwd]),
         program=_program(kind, input, resolved[cwd], open_env["PATH"]),
-        deletes=_deletes(argv, resolved[cwd]) if unfenced and kind in (ExecAction.KIND, ShellAction.KIND) else {},
+        deletes=_deletes(kind, argv, syntax, resolved[cwd]) if unfenced else {},
         snapshot=kept.snapshot,
         unprotected=kept.unprotected,
         resolved=resolved,
@@ -169,9 +169,10 @@ def _program(kind: str, input: Mapping[str, Any], cwd: str, path: str) -> dict[s
     return precheck.program(name, cwd, path)
 
 
-def _deletes(argv: Sequence[str] | None, cwd: str) -> dict[str, str]:
-    """What a plain deletion outside the fence takes away, as it is now."""
-    return {name: deleted.state(os.path.join(cwd, name)) for name in deletion.names(argv)[: deletion.MOST]}
+def _deletes(kind: str, argv: Sequence[str] | None, syntax: Mapping[str, object] | None, cwd: str) -> dict[str, str]:
+    """What a deletion outside the fence takes away, as it is now."""
+    named = deletion.names(argv) if kind == ExecAction.KIND else deletion.names_in(syntax)
+    return {name: deleted.state(os.path.join(cwd, name)) for name in named[: deletion.BOUND]}
 
 
 def _hashes(root: str, paths: Iterable[str]) -> dict[str, str]:

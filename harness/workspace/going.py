@@ -1,8 +1,8 @@
-"""What a plain deletion outside the fence would take away, looked at name by name. Blocking.
+"""What a deletion outside the fence would take away, looked at name by name. Blocking.
 
-Of everything that is no plain deletion (`harness.policy.deletion`) the card shows the command alone. No link is
-followed; what is opened is compared with what a repository has (`elsewhere`). The same names are looked at again just
-before it runs (`harness.hands.deleted`).
+Of everything that is none, as far as its text says (`harness.policy.deletion`), the card shows the command alone. No
+link is followed; what is opened is compared with what a repository has (`elsewhere`). The same names are looked at
+again just before it runs (`harness.hands.deleted`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from harness.events.action import Action, ExecAction, ShellAction
 from harness.events.card_facts import Going
 from harness.events.words import counted
 from harness.hands import deleted
-from harness.policy import deletion, shell
+from harness.policy import deletion
 from harness.policy.effects import inside
 from harness.workspace.elsewhere import elsewhere, is_repository
 from harness.workspace.gather_facts import parse_shell
@@ -25,18 +25,20 @@ _TEXT = 300
 
 
 def going(action: Action) -> tuple[list[Going], int]:
-    """(what goes, how many further names the command has); empty for what is no plain deletion without a fence."""
-    named = deletion.names(_argv(action)) if action.access == "unfenced" else []
+    """(what goes, how many further names the command has); empty for what is no deletion without a fence."""
+    named = _named(action) if action.access == "unfenced" else []
     kept = bool(action.world.get("snapshot"))
     root = action.fence.worktree
     gone = [_real(os.path.join(action.cwd, name)) for name in named[: deletion.MOST]]
     return [_one(path, root, kept, gone) for path in gone], max(0, len(named) - deletion.MOST)
 
 
-def _argv(action: Action) -> Sequence[str] | None:
+def _named(action: Action) -> list[str]:
     if isinstance(action, ExecAction):
-        return action.argv
-    return shell.only_command(parse_shell(action.script)) if isinstance(action, ShellAction) else None
+        return deletion.names(action.argv)
+    if not isinstance(action, ShellAction) or not deletion.may_hold(action.script):
+        return []
+    return deletion.names_in(parse_shell(action.script))
 
 
 def _real(path: str) -> str:

@@ -441,7 +441,7 @@ def test_what_a_push_takes_away_and_what_nobody_knows_is_said() -> None:
     gone = card(view(CardNotes(going=[Going("a", "file", "git, in HEAD"), Going("b", "file")], going_more=2))).text
     assert "a  file, git, in HEAD" in gone
     assert "b  file, nothing is known to have it besides" in gone
-    assert "and 2 other things, not looked at" in gone
+    assert "and 2 other things, not listed" in gone
     lacks = card(view(CardNotes(going=[Going("c", "a file", lacks="it is in no commit of tally\x1b")]))).text
     assert "c  a file, it is in no commit of tally␛" in lacks
     own = Going("/state/worktrees/abcdefghij/build", "a folder with 2 files", "undo brings it back", ["x", "y\n"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from harness.events.body import Body, By
+from harness.events.body import BlobRef, Body, By
 
 
 class Handed(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -24,7 +24,8 @@ class Forked(msgspec.Struct, frozen=True, omit_defaults=True):
     ``through_seq``, with the files of ``commit`` over ``head``. ``base`` is what the other one began from, and
     ``passing`` what of the plan passed there. ``decided`` and ``failed``: what a person said and decided there until
     then, and what was tried in vain. ``root`` is the session that the other one comes from itself, by forks; empty when
-    it comes from none.
+    it comes from none. ``plan``: the file of a plan that the other one wrote itself and that counted there, a payload
+    of the new session too.
     """
 
     sid: str
@@ -38,6 +39,7 @@ class Forked(msgspec.Struct, frozen=True, omit_defaults=True):
     decided: tuple[Handed, ...] = ()
     failed: tuple[Handed, ...] = ()
     root: str = ""
+    plan: BlobRef | None = None
 
     @property
     def line(self) -> str:

@@ -73,12 +73,20 @@ def test_limits_hold_for_the_call_they_came_with(fleet: Keepers, tmp_path: Path)
     fleet.spawn()
     link = fleet.supervisor()
     show = "ulimit -f; ulimit -d; cat /proc/self/oom_score_adj; nice; df -B1 --output=size /tmp /dev/shm | tail -2"
+    ours = os.nice(0)
     small = Limits(memory=256 * MIB, file=8 * MIB, tmp=16 * MIB, shm=4 * MIB, nice=7).to_wire()
     start(fleet, link, tmp_path / "work", "c0.0", show, small)
-    assert ended(fleet, "c0.0")["preview"].split() == ["16384", "262144", "900", "7", str(16 * MIB), str(4 * MIB)]
+    assert ended(fleet, "c0.0")["preview"].split() == [
+        "16384",
+        "262144",
+        "900",
+        str(ours + 7),
+        str(16 * MIB),
+        str(4 * MIB),
+    ]
     start(fleet, link, tmp_path / "work", "c0.1", show, None)
     text = ended(fleet, "c0.1")["preview"].split()
-    assert (text[0], text[3], text[4]) == (str(4 << 21), "5", str(2 << 30))
+    assert (text[0], text[3], text[4]) == (str(4 << 21), str(ours + 5), str(2 << 30))
 
 
 UNTIL_GO = "until test -e go; do sleep 0.05; done"

@@ -13,7 +13,7 @@ from harness.events.framing import LogError
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval
 from harness.events.states import Desired
-from harness.plan import draft, progress_log
+from harness.plan import draft
 from harness.plan.formats import MAX_BYTES, Plan, read
 from harness.supervisor import ids
 from harness.supervisor.calls import plans
@@ -29,7 +29,6 @@ from harness.workspace.worktrees import open_worktree
 _LOOK_S = 60.0
 """Seconds that reading the file may take."""
 _LISTED = 100
-_MEDIA = "application/json"
 
 
 async def step(session: Session) -> None:
@@ -68,9 +67,7 @@ def _read(session: Session, path: str) -> bytes | None:
 
 
 def _beside(session: Session) -> list[str]:
-    tree = open_worktree(private_of(session))
-    names = (plans.SETUP, *progress_log.NAMES)
-    return [name for name in names if originals.content(tree, name, MAX_BYTES) is not None]
+    return plans.beside(open_worktree(private_of(session)))
 
 
 async def _asked(session: Session, found: draft.Found) -> t.ApprovalRequested:
@@ -81,7 +78,7 @@ async def _asked(session: Session, found: draft.Found) -> t.ApprovalRequested:
     text = b""
     if found.plan is not None:
         text = found.plan.text.encode()
-        blob = await put_blob(session, text, _MEDIA)
+        blob = await put_blob(session, text, plans.MEDIA)
         detail |= {"text": blob.sha, "entries": _lines([f"{e.id} {e.title}" for e in found.plan.entries])}
         options = ["allow", *options]
     count = len(found.plan.entries) if found.plan is not None else 0
@@ -105,7 +102,7 @@ async def _accepted(session: Session, plan: Plan) -> list[t.Body]:
     intent = session.state.intent
     assert intent is not None
     there = await session.do("looking at what stands beside its plan", _LOOK_S, lambda: _beside(session))
-    text = await put_blob(session, plan.text.encode(), _MEDIA)
+    text = await put_blob(session, plan.text.encode(), plans.MEDIA)
     return [
         plans.record(intent.draft, plan, intent.gates, there, text),
         t.UserMessage(text=plans.TOLD.format(path=intent.draft), origin="harness"),

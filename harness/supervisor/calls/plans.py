@@ -32,6 +32,7 @@ TOLD = (
 )
 MAX_TITLE = 200
 SETUP = "init.sh"
+MEDIA = "application/json"
 """The script that makes the place ready, at the top of the repository."""
 _LOOK_S = 60.0
 """Seconds that reading or writing a plan may take."""
@@ -130,12 +131,19 @@ async def bring(session: Session, passing: frozenset[str], why: str) -> list[t.P
     return flips
 
 
-def inherited(tree: Worktree, made: t.PlanLoaded, passing: frozenset[str], why: str) -> list[t.PlanFlipped]:
+def beside(tree: Worktree) -> list[str]:
+    """The files that matter beside a plan that the session wrote itself. Raises WorkspaceError, OSError."""
+    return [name for name in (SETUP, *progress_log.NAMES) if originals.content(tree, name, MAX_BYTES) is not None]
+
+
+def inherited(
+    session: Session, tree: Worktree, made: t.PlanLoaded, passing: frozenset[str], why: str
+) -> list[t.PlanFlipped]:
     """The flips by which the plan of a new session stands as another one's did; the file is written so (blocking).
-    Raises BadPlan, WorkspaceError, OSError.
+    Raises BadPlan, LogError, WorkspaceError, OSError.
     """
     then = {entry.id: entry.id in passing for entry in made.entries}
-    text = progress.standing(_read(tree.git, tree.base, made.path), then).text
+    text = progress.standing(_given(session, tree, made.path, made.text), then).text
     _put(tree, made.path, text.encode(), tree.private.parent.parent / "aside" / "plan")
     return [
         t.PlanFlipped(entry=entry.id, passes=then[entry.id], why=why, calls=[])
@@ -144,12 +152,15 @@ def inherited(tree: Worktree, made: t.PlanLoaded, passing: frozenset[str], why: 
     ]
 
 
+def _given(session: Session, tree: Worktree, path: str, text: t.BlobRef | None) -> Plan:
+    """A plan as its commit has it, or as the session wrote it and it was accepted."""
+    if text is not None:
+        return read(blobs.get(session.folder.blobs, text.sha))
+    return _read(tree.git, tree.base, path)
+
+
 def _trusted(session: Session, tree: Worktree, plan: Standing) -> Plan:
-    if plan.text is not None:
-        base = read(blobs.get(session.folder.blobs, plan.text.sha))
-    else:
-        base = _read(tree.git, tree.base, plan.path)
-    return progress.standing(base, plan.passes)
+    return progress.standing(_given(session, tree, plan.path, plan.text), plan.passes)
 
 
 def _told(session: Session, plan: Standing) -> list[str]:

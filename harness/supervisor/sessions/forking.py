@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from harness.events import checkpoints, handed, reader
+from harness.events import blobs, checkpoints, handed, reader
 from harness.events import types as t
 from harness.events.checkpoints import Checkpoint
 from harness.events.framing import LogError
@@ -21,6 +21,7 @@ from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.sessions.keepers import Keepers
+from harness.supervisor.threads import at_home
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.private import Worktree
 from harness.workspace.worktrees import Start
@@ -40,6 +41,7 @@ _TOLD = (
 async def origin(parent: Session, one: Checkpoint) -> t.Forked:
     """Where a session begins that goes on from this checkpoint, and what its log hands on. Raises OpError."""
     made = parent.state.created
+    plan = parent.state.plan
     known = await _known(parent)
     return t.Forked(
         parent.sid,
@@ -53,7 +55,18 @@ async def origin(parent: Session, one: Checkpoint) -> t.Forked:
         known.decided,
         known.failed,
         parent.state.intent.forked.line if parent.state.intent is not None and parent.state.intent.forked else "",
+        plan.text if plan is not None and one.passing is not None else None,
     )
+
+
+async def plan_text(parent: Session, origin: t.Forked) -> bytes:
+    """What the new session needs of the other one's payloads; empty where a commit has the plan. Raises OpError."""
+    if origin.plan is None:
+        return b""
+    try:
+        return await at_home(blobs.get, parent.folder.blobs, origin.plan.sha)
+    except (LogError, OSError) as exc:
+        raise OpError("unreadable", f"the plan of {parent.name} cannot be read: {exc}") from exc
 
 
 async def _known(parent: Session) -> HandedOn:
@@ -88,7 +101,7 @@ async def handed_on(session: Session, tree: Worktree, bodies: Sequence[t.Body]) 
         passing = frozenset(forked.passing)
         why = f"as it stood at checkpoint {forked.checkpoint_id} of session {forked.sid}"
         flips = await session.do(
-            "taking over the plan", _PLAN_S, lambda: plans.inherited(tree, made, passing, why), lasting=True
+            "taking over the plan", _PLAN_S, lambda: plans.inherited(session, tree, made, passing, why), lasting=True
         )
         left = [entry.id for entry in plan.entries if entry.id not in passing]
         said = f"Of {len(plan.entries)} entries of the plan {len(passing)} passed; left: {', '.join(left) or 'none'}. "

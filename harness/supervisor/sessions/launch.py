@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from harness.events import tool_input, tools
+from harness.events import blobs, tool_input, tools
 from harness.events import types as t
 from harness.events.cap import OF_SESSION
 from harness.events.evaluation_events import AT_END, AT_TASK
@@ -26,7 +26,7 @@ from harness.events.states import State
 from harness.events.trouble import Trouble
 from harness.events.words import counted
 from harness.plan import draft, patterns
-from harness.plan.formats import BadPlan
+from harness.plan.formats import BadPlan, read
 from harness.protocol.api_key import DEFAULT_BASE_URL
 from harness.protocol.api_key import base_url as configured_url
 from harness.protocol.config_sections import FRESH, JUDGE_AT, PlanConfig
@@ -38,6 +38,7 @@ from harness.roles.role import INITIALIZER
 from harness.supervisor import ids
 from harness.supervisor.calls import plans, progress, project_rules, repository_policy
 from harness.supervisor.calls.ground import private_of
+from harness.supervisor.calls.on_record import put_blob
 from harness.supervisor.endpoints.credentials import Credentials, given_credential, unusable
 from harness.supervisor.errors import Later, LinkLost, OpError, for_now
 from harness.supervisor.fleet.fleet import Fleet
@@ -258,8 +259,10 @@ class Launcher:
         cast = await at_home(casting.of_launch, self._folders.config, request)
         return await self._begin(request.name, request.goal, lambda sid, name: self._intent(sid, name, checked, cast))
 
-    async def fork(self, parent: t.SessionIntent, name: str, goal: str, forked: t.Forked) -> Session:
-        """A session that goes on from another one's checkpoint; its intent is durable. Raises OpError."""
+    async def fork(self, parent: t.SessionIntent, name: str, goal: str, forked: t.Forked, plan: bytes) -> Session:
+        """A session that goes on from another one's checkpoint, and with the ``plan`` that the other one wrote itself;
+        its intent is durable. Raises OpError.
+        """
         wanted = goal or parent.goal
 
         def intent(sid: str, name: str) -> t.SessionIntent:
@@ -270,9 +273,11 @@ class Launcher:
             )
 
         async with self.under_way():
-            return await self._begin(name, wanted, intent)
+            return await self._begin(name, wanted, intent, plan)
 
-    async def _begin(self, name: str, goal: str, intent: Callable[[str, str], t.SessionIntent]) -> Session:
+    async def _begin(
+        self, name: str, goal: str, intent: Callable[[str, str], t.SessionIntent], plan: bytes = b""
+    ) -> Session:
         sid = ids.session_id()
         while sid in self._fleet.sessions or self._taken(sid):
             sid = ids.session_id()
@@ -282,6 +287,8 @@ class Launcher:
         try:
             await at_home(ensure_private, session.folder.root)
             await self._keepers.take_up(session)
+            if plan:
+                await put_blob(session, plan, plans.MEDIA)
             await session.append(intent(sid, name))
         except (FolderError, OSError) as exc:
             await self.forget(session)
@@ -410,7 +417,11 @@ class Launcher:
             wanted = (tree, intent.plan, intent.gates)
             bodies += await session.do("reading its plan", _CHECK_S, lambda: _plan(session, *wanted))
             bodies.append(t.UserMessage(text=plans.TOLD.format(path=intent.plan), origin="harness"))
-        if intent.draft:
+        if intent.draft and intent.forked is not None and intent.forked.plan is not None:
+            taken = (tree, intent, intent.forked.plan)
+            bodies += await session.do("reading its plan", _CHECK_S, lambda: _taken_over(session, *taken))
+            bodies.append(t.UserMessage(text=plans.TOLD.format(path=intent.draft), origin="harness"))
+        elif intent.draft:
             first = draft.task(pinned.of(intent, INITIALIZER).first, intent.draft)
             bodies.append(t.UserMessage(text=first, origin="harness"))
         bodies += await forking.handed_on(session, tree, bodies)
@@ -437,3 +448,10 @@ class Launcher:
 def _plan(session: Session, tree: Worktree, path: str, gates: Sequence[str]) -> list[t.Body]:
     """The records with which a plan begins. Blocking; raises BadPlan, GitFailed."""
     return progress.begin(session, tree, plans.loaded(tree, path, gates))
+
+
+def _taken_over(session: Session, tree: Worktree, intent: t.SessionIntent, text: t.BlobRef) -> list[t.Body]:
+    """The same for one that another session wrote and that counted there."""
+    plan = read(blobs.get(session.folder.blobs, text.sha))
+    made = plans.record(intent.draft, plan, intent.gates, plans.beside(tree), text)
+    return progress.begin(session, tree, made)

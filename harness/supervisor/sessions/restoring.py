@@ -100,7 +100,8 @@ class Restoring:
             one = self.find(parent, at) if at else await self.made(parent, Due("fork", ""), by)
             intent = msgspec.structs.replace(intent, checks=list(parent.state.checks), caps=parent.state.caps)
             origin = await forking.origin(parent, one)
-        return await self._launcher.fork(intent, name, goal, origin)
+            plan = await forking.plan_text(parent, origin)
+        return await self._launcher.fork(intent, name, goal, origin, plan)
 
     @staticmethod
     def find(session: Session, name: str) -> Checkpoint:

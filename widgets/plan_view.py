@@ -25,7 +25,9 @@ from widgets import cells
 from widgets.cells import Line
 from widgets.palette import palette
 
-FILES = ("prd.json", "feature_list.json", "PLAN.md", "TODO.md", "progress.txt", "claude-progress.txt", "CHANGELOG.md")
+FILES = ("prd.json", "feature_list.json", "PLAN.md", "TODO.md", "progress.txt", "claude-progress.txt")
+NOTES = "CHANGELOG.md"
+"""Some agents keep their notes of the work in it; most projects have one of their own."""
 MAX_BYTES = 256 * 1024
 MAX_LINES = 2000
 NOW = "now"
@@ -131,10 +133,16 @@ def _json(text: str) -> list[PlanLine]:
     return made
 
 
+def notes(added: Iterable[str], changed: float) -> PlanFile:
+    """What a session wrote into `NOTES`, of which the rest is the project's."""
+    lines, done, total = parse(NOTES, "\n".join(added))
+    return PlanFile(f"{NOTES}, what this session wrote", changed, lines, done, total)
+
+
 def stamps(folder: Path) -> dict[str, Stamp]:
-    """The plan files that exist as regular files, with what tells their changes (never follows a link)."""
+    """The plan files and the notes that exist as regular files, with what tells their changes (never follows a link)."""
     found: dict[str, Stamp] = {}
-    for name in FILES:
+    for name in (*FILES, NOTES):
         try:
             st = os.lstat(folder / name)
         except OSError:

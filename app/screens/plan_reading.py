@@ -1,5 +1,5 @@
 """What a session's plan tab shows: the plan as the supervisor has it by the log, then the files of the worktree, where
-that is on our disk.
+that is on our disk; of notes in a file that most projects have anyway, what the session wrote.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from harness.events.plan_views import PlanBoard
 from harness.events.views import SessionRow
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets.plan_board import as_file
-from widgets.plan_view import PlanFile, Stamp, read, stamps
+from widgets.patch_files import files_of
+from widgets.plan_view import NOTES, PlanFile, Stamp, notes, read, stamps
 
 
 class Calls(Protocol):
@@ -46,7 +47,7 @@ class PlanReading:
         self._busy = True
         try:
             asked = await self._ask(row, supervisor)
-            changed = await self._read(Path(row.worktree)) if row.worktree else False
+            changed = await self._read(row, supervisor) if row.worktree else False
         finally:
             self._busy = False
         if not asked and not changed:
@@ -69,10 +70,22 @@ class PlanReading:
         self._board = found
         return changed
 
-    async def _read(self, folder: Path) -> bool:
+    async def _read(self, row: SessionRow, supervisor: Calls) -> bool:
+        folder = Path(row.worktree)
         found = await asyncio.to_thread(stamps, folder)
         if found == self._stamps:
             return False
-        self._files = await asyncio.to_thread(read, folder, list(found))
+        self._files = await asyncio.to_thread(read, folder, [name for name in found if name != NOTES])
+        if (stamp := found.get(NOTES)) is not None and (added := await self._written(row.sid, supervisor)):
+            self._files.append(notes(added, stamp.mtime_ns / 1e9))
         self._stamps = found
         return True
+
+    async def _written(self, sid: str, supervisor: Calls) -> list[str]:
+        """The lines of the notes that are in no commit from before the session."""
+        try:
+            reply = await supervisor.call("diff", sid=sid)
+        except (SupervisorError, Unreachable):
+            return []  # what cannot be compared is not called the session's
+        patch = next((file for file in files_of(str(reply.get("patch", "")), []) if file.path == NOTES), None)
+        return [row.text[1:] for row in patch.rows if row.role == "add"] if patch is not None else []

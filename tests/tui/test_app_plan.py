@@ -68,6 +68,34 @@ async def test_the_file_of_the_plan_is_not_shown_beside_it_and_progress_is(tmp_p
         assert [file.name for file in s.app.screen.query_one(PlanView).files] == ["prd.json", "progress.txt"]
 
 
+PROJECTS = "# Changelog\n\n## 1.0\n\n- First release.\n"
+
+
+@pytest.mark.parametrize("written", [False, True])
+async def test_of_a_changelog_only_what_the_session_wrote_is_shown(tmp_path: Path, written: bool) -> None:
+    def scene(world: World) -> None:
+        session = planned(world)
+        worktree = world.folders.worktrees / session.sid
+        worktree.mkdir(parents=True)
+        (worktree / "progress.txt").write_text("looked at the table\n", "utf-8")
+        (worktree / "CHANGELOG.md").write_text(("- tried the index\n" if written else "") + PROJECTS, "utf-8")
+        if written:
+            patch = "diff --git a/CHANGELOG.md b/CHANGELOG.md\n--- a/CHANGELOG.md\n+++ b/CHANGELOG.md\n"
+            patch += "@@ -1,2 +1,3 @@\n+- tried the index\n # Changelog\n \n"
+            files = [{"path": "CHANGELOG.md", "status": "modified", "added": 1, "removed": 0}]
+            session.diff = {"files": files, "patch": patch}
+
+    async with shown(tmp_path, scene) as s:
+        await s.press(*TO_PLAN)
+        await s.see("8/14 done")
+        await s.press("end")
+        await s.see("looked at the table", *(("CHANGELOG.md, what this session wrote", "tried the index") * written))
+        assert "First release" not in s.text
+        told = [(file.name, [line.text for line in file.lines]) for file in s.app.screen.query_one(PlanView).files]
+        notes = [("CHANGELOG.md, what this session wrote", ["- tried the index"])]
+        assert told[1:] == [("progress.txt", ["looked at the table"]), *(notes * written)]
+
+
 async def test_nothing_of_a_hostile_plan_reaches_the_terminal_as_it_is(tmp_path: Path) -> None:
     def scene(world: World) -> None:
         entries = [t.PlanEntry(id=f"{n}{text}", title=text, checks=[], phase=text) for n, text in enumerate(PAYLOADS)]

@@ -13,6 +13,7 @@ from app.screens.base import WatchScreen
 
 if TYPE_CHECKING:
     from app.review import Review
+    from app.screens.fleet import FleetScreen
 
 
 class Opening(NamedTuple):
@@ -33,6 +34,7 @@ class Places:
         self._app = app
         self._leave = leave
         self._reviews: dict[str, Review] = {}
+        self._table: FleetScreen | None = None
 
     def handlers(self) -> Handlers:
         """What brings one there, and why not when one is there already."""
@@ -82,9 +84,11 @@ class Places:
         self._only(CostsScreen())
 
     def _fleet(self) -> None:
-        from app.screens.fleet import FleetScreen
+        """Show the table, as it was left."""
+        from app.screens.fleet import FleetScreen, Left
 
-        self._only(FleetScreen())
+        self._table = FleetScreen(self._table.left if self._table is not None else Left())
+        self._only(self._table)
 
     def _memory(self) -> None:
         from app.screens.memory import MemoryScreen

@@ -95,6 +95,12 @@ class FleetTable(PaintedLines, ScrollView, can_focus=True):
         """Ids of the marked sessions, those that the filter hides too."""
         return frozenset(self._marked)
 
+    def restore(self, view: View, marked: Set[str], selected: str) -> None:
+        """Show what was shown before; rows follow, and put right what is gone by now."""
+        self._view = view
+        self._marked = set(marked)
+        self._selected = selected
+
     def set_rows(self, rows: Iterable[SessionRow]) -> None:
         """Take the newest rows; marks of sessions that are gone go with them."""
         self._rows = {row.sid: row for row in rows}

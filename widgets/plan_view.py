@@ -140,7 +140,7 @@ def notes(added: Iterable[str], changed: float) -> PlanFile:
 
 
 def stamps(folder: Path) -> dict[str, Stamp]:
-    """The plan files and the notes that exist as regular files, with what tells their changes (never follows a link)."""
+    """The plan files and the notes that are regular files, with what tells their changes (never follows a link)."""
     found: dict[str, Stamp] = {}
     for name in (*FILES, NOTES):
         try:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Set
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import msgspec
@@ -25,6 +25,7 @@ from harness.protocol.client import SupervisorError, Unreachable
 from widgets import fleet_columns, timeline
 from widgets.fleet_bar import Banner, FleetBar
 from widgets.fleet_filter import FilterError, parse
+from widgets.fleet_order import View
 from widgets.fleet_table import FleetTable
 from widgets.help_bar import Entry, HelpBar
 from widgets.view_line import Shown, ViewLine
@@ -32,6 +33,19 @@ from widgets.view_line import Shown, ViewLine
 _OF_MARKED = frozenset({"table.stop", "table.pause", "table.resume", "table.archive", "table.raise"})
 _FOLLOW_S = 5
 """Seconds between two looks at what the sessions of a timeline did meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """How a person left the table, for when they come back. ``text`` is the filter as it was typed, ``span`` the
+    seconds that they chose for the timeline.
+    """
+
+    view: View = field(default_factory=View)
+    text: str = ""
+    span: int = 0
+    marked: Set[str] = frozenset()
+    selected: str = ""
 
 
 class FleetScreen(WatchScreen):
@@ -43,11 +57,13 @@ class FleetScreen(WatchScreen):
     AUTO_FOCUS: ClassVar[str | None] = "FleetTable"
     LEAVES_FIRST: ClassVar[str] = "table.unfilter"
 
-    def __init__(self) -> None:
+    def __init__(self, left: Left) -> None:
         super().__init__()
-        self._text = ""
+        self.table = FleetTable()
+        self.table.restore(left.view, left.marked, left.selected)
+        self._text = left.text
         self._wrong = ""
-        self._span = 0
+        self._span = left.span
         """The seconds that the person chose for the timeline; 0 = what holds the whole fleet."""
         self._told: set[str] = set()
         """Sessions that were asked about what they did, in these seconds."""
@@ -56,15 +72,15 @@ class FleetScreen(WatchScreen):
     def compose(self) -> ComposeResult:
         yield Banner()
         yield ViewLine()
-        yield Input(placeholder='state:waiting repo:shop spent:>1 -is:ended "two words"', id="filter")
-        yield FleetTable()
+        yield Input(self._text, placeholder='state:waiting repo:shop spent:>1 -is:ended "two words"', id="filter")
+        yield self.table
         yield FleetBar()
         yield HelpBar()
 
     @property
-    def table(self) -> FleetTable:
-        """The table."""
-        return self.query_one(FleetTable)
+    def left(self) -> Left:
+        """How it stands, also when it is not shown any more."""
+        return Left(self.table.view, self._text, self._span, self.table.marked, self.table.selected)
 
     @property
     def _field(self) -> Input:

@@ -13,8 +13,8 @@ import msgspec
 from harness.events.plan_views import PlanBoard
 from harness.events.views import SessionRow
 from harness.protocol.client import SupervisorError, Unreachable
-from widgets.plan_board import as_file
 from widgets.patch_files import files_of
+from widgets.plan_board import as_file
 from widgets.plan_view import NOTES, PlanFile, Stamp, notes, read, stamps
 
 

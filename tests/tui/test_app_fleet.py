@@ -155,6 +155,26 @@ async def test_a_mark_stays_on_its_session_and_what_is_hidden_is_named(tmp_path:
         await s.until("its mark goes with it", lambda: not fleet(s).table.marked)
 
 
+async def test_the_table_is_found_as_it_was_left(tmp_path: Path) -> None:
+    async with shown(tmp_path, three) as s:
+        await s.press("4", "right", "b", "down", "space")
+        await s.see("1 marked")
+        await s.press("slash", *"shop", "enter", "end")
+        await s.see("1 marked", "sort:name", "group:state", "2 of 3")
+        before = (fleet(s).table.view, fleet(s).table.marked, fleet(s).table.selected)
+        await s.press("2", "1", "4")
+        await s.see("1 marked", "/shop", "sort:name", "group:state", "2 of 3")
+        assert (fleet(s).table.view, fleet(s).table.marked, fleet(s).table.selected) == before
+        await s.press("escape")
+        await s.see("3 sessions")
+        gone = next(iter(before[1]))
+        await s.press("1")
+        s.world.push_rows(gone=[gone])
+        await s.until("it is gone", lambda: gone not in s.app.snapshot.rows)
+        await s.press("4")
+        await s.until("its mark went with it", lambda: not fleet(s).table.marked)
+
+
 async def test_what_was_asked_is_done_to_those_listed_and_refusals_are_named(tmp_path: Path) -> None:
     async with shown(tmp_path, three) as s:
         await s.press("4", "asterisk", "s")

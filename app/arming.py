@@ -10,18 +10,19 @@ ARM_S = 0.5
 @dataclass(frozen=True, slots=True)
 class Arming:
     """What is on screen (``key`` names the request, its hash and the screen it is on) and since when it is complete and
-    untouched.
+    untouched; ``begun``: a part of it was painted by now.
     """
 
     key: tuple[str, ...] = ()
     since: float | None = None
+    begun: bool = True
 
-    def observe(self, key: tuple[str, ...], complete: bool, now: float) -> Arming:
+    def observe(self, key: tuple[str, ...], complete: bool, now: float, *, begun: bool = True) -> Arming:
         """The state after looking at the card at ``now`` (seconds, monotonic): another card or an incomplete one starts
         over.
         """
         if not key or not complete:
-            return Arming(key, None)
+            return Arming(key, None, begun)
         if key != self.key or self.since is None:
             return Arming(key, now)
         return self
@@ -34,8 +35,8 @@ class Arming:
 
     @property
     def unread(self) -> bool:
-        """True while a part of the card was not on screen yet."""
-        return bool(self.key) and self.since is None
+        """True while a part of the card was not on screen yet, which it is to be scrolled to."""
+        return bool(self.key) and self.since is None and self.begun
 
     def armed(self, now: float) -> bool:
         """True when the card has been whole and unchanged for half a second."""

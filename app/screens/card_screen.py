@@ -46,7 +46,7 @@ class CardScreen(WatchScreen):
             return False
         now = time.monotonic()
         key = (*shown, str(self.card.size)) if shown else ()
-        self.arming = self.arming.observe(key, bool(key) and self.card.fully_shown, now)
+        self.arming = self.arming.observe(key, bool(key) and self.card.fully_shown, now, begun=self.card.begun)
         if self._armed != (armed := self.arming.armed(now)):
             self._armed = armed
             self.show_keys()

@@ -43,7 +43,7 @@ def standing(keys: Keymap, view: ApprovalView | None, looked: Looked, now: float
 
 def armed(keys: Keymap, looked: Looked, now: float, does: str) -> Content:
     """How far it is from being armed, or what its key ``does`` now."""
-    if looked.arming.since is None:
+    if looked.arming.unread:
         if looked.at_end:
             return _warning("▲ skipped: ", f"{keys.shown('queue.card_up')} shows what was not on screen yet")
         return _warning("▼ more below: ", f"{keys.shown('queue.card_down')} shows it, then this can be approved")

@@ -19,6 +19,7 @@ from app import actions, keymap, themes
 from app.action_table.action import SCOPES
 from app.arming import ARM_S, Arming
 from app.safety import NoControl, ReplyFilter
+from app.screens.queue_foot import Looked, armed
 from app.wish import FieldError, Wish, request_of
 from harness.events import words
 from harness.events.body import Caps
@@ -247,6 +248,15 @@ def test_a_card_arms_after_half_a_second_of_being_whole() -> None:
     state = state.observe(KEY, True, 10.0)
     assert state.refusal(10.0 + ARM_S - 0.01)
     assert not state.refusal(10.0 + ARM_S)
+
+
+def test_a_card_that_is_not_painted_yet_is_not_said_to_have_more_below() -> None:
+    keys = keymap.build("default", {})
+    state = Arming().observe(KEY, False, 0.0, begun=False)
+    assert "only just appeared" in state.refusal(9.0)
+    assert "looking" in armed(keys, Looked(state, at_end=False), 9.0, "approves").plain
+    state = state.observe(KEY, False, 9.1)
+    assert "more below" in armed(keys, Looked(state, at_end=False), 9.1, "approves").plain
 
 
 @given(st.lists(st.floats(0.0, 1.0), max_size=40))

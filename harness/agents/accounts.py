@@ -3,46 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 
 from harness.agents.agent import Doing
 from harness.agents.errors import NoSupervisor, Refused
 from harness.agents.peer import Link
-from harness.events.attempt import Attempt
+from harness.events.attempt import Admitted, Attempt, Reservation, Settled
 from harness.events.body import UNSETTLED
 from harness.events.model_limits import Limits
 from harness.events.types import Usage
 from harness.protocol import frames
 
+T = TypeVar("T")
 _REPLY_S = 60.0
 _AWAY = frozenset(("stale_lease", "stopping"))
 """Refusals of a supervisor that does not know us (yet) or is about to leave: another one will answer."""
 _LATER = frozenset(("no_space", "ledger"))
 """Refusals of a settlement that are no last word: it cannot be written now."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """The worst case of one attempt, counted as spent until it is settled."""
-
-    id: str
-    nano: int
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """What an attempt cost, and where the price came from."""
-
-    nano: int
-    source: str
-    retry_in_s: float | None = None
-    """After a failure: when the endpoint is asked again, if that is known."""
-    usage: Usage | None = None
-    """What it was settled by, also by a brain before this one; None: nobody knows."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -52,18 +33,6 @@ class Outcome(msgspec.Struct, frozen=True):
     message: str = ""
     wait_s: float | None = None
     free: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Admission:
-    """``held`` says why the endpoint is not to be asked for long, ``since`` since when; else ask, and when ``probe``
-    tell of the first words. ``reservation``: what was wanted with it, when it is not held.
-    """
-
-    probe: bool = False
-    held: str = ""
-    since: str = ""
-    reservation: Reservation | None = None
 
 
 class Accounts:
@@ -118,8 +87,11 @@ class Accounts:
             raise NoSupervisor("supervisor: not connected")
         return self.link
 
-    def _call(self, op: str, **arguments: object) -> dict[str, Any]:
+    def _call(self, kind: type[T], op: str, **arguments: object) -> T:
         """One request to a supervisor that knows us. Raises Refused, NoSupervisor."""
+        return msgspec.convert(self._asked(op, **arguments), kind)
+
+    def _asked(self, op: str, **arguments: object) -> Mapping[str, object]:
         link = self._live()
         try:
             return link.call(op, within_s=_REPLY_S, **arguments)
@@ -129,21 +101,18 @@ class Accounts:
             link.close()
             raise NoSupervisor(f"the supervisor does not answer for this session: {exc}") from exc
 
-    def admit(self, endpoint: str, model: str, wanted: Attempt | None = None) -> Admission:
+    def admit(self, endpoint: str, model: str, wanted: Attempt | None = None) -> Admitted:
         """Wait at the gate of the endpoint and of this model, and behind it reserve what is wanted. Raises Refused
         (``poison``, ``paused``, ``cap`` …; then nothing is reserved), NoSupervisor.
         """
         self._make_up()
         also = {} if wanted is None else {"reserve": wanted}
-        reply = self._call("admit", endpoint=endpoint, model=model, **also)
-        held = str(reply.get("held", ""))
-        paid = None if wanted is None or held else _reservation(reply)
-        return Admission(reply.get("probe") is True, held, str(reply.get("since", "")), paid)
+        return self._call(Admitted, "admit", endpoint=endpoint, model=model, **also)
 
     def heard(self) -> None:
         """The first words of a reply have come; nothing is lost when nobody can be told."""
         with contextlib.suppress(Refused, NoSupervisor):
-            self._call("heard")
+            self._asked("heard")
 
     def tell(self, doing: Doing) -> None:
         """What the agent is at, for whoever looks; nothing is lost when nobody can be told."""
@@ -158,19 +127,12 @@ class Accounts:
     def reserve(self, wanted: Attempt) -> Reservation:
         """Raises Refused (``cap``, ``paused`` …), NoSupervisor."""
         self._make_up()
-        return _reservation(self._call("reserve", **msgspec.structs.asdict(wanted)))
+        return self._call(Reservation, "reserve", **msgspec.structs.asdict(wanted))
 
     def _settle(self, reservation: str, usage: Usage | None, outcome: Outcome | None) -> Settled:
         cost: dict[str, object] = {"unknown": True} if usage is None else {"usage": msgspec.to_builtins(usage)}
         told: dict[str, object] = {} if outcome is None else {"outcome": msgspec.to_builtins(outcome)}
-        reply = self._call("settle", reservation=reservation, **cost, **told)
-        again = reply.get("retry_in_s")
-        return Settled(
-            int(reply.get("cost_nano", 0)),
-            str(reply.get("price_source", "")),
-            again if isinstance(again, float) else None,
-            msgspec.convert(reply["usage"], Usage) if "usage" in reply else None,
-        )
+        return self._call(Settled, "settle", reservation=reservation, **cost, **told)
 
     def settle(self, reservation: Reservation, usage: Usage | None, outcome: Outcome | None = None) -> Settled:
         """Usage None = cost unknown; outcome None = the endpoint was not asked, or nobody knows what it said.
@@ -188,7 +150,3 @@ class Accounts:
             else:
                 self.problems.append(f"the supervisor would not settle reservation {reservation.id}: {exc}")
         return Settled(reservation.nano, UNSETTLED)
-
-
-def _reservation(reply: dict[str, Any]) -> Reservation:
-    return Reservation(str(reply["reservation"]), int(reply["reserved_nano"]))

@@ -14,7 +14,6 @@ from functools import partial
 import anthropic
 import httpx2
 
-from harness.agents.accounts import Reservation
 from harness.agents.agent import Agent, Doing
 from harness.agents.desk import Desk
 from harness.agents.errors import CannotGoOn, Conflict, Refused, Stopped
@@ -45,7 +44,7 @@ from harness.brain.turns import DamagedMessage
 from harness.brain.view import View
 from harness.events import blocks, layers
 from harness.events import types as t
-from harness.events.attempt import Attempt
+from harness.events.attempt import Attempt, Reservation
 from harness.events.contract_events import PLANS
 from harness.events.evaluation_events import JUDGES
 from harness.events.framing import LogError

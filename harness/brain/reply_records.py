@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from harness.agents.accounts import Outcome, Reservation
+from harness.agents.accounts import Outcome
 from harness.agents.desk import BLOB_FROM, Desk
 from harness.brain import retry, stream
 from harness.brain.context import compaction
 from harness.brain.decide import Sum
 from harness.events import blocks, said
 from harness.events import types as t
+from harness.events.attempt import Reservation
 
 _MOST_SAID = 2000
 

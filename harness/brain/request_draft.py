@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from harness.agents.accounts import Reservation
 from harness.brain.stream import Request
 from harness.events import types as t
+from harness.events.attempt import Reservation
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,10 @@
-"""One attempt at a request, as an agent asks the ledger for it before it is sent."""
+"""One attempt at a request, as an agent asks the ledger for it before it is sent, and what it is answered."""
 
 from __future__ import annotations
 
 import msgspec
+
+from harness.events.body import Usage
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -14,3 +16,44 @@ class Attempt(msgspec.Struct, frozen=True):
     est_input: int
     max_tokens: int
     hour: bool = False
+
+
+class Reservation(msgspec.Struct, frozen=True, rename={"id": "reservation", "nano": "reserved_nano"}):
+    """The worst case of one attempt, counted as spent until it is settled."""
+
+    id: str
+    nano: int
+
+
+class Admitted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"reserved": "reservation"}):
+    """``held`` says in words why the endpoint is not to be asked for long, ``since`` since when; else it may be asked,
+    and when ``probe`` the first words are told of. ``reservation``: what was wanted with it, when it is not held.
+    """
+
+    probe: bool = False
+    held: str = ""
+    since: str = ""
+    reserved: str = ""
+    reserved_nano: int = 0
+
+    @property
+    def reservation(self) -> Reservation | None:
+        """What was reserved, if anything was."""
+        return Reservation(self.reserved, self.reserved_nano) if self.reserved else None
+
+
+class Settled(msgspec.Struct, frozen=True, omit_defaults=True, rename={"nano": "cost_nano", "source": "price_source"}):
+    """What an attempt cost, and where the price came from."""
+
+    nano: int
+    source: str
+    retry_in_s: float | None = None
+    """After a failure: when the endpoint is asked again, if that is known."""
+    usage: Usage | None = None
+    """What it was settled by, also by a brain before this one; None: nobody knows."""
+
+
+class Greeted(msgspec.Struct, frozen=True):
+    """The agent's process is known to the supervisor of this epoch."""
+
+    epoch: int

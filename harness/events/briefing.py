@@ -89,6 +89,15 @@ class Brief(msgspec.Struct, frozen=True):
     """There was more in this time than is kept; the log has it."""
 
 
+class Briefed(msgspec.Struct, frozen=True, kw_only=True):
+    """The reply of ``brief``; ``upcoming`` is the entry of its plan that comes next, in words."""
+
+    sid: str
+    name: str
+    upcoming: str
+    brief: Brief
+
+
 @dataclass(slots=True)
 class Course:
     """What was gathered so far; `take` goes on with the next record."""

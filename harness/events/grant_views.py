@@ -76,3 +76,22 @@ class GrantPreview(msgspec.Struct, frozen=True, kw_only=True):
     past: list[PastRequest]
     looked_at: int
     problem: str = ""
+
+
+class Grants(msgspec.Struct, frozen=True, kw_only=True):
+    """Rules, the oldest first."""
+
+    grants: list[GrantView]
+
+
+class GrantPreviewed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rule would say and would have covered."""
+
+    preview: GrantPreview
+
+
+class Granted(msgspec.Struct, frozen=True, kw_only=True):
+    """The rule stands, and decided so many requests that were open."""
+
+    grant: GrantView
+    decided: int

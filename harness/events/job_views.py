@@ -20,3 +20,17 @@ class JobView(msgspec.Struct, frozen=True):
     limit_s: int
     printed: int
     last: str
+
+
+class Jobs(msgspec.Struct, frozen=True, kw_only=True):
+    """Those that run."""
+
+    jobs: list[JobView]
+
+
+class JobOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of what one printed, in base64: from ``offset`` on, ``end`` is behind its last byte."""
+
+    data: str
+    offset: int
+    end: int

@@ -47,3 +47,29 @@ class LessonView(msgspec.Struct, frozen=True, kw_only=True):
     removes: bool
     standing: str
     why: str
+
+
+class MemoriesShown(msgspec.Struct, frozen=True, kw_only=True):
+    """What is remembered, and the lessons."""
+
+    memories: list[MemoryView]
+    lessons: list[LessonView]
+
+
+class MemoriesFound(msgspec.Struct, frozen=True, kw_only=True):
+    """The best first."""
+
+    memories: list[MemoryView]
+
+
+class MemoryVersions(msgspec.Struct, frozen=True, kw_only=True):
+    """One memory, and its versions, the newest first."""
+
+    memory: MemoryView
+    versions: list[VersionView]
+
+
+class MemoryWritten(msgspec.Struct, frozen=True, kw_only=True):
+    """What a change wrote; nothing when it stood there already."""
+
+    written: list[VersionView]

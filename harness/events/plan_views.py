@@ -56,3 +56,9 @@ class PlanBoard(msgspec.Struct, frozen=True, kw_only=True):
     at: str = ""
     next: str = ""
     steps: list[str] = []
+
+
+class PlanShown(msgspec.Struct, frozen=True, kw_only=True):
+    """The plan of a session; None when it has none."""
+
+    plan: PlanBoard | None

@@ -54,3 +54,21 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[str, int]
     changed: list[Changed]
     unread: list[str]
+
+
+class PolicyChecked(msgspec.Struct, frozen=True, kw_only=True):
+    """The reply of ``policy_check``."""
+
+    check: PolicyCheck
+
+
+class PolicyExplained(msgspec.Struct, frozen=True, kw_only=True):
+    """The reply of ``policy_explain``."""
+
+    explanation: Explanation
+
+
+class PolicyTried(msgspec.Struct, frozen=True, kw_only=True):
+    """The reply of ``policy_try``."""
+
+    trial: Trial

@@ -56,6 +56,14 @@ class Receipt(msgspec.Struct, frozen=True):
     steps: tuple[Step, ...]
 
 
+class Receipts(msgspec.Struct, frozen=True, kw_only=True):
+    """The reply of ``receipts``: those of one session, oldest first."""
+
+    sid: str
+    name: str
+    receipts: list[Receipt]
+
+
 @dataclass(slots=True)
 class _Request:
     asked: t.ApprovalRequested

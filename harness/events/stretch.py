@@ -20,6 +20,12 @@ class Stretch(msgspec.Struct, frozen=True, array_like=True):
     state: str
 
 
+class Timeline(msgspec.Struct, frozen=True, kw_only=True):
+    """The reply of ``timeline``: those of one session, oldest first."""
+
+    stretches: list[Stretch]
+
+
 @dataclass(frozen=True, slots=True)
 class Stretches:
     """In order of time, `KEPT` of them and one at most; ``boot`` is the machine's that the newest keeper started on."""

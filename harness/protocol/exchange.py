@@ -154,15 +154,17 @@ class Answering:
             message = self._codec.decode(body)
             yield Request(message.get("id"), str(message.get("op")), message)
 
-    def reply(self, number: object, fields: Mapping[str, object]) -> bytes:
-        """The frame of a yes. Raises Oversize."""
-        return self._frame({"id": number, "ok": True, **fields})
+    def reply(self, number: object, fields: object) -> bytes:
+        """The frame of a yes: the members of an object, or of a record that the codec knows. Raises Oversize."""
+        yes = self._codec.encode({"id": number, "ok": True})
+        body = self._codec.encode(fields)
+        return frames.frame(yes if body == b"{}" else yes[:-1] + b"," + body[1:])
 
     def refuse(self, number: object, error: Mapping[str, str]) -> bytes:
         """The frame of a no: ``code``, ``message`` and perhaps ``hint``."""
         return self._frame({"id": number, "ok": False, "error": error})
 
-    def push(self, message: Mapping[str, object]) -> bytes:
+    def push(self, message: object) -> bytes:
         """The frame of something that nobody asked for. Raises Oversize."""
         return self._frame(message)
 

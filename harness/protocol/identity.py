@@ -207,7 +207,7 @@ def write(state: Path, fleet: str = "") -> Mark:
     return made
 
 
-def who(state: Path) -> dict[str, object]:
+def who(state: Path) -> dict[str, str | int]:
     """The state folder as a supervisor names it to its clients: its real path and number."""
     real = os.path.realpath(state)
     st = os.stat(real)

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import hashlib
 
-import msgspec
-
+from harness.events.score_views import Artifact, Artifacts
 from harness.workspace.git import Git
 from harness.workspace.look import tip
 from harness.workspace.private import Worktree
@@ -15,23 +14,6 @@ from harness.workspace.private import Worktree
 MOST = 1000
 """Files that are listed; there may be more."""
 _GITLINK = "160000"
-
-
-class Artifact(msgspec.Struct, frozen=True):
-    """``how``: A, M, D or T (another kind of thing); ``sha256`` of the content as committed, empty for what is gone."""
-
-    path: str
-    how: str
-    bytes: int
-    sha256: str
-
-
-class Artifacts(msgspec.Struct, frozen=True):
-    """The files, by name; ``count`` is how many there are in all."""
-
-    commit: str
-    count: int
-    files: tuple[Artifact, ...]
 
 
 def artifacts(tree: Worktree) -> Artifacts:

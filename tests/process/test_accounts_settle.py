@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from harness.agents.accounts import Accounts, Reservation
+from harness.agents.accounts import Accounts
 from harness.agents.errors import NoSupervisor
-from harness.events.attempt import Attempt
+from harness.events.attempt import Attempt, Reservation
 from harness.events.types import Usage
 from tests.process.brainhouse import Money, SmallSupervisor
 

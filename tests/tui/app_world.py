@@ -518,14 +518,16 @@ class World(Remembering, Granting, Taken):
 
     def _op_read(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         session = self._find(r)
-        return log_reading.lines(self.folders.session(session.sid), r["from_seq"], r["most_bytes"])
+        piece = log_reading.lines(self.folders.session(session.sid), r["from_seq"], r["most_bytes"])
+        return msgspec.structs.asdict(piece)
 
     def _op_blob(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         session = self._find(r)
         try:
-            return log_reading.blob(self.folders.session(session.sid), r["sha"], r["offset"], r["most"])
+            piece = log_reading.blob(self.folders.session(session.sid), r["sha"], r["offset"], r["most"])
         except OpError as exc:
             raise Refused(exc.code, str(exc)) from exc
+        return msgspec.structs.asdict(piece)
 
     def _op_plan(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         return {"plan": msgspec.to_builtins(board(self._find(r).state))}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from harness.events import blobs
 from harness.events.log import LogWriter
 from harness.events.reader import read
+from harness.events.replies import LogPiece
 from harness.protocol.paths import SessionFolder
 from harness.supervisor.errors import OpError
 from harness.supervisor.serving import log_reading
@@ -49,22 +49,22 @@ def walked(folder: SessionFolder, start: int, most: int) -> list[str]:
     out: list[str] = []
     at = start
     while True:
-        piece: Any = log_reading.lines(folder, at, most)
-        out += piece["lines"]
-        at = piece["next"]
-        if at > piece["head"]:
+        piece = log_reading.lines(folder, at, most)
+        out += piece.lines
+        at = piece.next
+        if at > piece.head:
             return out
-        assert piece["lines"], "a piece that is not the last holds at least one record"
+        assert piece.lines, "a piece that is not the last holds at least one record"
 
 
 @given(start=st.integers(0, N + 5), most=st.integers(1, 20_000))
 def test_any_size_of_piece_gives_the_whole_log(folder: SessionFolder, start: int, most: int) -> None:
     whole = [line.decode() for line in read(folder.log)]
     assert walked(folder, start, most) == whole[start:]
-    piece: Any = log_reading.lines(folder, start, most)
-    assert piece["head"] == N - 1
-    assert piece["closed"]
-    assert sum(len(line.encode()) for line in piece["lines"][:-1]) < most
+    piece = log_reading.lines(folder, start, most)
+    assert piece.head == N - 1
+    assert piece.closed
+    assert sum(len(line.encode()) for line in piece.lines[:-1]) < most
 
 
 def test_damage_is_named_where_it_is_and_not_before(tmp_path: Path) -> None:
@@ -74,10 +74,10 @@ def test_damage_is_named_where_it_is_and_not_before(tmp_path: Path) -> None:
     at = raw.index(b'"seq":7,')
     raw[raw.index(b'"text":"', at) + 9] ^= 1
     file.write_bytes(raw)
-    piece: Any = log_reading.lines(folder, 0, 1 << 20)
-    assert (len(piece["lines"]), piece["next"], piece["head"]) == (7, 7, 19)
+    piece = log_reading.lines(folder, 0, 1 << 20)
+    assert (len(piece.lines), piece.next, piece.head) == (7, 7, 19)
     assert refused(lambda: log_reading.lines(folder, 7, 1 << 20)) == "damaged"
-    assert len(log_reading.lines(folder, 8, 1 << 20)["lines"]) == 12  # type: ignore[arg-type]
+    assert len(log_reading.lines(folder, 8, 1 << 20).lines) == 12
 
 
 def test_a_log_that_is_not_there_yet_is_empty_and_a_removed_session_is_gone(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_log_that_is_not_there_yet_is_empty_and_a_removed_session_is_gone(tmp_
     assert refused(lambda: log_reading.lines(folder, 0, 1)) == "gone"
     assert refused(lambda: log_reading.blob(folder, "0" * 64, 0, 1)) == "gone"
     folder.root.mkdir()
-    assert log_reading.lines(folder, 0, 1) == {"lines": [], "next": 0, "head": -1, "closed": True}
+    assert log_reading.lines(folder, 0, 1) == LogPiece(lines=[], next=0, head=-1, closed=True)
 
 
 @given(data=st.binary(min_size=0, max_size=3000), most=st.integers(1, 1000))
@@ -96,12 +96,12 @@ def test_a_payload_comes_in_pieces(tmp_path_factory: pytest.TempPathFactory, dat
     sha, size = blobs.put(folder.blobs, data)
     out = b""
     while True:
-        piece: Any = log_reading.blob(folder, sha, len(out), most)
-        assert piece["bytes"] == size
-        out += base64.b64decode(piece["data"])
+        piece = log_reading.blob(folder, sha, len(out), most)
+        assert piece.bytes == size
+        out += base64.b64decode(piece.data)
         if len(out) == size:
             break
-        assert len(base64.b64decode(piece["data"])) == most
+        assert len(base64.b64decode(piece.data)) == most
     assert out == data
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
@@ -19,6 +19,7 @@ from harness.events.cap_request import CapRequest
 from harness.events.endpoints import ITEM_KINDS
 from harness.events.framing import LogError
 from harness.events.ratchet import ALLOW, KEEP
+from harness.events.replies import Changes
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval
 from harness.events.states import Desired
@@ -57,7 +58,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     decision: str
     action_hash: str = ""
     message: str = ""
-    edited: dict[str, Any] | None = None
+    edited: dict[str, object] | None = None
     value: int | None = None
     shown_hash: str = ""
     credential: dict[str, str] | None = None
@@ -162,8 +163,8 @@ class Approvals:
                 views[index] = _named_only(view, size)
         return views
 
-    async def changes(self, session: Session, approval_id: str, offset: int) -> dict[str, Any]:
-        """A piece of the whole comparison behind a card, as the file is now: ``{text, offset, characters, sha256}``.
+    async def changes(self, session: Session, approval_id: str, offset: int) -> Changes:
+        """A piece of the whole comparison behind a card, as the file is now.
 
         Raises OpError.
         """
@@ -177,12 +178,8 @@ class Approvals:
         except (LogError, WorkspaceError, OSError, ValueError) as exc:
             raise OpError("unreadable", f"what it would change cannot be read: {exc}") from exc
         digest = hashlib.sha256(whole.encode()).hexdigest()
-        return {
-            "text": whole[max(offset, 0) :][:MAX_PIECE],
-            "offset": offset,
-            "characters": len(whole),
-            "sha256": digest,
-        }
+        piece = whole[max(offset, 0) :][:MAX_PIECE]
+        return Changes(text=piece, offset=offset, characters=len(whole), sha256=digest)
 
     async def _would_change(self, session: Session, call: OpenCall) -> str:
         action = await action_of(session, call)
@@ -194,7 +191,7 @@ class Approvals:
 
     # -- deciding ----------------------------------------------------------------------------------
 
-    async def decide(self, arguments: dict[str, Any], by: t.By) -> str:
+    async def decide(self, arguments: Mapping[str, object], by: t.By) -> str:
         """Decide one request; returns the decision's id once it is durable.
 
         Raises OpError ``not_open``, ``stale`` (another action than the one shown), ``bad_option``, ``bad_edit``,

@@ -88,14 +88,15 @@ class Credentials:
         return (fresh or usable)[0].credential if usable else None
 
 
-def given_credential(raw: dict[str, str] | None) -> Credential | None:
+def given_credential(raw: object) -> Credential | None:
     """The credential of an op's argument. Raises OpError ``bad_request``."""
     if raw is None:
         return None
-    if not isinstance(raw, dict) or not isinstance(raw.get("base_url"), str) or not isinstance(raw.get("key"), str):
+    base_url, key = (raw.get("base_url"), raw.get("key")) if isinstance(raw, dict) else (None, None)
+    if not isinstance(base_url, str) or not isinstance(key, str):
         raise OpError("bad_request", "credential must be {base_url, key}")
-    url = raw["base_url"].rstrip("/")
-    key = raw["key"].strip()
+    url = base_url.rstrip("/")
+    key = key.strip()
     if problem := unusable(url) or key_problem(key):
         raise OpError("bad_request", problem)
     return Credential(url, key) if key else None

@@ -10,13 +10,13 @@ import math
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import assert_never
 
 from harness.budget import prices
 from harness.events import endpoints
 from harness.events import types as t
+from harness.events.attempt import Admitted
 from harness.events.endpoints import ITEM_KINDS, EndpointView
 from harness.events.session_state import OpenApproval, SessionState
 from harness.events.states import Desired, ParkedFor
@@ -35,15 +35,6 @@ from harness.supervisor.fleet.session import Session
 HOLD_S = 20.0
 """How long a brain may wait at a gate; one that must wait longer leaves, and its session is woken when its turn comes.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Admitted:
-    """A brain may ask, or ``held`` says in words why it is to leave; the session is woken when its turn comes."""
-
-    probe: bool = False
-    held: str = ""
-    since: str = ""
 
 
 class Gates:
@@ -162,7 +153,7 @@ class Gates:
                         for standing in self._standing(session):
                             self._gates[standing].sent(session.sid, boottime())
                         self._after(session)
-                        return Admitted(answer.probe)
+                        return Admitted(probe=answer.probe)
                     case g.Poison():
                         self._gate(key).excuse(session.sid)
                         what = (

@@ -7,13 +7,14 @@ import time
 from harness.events import types as t
 from harness.events.alarm_state import until
 from harness.events.framing import LogError
+from harness.events.replies import Snoozed
 from harness.events.trouble import HELD
 from harness.events.views import ERRORS
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.parts import Parts
-from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.serving.server import Connection, Fields, Handler
 
 LONGEST_S = 7 * 86_400
 
@@ -31,7 +32,7 @@ class AlarmOps:
         """Operations by their name on the wire."""
         return {"snooze": self.snooze}
 
-    async def snooze(self, c: Connection, m: Reply) -> Reply:
+    async def snooze(self, c: Connection, m: Fields) -> Snoozed:
         """``seconds`` from now. Raises OpError ``bad_request``, ``no_alarm`` when nothing is wrong, ``not_kept`` when
         its log takes no record.
         """
@@ -48,7 +49,7 @@ class AlarmOps:
         when = until(time.time(), seconds)
         await self._write(session, t.AlarmSnoozed(alarms=raised, until=when, by=c.by))
         session.touch()
-        return {"name": session.name, "alarms": raised, "until": when}
+        return Snoozed(name=session.name, alarms=raised, until=when)
 
     async def _write(self, session: Session, body: t.AlarmSnoozed) -> None:
         """Into its log, also of a session that has ended, whose keeper is gone."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from harness.events.replies import DONE, Approval, Approvals, Changes, Decided, Done
 from harness.supervisor.errors import OpError
 from harness.supervisor.serving.parts import Parts, text_of
-from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.serving.server import Connection, Fields, Handler
 from harness.supervisor.sessions import unanswered
 
 
@@ -24,28 +25,26 @@ class ApprovalOps:
             "defer": self.defer,
         }
 
-    async def open_approvals(self, c: Connection, m: Reply) -> Reply:
-        return {"approvals": await self._p.approvals.all()}
+    async def open_approvals(self, c: Connection, m: Fields) -> Approvals:
+        return Approvals(approvals=await self._p.approvals.all())
 
-    async def approval(self, c: Connection, m: Reply) -> Reply:
+    async def approval(self, c: Connection, m: Fields) -> Approval:
         approval_id = text_of(m, "approval_id")
-        return {"approval": await self._p.approvals.view(self._p.fleet.approval(approval_id, "not_found"), approval_id)}
+        session = self._p.fleet.approval(approval_id, "not_found")
+        return Approval(approval=await self._p.approvals.view(session, approval_id))
 
-    async def changes(self, c: Connection, m: Reply) -> Reply:
+    async def changes(self, c: Connection, m: Fields) -> Changes:
         approval_id = text_of(m, "approval_id")
         offset = m.get("offset", 0)
         if isinstance(offset, bool) or not isinstance(offset, int):
             raise OpError("bad_request", "offset must be a whole number of characters")
         return await self._p.approvals.changes(self._p.fleet.approval(approval_id, "not_found"), approval_id, offset)
 
-    async def decide(self, c: Connection, m: Reply) -> Reply:
+    async def decide(self, c: Connection, m: Fields) -> Decided:
         session = self._p.fleet.approval(text_of(m, "approval_id"))
-        return {
-            "decision_id": await unanswered.answered(
-                self._p.fleet, session, "the decision", self._p.approvals.decide(m, c.by)
-            )
-        }
+        work = self._p.approvals.decide(m, c.by)
+        return Decided(decision_id=await unanswered.answered(self._p.fleet, session, "the decision", work))
 
-    async def defer(self, c: Connection, m: Reply) -> Reply:
+    async def defer(self, c: Connection, m: Fields) -> Done:
         await self._p.approvals.defer(text_of(m, "approval_id"), text_of(m, "until"))
-        return {}
+        return DONE

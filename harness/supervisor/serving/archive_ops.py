@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from harness.events import archived
+from harness.events.replies import ArchivedSessions, Purged
 from harness.supervisor.errors import OpError
 from harness.supervisor.serving.parts import Parts, text_of
-from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.serving.server import Connection, Fields, Handler
 from harness.supervisor.sessions import archive
 from harness.supervisor.threads import at_home
 
@@ -22,10 +21,10 @@ class ArchiveOps:
         """Operations by their name on the wire."""
         return {"archived": self.archived, "purge": self.purge}
 
-    async def archived(self, c: Connection, m: Reply) -> Reply:
-        return {"rows": msgspec.to_builtins(await at_home(archived.listed, self._p.folders.archive))}
+    async def archived(self, c: Connection, m: Fields) -> ArchivedSessions:
+        return ArchivedSessions(rows=await at_home(archived.listed, self._p.folders.archive))
 
-    async def purge(self, c: Connection, m: Reply) -> Reply:
+    async def purge(self, c: Connection, m: Fields) -> Purged:
         """Only by the whole id: what is deleted here is nowhere else."""
         sid = text_of(m, "sid")
         try:
@@ -38,4 +37,4 @@ class ArchiveOps:
             ) from exc
         if not done:
             raise OpError("not_found", f"no session {sid!r} is archived", "list them with: watchfloor ls --archived")
-        return {"sid": sid}
+        return Purged(sid=sid)

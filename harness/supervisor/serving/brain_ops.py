@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict
 from datetime import UTC, datetime
 
 import msgspec
 
 from harness.events import types as t
-from harness.events.attempt import Attempt
+from harness.events.attempt import Admitted, Attempt, Greeted, Reservation, Settled
 from harness.events.cap import Cap
 from harness.events.model_limits import Limits
+from harness.events.replies import DONE, Done
 from harness.events.states import Desired
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
 from harness.supervisor.endpoints.endpoint_gate import Outcome
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.money.purse import CapReached
-from harness.supervisor.serving.parts import Parts, text_of
-from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.serving.parts import Parts, number_of, text_of
+from harness.supervisor.serving.server import Connection, Fields, Handler
+
+MOST_GEN = 1 << 53
 
 
 class BrainOps:
@@ -40,17 +42,17 @@ class BrainOps:
             "settle": self.settle,
         }
 
-    async def brain_hello(self, c: Connection, m: Reply) -> Reply:
+    async def brain_hello(self, c: Connection, m: Fields) -> Greeted:
         session = self._p.fleet.sessions.get(text_of(m, "sid"))
         if session is None:
             raise OpError("stale_lease", "there is no such session")
         if session.thinking.brain is None and (session.state.lease is not None or not session.loaded):
             raise OpError("not_ready", "the session is being taken up; try again")
-        brain = self._p.brains.greet(session, int(m.get("gen", -1)), text_of(m, "secret"), c.by.pid)
+        brain = self._p.brains.greet(session, number_of(m, "gen", -1, -1, MOST_GEN), text_of(m, "secret"), c.by.pid)
         await asyncio.wait_for(brain.leased.wait(), 15.0)
         c.session = session
         c.brain = brain
-        return {"epoch": self._p.epoch}
+        return Greeted(self._p.epoch)
 
     @staticmethod
     def _of_brain(c: Connection) -> Session:
@@ -59,7 +61,7 @@ class BrainOps:
             raise OpError("stale_lease", "another brain holds the lease")
         return session
 
-    async def admit(self, c: Connection, m: Reply) -> Reply:
+    async def admit(self, c: Connection, m: Fields) -> Admitted:
         """Wait until the endpoint may be asked, then reserve what the request wants ``reserve``d with it."""
         session = self._of_brain(c)
         admitted = await self._p.gates.admit(
@@ -67,31 +69,32 @@ class BrainOps:
         )
         wanted = m.get("reserve")
         if wanted is None or admitted.held:
-            return asdict(admitted)
+            return admitted
         if not isinstance(wanted, dict):
             self._p.gates.unsent(session)
             raise OpError("bad_request", "admit: what is to be reserved must be an object")
-        return asdict(admitted) | await self.reserve(c, wanted)
+        held = await self.reserve(c, wanted)
+        return msgspec.structs.replace(admitted, reserved=held.id, reserved_nano=held.nano)
 
-    async def heard(self, c: Connection, m: Reply) -> Reply:
+    async def heard(self, c: Connection, m: Fields) -> Done:
         """The first words of a reply."""
         self._p.gates.heard(self._of_brain(c))
-        return {}
+        return DONE
 
-    async def doing(self, c: Connection, m: Reply) -> Reply:
+    async def doing(self, c: Connection, m: Fields) -> Done:
         """What the agent is at while it thinks, in its own words."""
         self._of_brain(c).told(text_of(m, "what")[:200], text_of(m, "evidence")[:500])
-        return {}
+        return DONE
 
-    async def model_limits(self, c: Connection, m: Reply) -> Reply:
+    async def model_limits(self, c: Connection, m: Fields) -> Done:
         """What the endpoint said of a model."""
         intent = self._of_brain(c).state.intent
         if intent is not None:
             limits = Limits.of(m.get("window"), m.get("output"))
             self._p.brains.models.note(intent.base_url, text_of(m, "model"), limits)
-        return {}
+        return DONE
 
-    async def reserve(self, c: Connection, m: Reply) -> Reply:
+    async def reserve(self, c: Connection, m: Fields) -> Reservation:
         session = self._of_brain(c)
         try:
             return await self._reserve(session, m)
@@ -99,7 +102,7 @@ class BrainOps:
             self._p.gates.unsent(session)
             raise
 
-    async def _reserve(self, session: Session, m: Reply) -> Reply:
+    async def _reserve(self, session: Session, m: Fields) -> Reservation:
         if session.state.desired != Desired.RUNNING:
             raise OpError("paused", f"the session is wanted {session.state.desired}")
         if session.blocked:
@@ -118,9 +121,9 @@ class BrainOps:
             await ask_cap(session, exc.reached)
             raise OpError("cap", str(exc)) from exc
         session.shown_anew()
-        return {"reservation": held.reservation, "reserved_nano": held.nano}
+        return Reservation(held.reservation, held.nano)
 
-    async def settle(self, c: Connection, m: Reply) -> Reply:
+    async def settle(self, c: Connection, m: Fields) -> Settled:
         session = self._of_brain(c)
         usage: t.Usage | None = None
         if not m.get("unknown"):
@@ -140,5 +143,4 @@ class BrainOps:
         if session.state.unsettled:
             session.wake()
         session.shown_anew()
-        known = {} if settled.usage is None else {"usage": msgspec.to_builtins(settled.usage)}
-        return {"cost_nano": settled.nano, "price_source": settled.source, "retry_in_s": retry_in_s, **known}
+        return Settled(settled.nano, settled.source, retry_in_s, settled.usage)

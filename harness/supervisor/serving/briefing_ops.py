@@ -16,7 +16,7 @@ from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.parts import Parts, text_of
-from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.serving.server import Connection, Fields, Handler
 from harness.workspace.errors import WorkspaceError
 
 _READ_S = 25.0
@@ -54,7 +54,7 @@ class BriefingOps:
         """Operations by their name on the wire."""
         return {"brief": self.brief, "receipts": self.receipts}
 
-    async def brief(self, c: Connection, m: Reply) -> Reply:
+    async def brief(self, c: Connection, m: Fields) -> briefing.Briefed:
         """What happened in one session at ``since`` or later, what it needs, and the entry of its plan that comes
         next.
         """
@@ -63,19 +63,19 @@ class BriefingOps:
         known = await self._read(session)
         plan = session.state.plan
         upcoming = order.next_entry(plan) if plan is not None and not session.state.terminal else None
-        return {
-            "sid": session.sid,
-            "name": session.name,
-            "upcoming": f"{upcoming.id} {upcoming.title}" if upcoming is not None else "",
-            "brief": msgspec.to_builtins(briefing.brief(known.course, since)),
-        }
+        return briefing.Briefed(
+            sid=session.sid,
+            name=session.name,
+            upcoming=f"{upcoming.id} {upcoming.title}" if upcoming is not None else "",
+            brief=briefing.brief(known.course, since),
+        )
 
-    async def receipts(self, c: Connection, m: Reply) -> Reply:
+    async def receipts(self, c: Connection, m: Fields) -> receipts.Receipts:
         """What became of the requests of one session, oldest first."""
         session = await self._find(m)
         known = await self._read(session)
         found = receipts.receipts(known.history)[-_MOST:]
-        return {"sid": session.sid, "name": session.name, "receipts": msgspec.to_builtins(found)}
+        return receipts.Receipts(sid=session.sid, name=session.name, receipts=found)
 
     async def _read(self, session: Session) -> Gathered:
         """All that the log told up to now. It is nobody else's while it grows, so a reader that is given up spoils

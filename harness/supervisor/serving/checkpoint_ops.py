@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-import msgspec
+from msgspec import UNSET
 
+from harness.events.checkpoint_views import CheckpointMade, Checkpoints, CheckpointView
 from harness.events.checkpoints import Checkpoint
+from harness.events.replies import Forked
+from harness.events.undo_views import Restored
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.parts import Parts, text_of
-from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.serving.server import Connection, Fields, Handler
 from harness.supervisor.sessions import unanswered
 from harness.supervisor.sessions.launch import MAX_GOAL, MAX_NAME
 from harness.supervisor.sessions.restoring import MAX_LABEL
@@ -30,23 +33,23 @@ class CheckpointOps:
         """Operations by their name on the wire."""
         return {"checkpoints": self.listed, "checkpoint": self.make, "restore": self.restore, "fork": self.fork}
 
-    async def listed(self, c: Connection, m: Reply) -> Reply:
+    async def listed(self, c: Connection, m: Fields) -> Checkpoints:
         """Those that stand, newest first."""
         known = (await self._find(m)).state.checkpoints
-        return {"checkpoints": [_shown(one) for one in reversed(known.kept)], "made": known.count}
+        return Checkpoints(checkpoints=[_shown(one) for one in reversed(known.kept)], made=known.count)
 
-    async def make(self, c: Connection, m: Reply) -> Reply:
+    async def make(self, c: Connection, m: Fields) -> CheckpointMade:
         session = await self._find(m)
         label = text_of(m, "label", MAX_LABEL)
         made = self._p.restoring.make(session, label, c.by)
-        return {"checkpoint": _shown(await self._answered(session, "the checkpoint", made))}
+        return CheckpointMade(checkpoint=_shown(await self._answered(session, "the checkpoint", made)))
 
-    async def restore(self, c: Connection, m: Reply) -> Reply:
+    async def restore(self, c: Connection, m: Fields) -> Restored:
         session = await self._find(m)
         done = self._p.restoring.restore(session, text_of(m, "checkpoint"), c.by)
         return await self._answered(session, "the restoring", done)
 
-    async def fork(self, c: Connection, m: Reply) -> Reply:
+    async def fork(self, c: Connection, m: Fields) -> Forked:
         """Another session begins from this one's checkpoint."""
         parent = await self._find(m)
         goal = text_of(m, "goal", MAX_GOAL)
@@ -55,12 +58,12 @@ class CheckpointOps:
         session = await self._answered(parent, "the fork", made)
         self._p.conductor.start(session)
         origin = session.state.intent.forked if session.state.intent is not None else None
-        return {
-            "sid": session.sid,
-            "name": session.name,
-            "checkpoint_id": origin.checkpoint_id if origin is not None else "",
-            "warnings": self._p.gates.warnings(session),
-        }
+        return Forked(
+            sid=session.sid,
+            name=session.name,
+            checkpoint_id=origin.checkpoint_id if origin is not None else "",
+            warnings=self._p.gates.warnings(session),
+        )
 
     async def _answered(self, session: Session, what: str, work: Coroutine[Any, Any, T]) -> T:
         try:
@@ -69,6 +72,18 @@ class CheckpointOps:
             self._p.conductor.put_away(session)  # it got its keeper only for this
 
 
-def _shown(one: Checkpoint) -> Reply:
-    counts = {"changed": one.changed, "left_out": one.left_out}  # there also when nothing changed
-    return {**msgspec.to_builtins(one), **counts, "passed": None if one.passing is None else len(one.passing)}
+def _shown(one: Checkpoint) -> CheckpointView:
+    return CheckpointView(
+        id=one.id,
+        label=one.label,
+        why=one.why,
+        ts=one.ts,
+        through_seq=one.through_seq,
+        snapshot=one.snapshot,
+        commit=one.commit,
+        head=one.head,
+        passing=UNSET if one.passing is None else one.passing,
+        passed=None if one.passing is None else len(one.passing),
+        changed=one.changed,
+        left_out=one.left_out,
+    )

@@ -9,6 +9,7 @@ import os
 from functools import partial
 from importlib.metadata import version
 
+from harness.events.replies import DONE, Done, Halted, Hello
 from harness.protocol import frames, identity
 from harness.supervisor.errors import OpError
 from harness.supervisor.serving.alarm_ops import AlarmOps
@@ -29,7 +30,7 @@ from harness.supervisor.serving.policy_ops import PolicyOps
 from harness.supervisor.serving.pull_ops import PullOps
 from harness.supervisor.serving.reading_ops import ReadingOps
 from harness.supervisor.serving.score_ops import ScoreOps
-from harness.supervisor.serving.server import Connection, Handler, Reply, Server
+from harness.supervisor.serving.server import Connection, Fields, Handler, Reply, Server
 from harness.supervisor.serving.session_ops import SessionOps
 from harness.supervisor.serving.timeline_ops import TimelineOps
 from harness.supervisor.serving.undo_ops import UndoOps
@@ -77,27 +78,23 @@ class Ops:
             **BriefingOps(p, named).table(),
         }
 
-    async def hello(self, c: Connection, m: Reply) -> Reply:
-        return {
-            "proto": frames.PROTOCOL,
-            "epoch": self._p.epoch,
-            "version": self._version,
-            "pid": os.getpid(),
-            "state": self._state,
-        }
+    async def hello(self, c: Connection, m: Fields) -> Hello:
+        return Hello(
+            proto=frames.PROTOCOL, epoch=self._p.epoch, version=self._version, pid=os.getpid(), state=self._state
+        )
 
-    async def subscribe(self, c: Connection, m: Reply) -> Reply:
+    async def subscribe(self, c: Connection, m: Fields) -> Reply:
         assert self.server is not None
         return await self.server.subscribe(c)
 
-    async def watching(self, c: Connection, m: Reply) -> Reply:
+    async def watching(self, c: Connection, m: Fields) -> Done:
         """Whether somebody is in front of this client's screen; while it says no, notices go out as if it were
         closed.
         """
         c.watching = m.get("watched") is not False
-        return {}
+        return DONE
 
-    async def shutdown(self, c: Connection, m: Reply) -> Reply:
+    async def shutdown(self, c: Connection, m: Fields) -> Halted:
         what = text_of(m, "sessions") or "leave"
         if what not in ("leave", "stop"):
             raise OpError("bad_request", f"sessions can be left or stopped, not {what!r}")
@@ -107,4 +104,4 @@ class Ops:
             else []
         )
         await self._p.stop()
-        return {"unrecorded": unrecorded}
+        return Halted(unrecorded=unrecorded)

@@ -12,14 +12,14 @@ from harness.events.framing import LogError
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.parts import Parts, text_of
-from harness.supervisor.serving.server import Reply
+from harness.supervisor.serving.server import Fields
 from harness.supervisor.threads import at_home
 
-Find = Callable[[Reply], Awaitable[Session]]
+Find = Callable[[Fields], Awaitable[Session]]
 """The session of a message, its log read. Raises OpError: nobody has that name, or its log is damaged."""
 
 
-async def look_up(parts: Parts, m: Reply) -> Session:
+async def look_up(parts: Parts, m: Fields) -> Session:
     """The session that ``sid`` names, its log read where it can be; a damaged one too. Raises OpError."""
     named = text_of(m, "sid")
     try:
@@ -49,7 +49,7 @@ def _removed(archive: Path, named: str) -> OpError | None:
     )
 
 
-async def find(parts: Parts, m: Reply) -> Session:
+async def find(parts: Parts, m: Fields) -> Session:
     """`look_up`, refusing a damaged one. Raises OpError."""
     session = await look_up(parts, m)
     if session.damaged:

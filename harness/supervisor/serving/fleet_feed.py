@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from harness.events.replies import ApprovalsPush, RowsPush
 from harness.events.views import FleetView
 from harness.supervisor.serving.parts import Parts
-from harness.supervisor.serving.server import Reply
 from harness.supervisor.upkeep import health
 
 
@@ -55,18 +55,14 @@ class FleetFeed:
             )
         )
 
-    def rows(self, changed: set[str] | None) -> Reply:
+    def rows(self, changed: set[str] | None) -> RowsPush:
         """The ``rows`` push."""
         sessions = self._p.fleet.sessions
         wanted = list(sessions) if changed is None else sorted(changed & sessions.keys())
         gone = [] if changed is None else sorted(changed - sessions.keys())
-        return {
-            "push": "rows",
-            "rows": [self._p.fleet.row(sessions[sid]) for sid in wanted],
-            "gone": gone,
-            "fleet": self.fleet_view(),
-        }
+        rows = [self._p.fleet.row(sessions[sid]) for sid in wanted]
+        return RowsPush(rows=rows, gone=gone, fleet=self.fleet_view())
 
-    async def approvals(self) -> Reply:
+    async def approvals(self) -> ApprovalsPush:
         """The ``approvals`` push."""
-        return {"push": "approvals", "approvals": await self._p.approvals.all()}
+        return ApprovalsPush(approvals=await self._p.approvals.all())

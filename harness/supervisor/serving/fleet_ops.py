@@ -7,11 +7,22 @@ import msgspec
 from harness.events import payloads
 from harness.events.cost_views import Costs, DayPaid, Paid, SessionPaid
 from harness.events.reader import verify
+from harness.events.replies import (
+    ConfigInForce,
+    Invariants,
+    LogChecked,
+    PolicyInForce,
+    SessionChecked,
+    Sessions,
+    Status,
+    Verified,
+    Violation,
+)
 from harness.events.rows import Money
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.fleet_feed import FleetFeed
 from harness.supervisor.serving.parts import Parts, text_of
-from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.serving.server import Connection, Fields, Handler
 from harness.supervisor.threads import at_home
 from harness.supervisor.upkeep import health
 
@@ -47,29 +58,27 @@ class FleetOps:
             "invariants": self.invariants,
         }
 
-    async def status(self, c: Connection, m: Reply) -> Reply:
+    async def status(self, c: Connection, m: Fields) -> Status:
         p = self._p
         view = self._feed.fleet_view()
         troubled = [
             f"session {s.name}: {why}" for s in p.fleet for why in (s.trouble, *map(str, s.hindrances.values())) if why
         ]
-        return {
-            "fleet": view,
-            "fence": await p.fence.result(),
-            "policy": {
-                "source": p.settings.policy.source,
-                "hash": p.settings.policy.hash,
-                "rules": len(p.settings.policy.rules),
-            },
-            "config": {"file": str(p.settings.config.file), "model": p.settings.config.model.default},
-            "problems": [*view.warnings, *troubled],
-            "troubles": [*view.troubles, *health.sessions(p.fleet)],
-        }
+        policy = p.settings.policy
+        config = p.settings.config
+        return Status(
+            fleet=view,
+            fence=await p.fence.result(),
+            policy=PolicyInForce(source=policy.source, hash=policy.hash, rules=len(policy.rules)),
+            config=ConfigInForce(file=str(config.file), model=config.model.default),
+            problems=[*view.warnings, *troubled],
+            troubles=[*view.troubles, *health.sessions(p.fleet)],
+        )
 
-    async def sessions(self, c: Connection, m: Reply) -> Reply:
-        return {"rows": self._p.fleet.rows(), "fleet": self._feed.fleet_view()}
+    async def sessions(self, c: Connection, m: Fields) -> Sessions:
+        return Sessions(rows=self._p.fleet.rows(), fleet=self._feed.fleet_view())
 
-    async def costs(self, c: Connection, m: Reply) -> Reply:
+    async def costs(self, c: Connection, m: Fields) -> Costs:
         p = self._p
         days = [
             DayPaid(
@@ -83,13 +92,12 @@ class FleetOps:
             )
             for d in p.purse.days()
         ]
-        costs = Costs(
+        return Costs(
             fleet=self._feed.fleet_view(),
             sessions=[self._paid(session) for session in p.fleet],
             removed=_figures(p.purse.others({s.sid for s in p.fleet})),
             days=days,
         )
-        return dict(msgspec.to_builtins(costs))
 
     def _paid(self, session: Session) -> SessionPaid:
         money = self._p.purse.of(session.sid)
@@ -105,10 +113,10 @@ class FleetOps:
             **msgspec.structs.asdict(_figures(money)),
         )
 
-    async def verify(self, c: Connection, m: Reply) -> Reply:
+    async def verify(self, c: Connection, m: Fields) -> Verified:
         wanted = [self._p.fleet.find(text_of(m, "sid"))] if m.get("sid") else list(self._p.fleet)
 
-        def look(session: Session) -> Reply:
+        def look(session: Session) -> SessionChecked:
             report = verify(session.folder.log)
             problem = (
                 f"{report.problem.file} at byte {report.problem.offset}, record {report.problem.seq}:"
@@ -116,26 +124,23 @@ class FleetOps:
                 if report.problem
                 else "; ".join(payloads.wrong(session.folder.log, session.folder.blobs))
             )
-            return {
-                "sid": session.sid,
-                "name": session.name,
-                "ok": report.ok and not problem,
-                "records": report.records,
-                "problem": problem,
-            }
+            return SessionChecked(
+                sid=session.sid,
+                name=session.name,
+                ok=report.ok and not problem,
+                records=report.records,
+                problem=problem,
+            )
 
         found = [await at_home(look, s) for s in wanted if s.folder.log.is_dir()]
-        ledger: Reply = {}
+        ledger = None
         if not m.get("sid") and self._p.folders.ledger.is_dir():
             report = await at_home(verify, self._p.folders.ledger)
-            ledger = {
-                "ok": report.ok,
-                "records": report.records,
-                "problem": report.problem.why if report.problem else "",
-            }
-        return {"sessions": found, "ledger": ledger}
+            wrong = report.problem.why if report.problem else ""
+            ledger = LogChecked(ok=report.ok, records=report.records, problem=wrong)
+        return Verified(sessions=found, ledger=ledger)
 
-    async def invariants(self, c: Connection, m: Reply) -> Reply:
+    async def invariants(self, c: Connection, m: Fields) -> Invariants:
         from harness.supervisor.upkeep import invariants  # only who asks pays for the checker
 
         rows = {
@@ -144,4 +149,4 @@ class FleetOps:
             if s.loaded or (s.indexed is not None and s.indexed.current)
         }
         found = await at_home(lambda: invariants.check(self._p.folders, live=True, index=rows))
-        return {"violations": [{"id": v.id, "sid": v.sid, "text": v.text} for v in found]}
+        return Invariants(violations=[Violation(id=v.id, sid=v.sid, text=v.text) for v in found])

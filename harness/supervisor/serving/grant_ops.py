@@ -10,7 +10,17 @@ from pathlib import Path
 from harness.events import types as t
 from harness.events.action import Action
 from harness.events.framing import LogError
-from harness.events.grant_views import GrantPreview, GrantView, PastRequest, RevokedView, UseView
+from harness.events.grant_views import (
+    Granted,
+    GrantPreview,
+    GrantPreviewed,
+    Grants,
+    GrantView,
+    PastRequest,
+    RevokedView,
+    UseView,
+)
+from harness.events.replies import DONE, Done
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval
 from harness.events.words import span
@@ -26,7 +36,7 @@ from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.parts import Parts, number_of, text_of
 from harness.supervisor.serving.past import Past
-from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.serving.server import Connection, Fields, Handler
 
 LEAST_S = 60
 MOST_S = 30 * 86_400
@@ -66,13 +76,13 @@ class GrantOps:
 
     # -- looking -----------------------------------------------------------------------------------
 
-    async def all(self, c: Connection, m: Reply) -> Reply:
+    async def all(self, c: Connection, m: Fields) -> Grants:
         """Every rule that stands, or with ``ended`` also those that do not any more, the oldest first."""
         now = now_utc()
         known = (await self._p.granting.book.read()).by_id.values()
-        return {"grants": [view_of(s, now) for s in known if m.get("ended") is True or not s.ends(now)]}
+        return Grants(grants=[view_of(s, now) for s in known if m.get("ended") is True or not s.ends(now)])
 
-    async def preview(self, c: Connection, m: Reply) -> Reply:
+    async def preview(self, c: Connection, m: Fields) -> GrantPreviewed:
         """What a rule would say and would have covered, before anybody makes it."""
         wish = await self._wish(m)
         words = grants.words(wish.action, wish.wider)
@@ -80,7 +90,8 @@ class GrantOps:
             made = self._made(wish, m, c.by, typed=True)
         except NoGrant as exc:
             problem = str(exc)
-            return {"preview": GrantPreview(words=words, critical=wish.critical, past=[], looked_at=0, problem=problem)}
+            said = GrantPreview(words=words, critical=wish.critical, past=[], looked_at=0, problem=problem)
+            return GrantPreviewed(preview=said)
         past: list[PastRequest] = []
         looked_at = 0
         async for session, asked in self._past.everywhere(list(self._p.fleet)):
@@ -103,11 +114,12 @@ class GrantOps:
                         )
                     )
         past.sort(key=lambda request: request.ts, reverse=True)
-        return {"preview": GrantPreview(words=words, critical=wish.critical, past=past[:_SHOWN], looked_at=looked_at)}
+        said = GrantPreview(words=words, critical=wish.critical, past=past[:_SHOWN], looked_at=looked_at)
+        return GrantPreviewed(preview=said)
 
     # -- changing ----------------------------------------------------------------------------------
 
-    async def make(self, c: Connection, m: Reply) -> Reply:
+    async def make(self, c: Connection, m: Fields) -> Granted:
         """Make a rule, then let it decide what is open and covered by it."""
         wish = await self._wish(m)
         session = wish.session
@@ -138,9 +150,9 @@ class GrantOps:
                 cls="B",
             )
         decided = await self._p.granting.settle(self._p.fleet, made)
-        return {"grant": view_of(Standing(made), made.ts), "decided": decided}
+        return Granted(grant=view_of(Standing(made), made.ts), decided=decided)
 
-    async def revoke(self, c: Connection, m: Reply) -> Reply:
+    async def revoke(self, c: Connection, m: Fields) -> Done:
         """Take a rule back; what it allowed and has not started is asked about again."""
         revoked = Revoked(grant=text_of(m, "grant"), by=c.by, ts=now_utc(), why=text_of(m, "why"))
         try:
@@ -149,11 +161,11 @@ class GrantOps:
             raise OpError("not_found" if isinstance(exc, NoRule) else "bad_grant", str(exc)) from exc
         for session in self._p.fleet:
             session.wake()
-        return {}
+        return DONE
 
     # -- what is meant -----------------------------------------------------------------------------
 
-    async def _wish(self, m: Reply) -> _Wish:
+    async def _wish(self, m: Fields) -> _Wish:
         """Raises OpError."""
         approval_id = text_of(m, "approval_id")
         session = self._p.fleet.approval(approval_id)
@@ -180,7 +192,7 @@ class GrantOps:
         return _Wish(session, asked, action, verdict_of(asked, known), scope, of, wider)
 
     @staticmethod
-    def _made(wish: _Wish, m: Reply, by: t.By, *, typed: bool) -> Made:
+    def _made(wish: _Wish, m: Fields, by: t.By, *, typed: bool) -> Made:
         """Raises NoGrant, OpError."""
         pattern = grants.widened(wish.action, wish.verdict, wish.wider, str(Path.home()))
         lasts = m.get("expires_s", DEFAULT_S)

@@ -6,9 +6,10 @@ import base64
 import functools
 import time
 
-from harness.events.job_views import JobView
+from harness.events.job_views import JobOutput, Jobs, JobView
 from harness.events.jobs import Running
 from harness.events.lines import newest
+from harness.events.replies import DONE, Done
 from harness.events.words import parse_ts
 from harness.hands import job_log
 from harness.protocol.paths import SessionFolder
@@ -16,7 +17,7 @@ from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.log_reading import MOST_BYTES, bounded
 from harness.supervisor.serving.parts import Parts, text_of
-from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.serving.server import Connection, Fields, Handler
 
 _TAIL = 4 * 1024
 _PATIENCE_S = 15.0
@@ -32,30 +33,30 @@ class JobOps:
         """Operations by their name on the wire."""
         return {"jobs": self.jobs, "job_cancel": self.cancel, "job_log": self.log}
 
-    async def jobs(self, c: Connection, m: Reply) -> Reply:
+    async def jobs(self, c: Connection, m: Fields) -> Jobs:
         """The jobs that run, of one session or of all, with the newest lines of each."""
         sessions = [self._p.fleet.find(text_of(m, "sid"))] if m.get("sid") else list(self._p.fleet)
         found: list[JobView] = []
         for session in sessions:
             if session.state.jobs.running:
                 found += await session.look("its jobs", _PATIENCE_S, functools.partial(views, session))
-        return {"jobs": found}
+        return Jobs(jobs=found)
 
-    async def cancel(self, c: Connection, m: Reply) -> Reply:
+    async def cancel(self, c: Connection, m: Fields) -> Done:
         """Have a job end; the reply comes when it was told to, its end is a record."""
         session, job = self._job(m)
         await session.keeper().call("cancel_job", job=job)
-        return {}
+        return DONE
 
-    async def log(self, c: Connection, m: Reply) -> Reply:
+    async def log(self, c: Connection, m: Fields) -> JobOutput:
         """What a running job printed from byte ``offset`` on: ``data`` (base64), ``offset`` and ``end`` of it."""
         session, job = self._job(m)
         offset = bounded(m, "offset", 0, 0)
         most = bounded(m, "most", MOST_BYTES, 1, MOST_BYTES)
         part = await session.look("a job's output", _PATIENCE_S, lambda: read(session.folder, job, offset, most))
-        return {"data": base64.b64encode(part.data).decode(), "offset": part.offset, "end": part.end}
+        return JobOutput(data=base64.b64encode(part.data).decode(), offset=part.offset, end=part.end)
 
-    def _job(self, m: Reply) -> tuple[Session, str]:
+    def _job(self, m: Fields) -> tuple[Session, str]:
         """The session and its running job. Raises OpError."""
         session = self._p.fleet.find(text_of(m, "sid"))
         job = text_of(m, "job", 20)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from harness.events import blobs
 from harness.events.framing import LogError, seq_of, whole
 from harness.events.offsets import OffsetIndex
+from harness.events.replies import LogPiece, PayloadPiece
 from harness.protocol import locks
 from harness.protocol.paths import SessionFolder
 from harness.supervisor.errors import OpError
@@ -24,9 +25,8 @@ def bounded(message: Mapping[str, object], name: str, default: int, low: int, hi
     return value if high is None else min(value, high)
 
 
-def lines(folder: SessionFolder, from_seq: int, most_bytes: int) -> dict[str, object]:
-    """Raw records from ``from_seq`` on, at least one when there is one: ``lines``, ``next`` (the first record that is
-    not among them), ``head`` (-1: none yet) and ``closed``: nobody wrote this log when it was read.
+def lines(folder: SessionFolder, from_seq: int, most_bytes: int) -> LogPiece:
+    """Raw records from ``from_seq`` on, at least one when there is one.
 
     Raises OpError ``gone``, and ``damaged`` when the first record wanted is.
     """
@@ -49,11 +49,11 @@ def lines(folder: SessionFolder, from_seq: int, most_bytes: int) -> dict[str, ob
         out.append(text)
     if not out and from_seq <= head:
         raise OpError("damaged", f"record {from_seq} of this log is damaged", "see: watchfloor verify")
-    return {"lines": out, "next": from_seq + len(out), "head": head, "closed": closed}
+    return LogPiece(lines=out, next=from_seq + len(out), head=head, closed=closed)
 
 
-def blob(folder: SessionFolder, sha: str, offset: int, most: int) -> dict[str, object]:
-    """A piece of a payload, the whole of which fits its name: ``data`` (base64), ``offset`` and ``bytes`` of the whole.
+def blob(folder: SessionFolder, sha: str, offset: int, most: int) -> PayloadPiece:
+    """A piece of a payload, the whole of which fits its name.
 
     Raises OpError ``bad_request`` (no SHA-256), ``not_found``, ``damaged``, ``gone``.
     """
@@ -67,7 +67,7 @@ def blob(folder: SessionFolder, sha: str, offset: int, most: int) -> dict[str, o
     except blobs.DamagedBlob as exc:
         raise OpError("damaged", str(exc)) from exc
     piece = base64.b64encode(whole_of_it[offset : offset + most]).decode("ascii")
-    return {"data": piece, "offset": offset, "bytes": len(whole_of_it)}
+    return PayloadPiece(data=piece, offset=offset, bytes=len(whole_of_it))
 
 
 def _must_be(folder: SessionFolder) -> None:

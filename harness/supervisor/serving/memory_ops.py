@@ -8,7 +8,15 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from harness.events.memory_views import LessonView, MemoryView, VersionView
+from harness.events.memory_views import (
+    LessonView,
+    MemoriesFound,
+    MemoriesShown,
+    MemoryVersions,
+    MemoryView,
+    MemoryWritten,
+    VersionView,
+)
 from harness.memory import wishes
 from harness.memory.layer import who
 from harness.memory.model import PENDING, Lesson, Memories, Memory
@@ -19,7 +27,7 @@ from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.memories.book import now_utc
 from harness.supervisor.serving.parts import Parts, number_of, text_of
-from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.serving.server import Connection, Fields, Handler
 from harness.supervisor.threads import at_home
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.git import open_repository
@@ -50,7 +58,7 @@ class MemoryOps:
 
     # -- looking -----------------------------------------------------------------------------------
 
-    async def memories(self, c: Connection, m: Reply) -> Reply:
+    async def memories(self, c: Connection, m: Fields) -> MemoriesShown:
         """What is remembered, and the lessons that wait, everywhere or at one place."""
         now = now_utc()
         found = await self._p.book.read()
@@ -59,37 +67,37 @@ class MemoryOps:
         held.sort(key=lambda x: (_ORDER[x.place.scope], x.place.of, x.key))
         lessons = [x for x in found.lessons.values() if place is None or x.first.place == place]
         waiting = [x for x in lessons if x.state == PENDING or m.get("decided") is True]
-        return {"memories": [view_of(x, now) for x in held], "lessons": [lesson_of(x) for x in waiting]}
+        return MemoriesShown(memories=[view_of(x, now) for x in held], lessons=[lesson_of(x) for x in waiting])
 
-    async def history(self, c: Connection, m: Reply) -> Reply:
+    async def history(self, c: Connection, m: Fields) -> MemoryVersions:
         """Every version of one memory that is at hand, the newest first."""
         memory = self._named(await self._p.book.read(), await self._place(m), text_of(m, "key"))
         versions = [version_of(v) for v in reversed(memory.versions)]
-        return {"memory": view_of(memory, now_utc()), "versions": versions}
+        return MemoryVersions(memory=view_of(memory, now_utc()), versions=versions)
 
-    async def search(self, c: Connection, m: Reply) -> Reply:
+    async def search(self, c: Connection, m: Fields) -> MemoriesFound:
         """Memories by words, the best first."""
         now = now_utc()
         found = await self._p.book.read()
         place = await self._place(m)
         places = [place] if place is not None else sorted({name[0] for name in found.by_key})
         hits = search(found.at(places, now), text_of(m, "query"), _MOST)
-        return {"memories": [view_of(found.by_key[w.place, w.key], now) for w in hits]}
+        return MemoriesFound(memories=[view_of(found.by_key[w.place, w.key], now) for w in hits])
 
     # -- changing ----------------------------------------------------------------------------------
 
-    async def write(self, c: Connection, m: Reply) -> Reply:
+    async def write(self, c: Connection, m: Fields) -> MemoryWritten:
         place = await self._place(m)
         if place is None:
             raise OpError("bad_request", "say whose memory it is: a repository's, a session's or yours")
         wish = self._wish(m, place, text_of(m, "key"), text=text_of(m, "text", 4 * wishes.TEXT_BYTES))
         return await self._change(lambda known: wishes.write(known, wish))
 
-    async def remove(self, c: Connection, m: Reply) -> Reply:
+    async def remove(self, c: Connection, m: Fields) -> MemoryWritten:
         wish = await self._about(m)
         return await self._change(lambda known: wishes.remove(known, wish))
 
-    async def roll_back(self, c: Connection, m: Reply) -> Reply:
+    async def roll_back(self, c: Connection, m: Fields) -> MemoryWritten:
         """``to`` is a version, 0 for what was before the first; without it, the version before the newest."""
         to = m.get("to")
         if to is not None and (isinstance(to, bool) or not isinstance(to, int) or to < 0):
@@ -97,22 +105,22 @@ class MemoryOps:
         wish = await self._about(m)
         return await self._change(lambda known: wishes.roll_back(known, wish, to))
 
-    async def accept(self, c: Connection, m: Reply) -> Reply:
+    async def accept(self, c: Connection, m: Fields) -> MemoryWritten:
         ident = text_of(m, "lesson")
         return await self._change(lambda known: wishes.accept(known, ident, _person(), text_of(m, "why")))
 
-    async def reject(self, c: Connection, m: Reply) -> Reply:
+    async def reject(self, c: Connection, m: Fields) -> MemoryWritten:
         ident = text_of(m, "lesson")
         return await self._change(lambda known: wishes.reject(known, ident, _person(), text_of(m, "why")))
 
-    async def _change(self, think: Callable[[Memories], list[Entry]]) -> Reply:
+    async def _change(self, think: Callable[[Memories], list[Entry]]) -> MemoryWritten:
         try:
             entries = await self._p.book.change(think)
         except NotRemembered as exc:
             raise OpError(exc.code, str(exc)) from exc
         written = [version_of(entry) for entry in entries if isinstance(entry, Written)]
         await self._told(entries)
-        return {"written": written}
+        return MemoryWritten(written=written)
 
     async def _told(self, entries: list[Entry]) -> None:
         """Whoever shows what changed has it on record before the person hears that it is done."""
@@ -125,11 +133,11 @@ class MemoryOps:
 
     # -- what is meant -----------------------------------------------------------------------------
 
-    async def _about(self, m: Reply) -> Wish:
+    async def _about(self, m: Fields) -> Wish:
         memory = self._named(await self._p.book.read(), await self._place(m), text_of(m, "key"))
         return self._wish(m, memory.place, memory.key)
 
-    def _wish(self, m: Reply, place: Place, key: str, text: str = "") -> Wish:
+    def _wish(self, m: Fields, place: Place, key: str, text: str = "") -> Wish:
         expected = text_of(m, "if_sha") if "if_sha" in m else ANYTHING
         return Wish(
             place, key, _person(), text, expected, _expiry(m), text_of(m, "why"), known=self._p.credentials.keys()
@@ -147,7 +155,7 @@ class MemoryOps:
             raise OpError("ambiguous", f"{key!r} is remembered at {len(named)} places", "say whose memory you mean")
         return named[0]
 
-    async def _place(self, m: Reply) -> Place | None:
+    async def _place(self, m: Fields) -> Place | None:
         """Whose memory is meant; None when nothing was said. ``of`` names a session or a folder of a repository."""
         scope = text_of(m, "scope")
         of = text_of(m, "of")
@@ -183,7 +191,7 @@ def _person() -> Origin:
     return Origin(Actor.PERSON, now_utc())
 
 
-def _expiry(m: Reply) -> str:
+def _expiry(m: Fields) -> str:
     if m.get("days") is None:
         return ""
     until = datetime.now(UTC) + timedelta(days=number_of(m, "days", 0, 1, _MOST_DAYS))

@@ -7,12 +7,13 @@ from pathlib import Path
 import msgspec
 
 from harness.events import merge_events
+from harness.events.merge_views import HandedBack, Merged, MergeLooked
 from harness.supervisor.endpoints.credentials import given_credential
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.parts import Parts, text_of
-from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.serving.server import Connection, Fields, Handler
 from harness.supervisor.sessions import continuing
 from harness.supervisor.sessions.merging import Asked
 from harness.workspace.errors import WorkspaceError
@@ -35,11 +36,11 @@ class MergeOps:
         """Operations by their name on the wire."""
         return {"merge_look": self.look, "merge": self.merge, "resolve": self.resolve}
 
-    async def look(self, c: Connection, m: Reply) -> Reply:
+    async def look(self, c: Connection, m: Fields) -> MergeLooked:
         session = await self._find(m)
-        return {"merge": msgspec.to_builtins(await self._p.merging.look(session, parse(m, session).wish))}
+        return MergeLooked(merge=await self._p.merging.look(session, parse(m, session).wish))
 
-    async def merge(self, c: Connection, m: Reply) -> Reply:
+    async def merge(self, c: Connection, m: Fields) -> Merged:
         session = await self._find(m)
         asked = parse(m, session)
         try:
@@ -49,9 +50,9 @@ class MergeOps:
             raise OpError(code, f"the merge was broken off: {exc}", "see what came of it, then merge again") from exc
         finally:
             self._p.conductor.put_away(session)  # it got its keeper only for this
-        return {**msgspec.to_builtins(ended), "name": session.name}
+        return Merged(**msgspec.structs.asdict(ended), name=session.name)
 
-    async def resolve(self, c: Connection, m: Reply) -> Reply:
+    async def resolve(self, c: Connection, m: Fields) -> HandedBack:
         """The agent goes on with what kept its work from being merged."""
         session = await self._find(m)
         body, told = await self._p.merging.hand_back(session, text_of(m, "text", _MOST_MESSAGE).strip(), c.by)
@@ -59,10 +60,10 @@ class MergeOps:
             self._p.credentials.add(key)
         wish = continuing.Wish(text=told)
         await self._p.continuing.run(session, wish, self._p.purse.of(session.sid).spent, c.by, (body,))
-        return {"sid": session.sid, "name": session.name, "into": body.into, "onto": body.onto}
+        return HandedBack(sid=session.sid, name=session.name, into=body.into, onto=body.onto)
 
 
-def parse(m: Reply, session: Session) -> Asked:
+def parse(m: Fields, session: Session) -> Asked:
     """What is asked for. Raises OpError ``bad_request``."""
     how = text_of(m, "how") or merge_events.MERGE
     if how not in _WAYS:

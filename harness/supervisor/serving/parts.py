@@ -16,7 +16,7 @@ from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.index import Index
 from harness.supervisor.memories.book import MemoryBook
 from harness.supervisor.money.purse import Purse
-from harness.supervisor.serving.server import Reply
+from harness.supervisor.serving.server import Fields
 from harness.supervisor.sessions.brains import Brains
 from harness.supervisor.sessions.conductor import Conductor
 from harness.supervisor.sessions.continuing import Continuing
@@ -61,7 +61,7 @@ class Parts:
     stop: Callable[[], Awaitable[None]]
 
 
-def text_of(message: Reply, name: str, limit: int = 4096) -> str:
+def text_of(message: Fields, name: str, limit: int = 4096) -> str:
     """A field of a message as a text; empty without one. Raises OpError ``bad_request``."""
     value = message.get(name, "")
     if not isinstance(value, str) or len(value) > limit:
@@ -69,7 +69,7 @@ def text_of(message: Reply, name: str, limit: int = 4096) -> str:
     return value
 
 
-def number_of(message: Reply, name: str, default: int, least: int, most: int) -> int:
+def number_of(message: Fields, name: str, default: int, least: int, most: int) -> int:
     """A field of a message as a whole number between bounds. Raises OpError ``bad_request``."""
     value = message.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:

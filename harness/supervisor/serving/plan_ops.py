@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import msgspec
-
+from harness.events.plan_views import PlanShown
 from harness.plan.board import board
 from harness.supervisor.serving.finding import Find
-from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.serving.server import Connection, Fields, Handler
 
 
 class PlanOps:
@@ -19,6 +18,6 @@ class PlanOps:
         """Operations by their name on the wire."""
         return {"plan": self.plan}
 
-    async def plan(self, c: Connection, m: Reply) -> Reply:
+    async def plan(self, c: Connection, m: Fields) -> PlanShown:
         """The plan as a `PlanBoard`; None when the session has none."""
-        return {"plan": msgspec.to_builtins(board((await self._find(m)).state))}
+        return PlanShown(plan=board((await self._find(m)).state))

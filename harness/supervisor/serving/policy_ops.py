@@ -12,7 +12,15 @@ import msgspec
 from harness.events import types as t
 from harness.events.action import Action, BadAction, from_wire
 from harness.events.framing import LogError
-from harness.events.policy_views import Changed, Explanation, PolicyCheck, Trial
+from harness.events.policy_views import (
+    Changed,
+    Explanation,
+    PolicyCheck,
+    PolicyChecked,
+    PolicyExplained,
+    PolicyTried,
+    Trial,
+)
 from harness.policy import granted, repository
 from harness.policy.granted import Case
 from harness.policy.judge import explain, judge
@@ -24,7 +32,7 @@ from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.past import action_on_record, records
-from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.serving.server import Connection, Fields, Handler
 from harness.workspace.errors import WorkspaceError
 
 _MOST_TEXT = 1 << 20
@@ -52,17 +60,17 @@ class PolicyOps:
         """Operations by their name on the wire."""
         return {"policy_check": self.check, "policy_explain": self.explain, "policy_try": self.attempt}
 
-    async def check(self, c: Connection, m: Reply) -> Reply:
+    async def check(self, c: Connection, m: Fields) -> PolicyChecked:
         """Whether a text is a policy, for a person's own file or as a repository's."""
         text = text_of(m, "text", _MOST_TEXT)
         try:
             found = parse_policy(text, text_of(m, "source") or "policy")
         except PolicyError as exc:
-            return {"check": PolicyCheck(rules=0, problem=str(exc), ignored=[])}
+            return PolicyChecked(check=PolicyCheck(rules=0, problem=str(exc), ignored=[]))
         ignored = list(repository.tightening(text).ignored) if m.get("repository") is True else []
-        return {"check": PolicyCheck(rules=len(found.rules), problem="", ignored=ignored)}
+        return PolicyChecked(check=PolicyCheck(rules=len(found.rules), problem="", ignored=ignored))
 
-    async def explain(self, c: Connection, m: Reply) -> Reply:
+    async def explain(self, c: Connection, m: Fields) -> PolicyExplained:
         """Why the policy in force says what it says of an open request, or of an action that is given whole."""
         repo = ""
         sid = ""
@@ -97,7 +105,7 @@ class PolicyOps:
             why=why,
             grants=[standing.made.grant for standing in known if granted.fits(standing.made, case)],
         )
-        return {"explanation": told}
+        return PolicyExplained(explanation=told)
 
     async def _open(self, approval_id: str) -> tuple[Session, Action, str]:
         session = self._p.fleet.approval(approval_id, "not_found")
@@ -111,7 +119,7 @@ class PolicyOps:
             raise OpError("bad_request", "this request is not about a call, so no policy speaks of it")
         return session, action, known.judged.rule if known is not None and known.judged is not None else ""
 
-    async def attempt(self, c: Connection, m: Reply) -> Reply:
+    async def attempt(self, c: Connection, m: Fields) -> PolicyTried:
         """``policy_try``: what another policy would have said of every call on record. Raises OpError."""
         try:
             tried = parse_policy(text_of(m, "text", _MOST_TEXT), text_of(m, "source") or "policy")
@@ -128,7 +136,7 @@ class PolicyOps:
                 unread.append(session.name)
         changed = sorted(found.changed, key=lambda one: one.ts, reverse=True)
         trial = Trial(looked_at=found.looked_at, counts=dict(found.counts), changed=changed, unread=unread)
-        return {"trial": trial}
+        return PolicyTried(trial=trial)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,12 @@ import msgspec
 
 from harness.events import secret
 from harness.events import types as t
+from harness.events.pull_views import Pulled, PullLooked, SecretsFound
+from harness.events.replies import DONE, Done
 from harness.supervisor.errors import OpError
 from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.parts import Parts, text_of
-from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.serving.server import Connection, Fields, Handler
 from harness.supervisor.sessions.pulling import Wish
 
 
@@ -31,31 +33,31 @@ class PullOps:
             "pull_opened": self.opened,
         }
 
-    async def look(self, c: Connection, m: Reply) -> Reply:
+    async def look(self, c: Connection, m: Fields) -> PullLooked:
         session = await self._find(m)
         try:
             view = await self._p.pulling.look(session, parse(m), ready=m.get("ready") is True)
         finally:
             self._p.conductor.put_away(session)  # it got its keeper only for this
-        return {"pull": msgspec.to_builtins(view)}
+        return PullLooked(pull=view)
 
-    async def secrets(self, c: Connection, m: Reply) -> Reply:
+    async def secrets(self, c: Connection, m: Fields) -> SecretsFound:
         """The kind of secret in each line of each text, empty for none; our own keys are known here alone."""
         texts = m.get("texts")
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise OpError("bad_request", "texts must be a list of texts")
         keys = self._p.credentials.keys()
-        return {"found": [secret.in_lines(text, keys) for text in texts]}
+        return SecretsFound(found=[secret.in_lines(text, keys) for text in texts])
 
-    async def push(self, c: Connection, m: Reply) -> Reply:
+    async def push(self, c: Connection, m: Fields) -> Pulled:
         session = await self._find(m)
         try:
             ended, view = await self._p.pulling.push(session, parse(m), c.by)
         finally:
             self._p.conductor.put_away(session)  # it got its keeper only for this
-        return {**msgspec.to_builtins(ended), "name": session.name, "pull": msgspec.to_builtins(view)}
+        return Pulled(**msgspec.structs.asdict(ended), name=session.name, pull=view)
 
-    async def opened(self, c: Connection, m: Reply) -> Reply:
+    async def opened(self, c: Connection, m: Fields) -> Done:
         session = await self._find(m)
         body = t.PullOpened(
             branch=text_of(m, "branch"), address=text_of(m, "address"), program=text_of(m, "program", 40), by=c.by
@@ -64,10 +66,10 @@ class PullOps:
             await self._p.pulling.opened(session, body)
         finally:
             self._p.conductor.put_away(session)  # it got its keeper only for this
-        return {}
+        return DONE
 
 
-def parse(m: Reply) -> Wish:
+def parse(m: Fields) -> Wish:
     """What is asked for. Raises OpError ``bad_request``."""
     return Wish(
         remote=text_of(m, "remote") or "origin",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from typing import TypeVar
 
 import msgspec
 
+from harness.events.replies import Compared, FileDiff, LogPiece, PayloadPiece, SessionShown
 from harness.protocol.paths import SessionFolder
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.errors import OpError
@@ -14,7 +15,7 @@ from harness.supervisor.fleet.fleet import work_of
 from harness.supervisor.serving import log_reading
 from harness.supervisor.serving.finding import Find, look_up
 from harness.supervisor.serving.parts import Parts, text_of
-from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.serving.server import Connection, Fields, Handler
 from harness.workspace import worktrees
 from harness.workspace.diff import diff as workspace_diff
 from harness.workspace.errors import WorkspaceError
@@ -22,6 +23,7 @@ from harness.workspace.errors import WorkspaceError
 _READ_S = 20.0
 _DIFF_S = 25.0
 """Seconds that a diff may take; a client waits half a minute for it."""
+T = TypeVar("T")
 
 
 class ReadingOps:
@@ -35,19 +37,19 @@ class ReadingOps:
         """Operations by their name on the wire."""
         return {"session": self.session, "diff": self.diff, "read": self.read, "blob": self.blob}
 
-    async def session(self, c: Connection, m: Reply) -> Reply:
+    async def session(self, c: Connection, m: Fields) -> SessionShown:
         p = self._p
         session = await look_up(p, m)
         decidable = [] if session.foreign or session.damaged else list(session.state.approvals)
         views = [await p.approvals.view(session, a) for a in decidable]
-        return {
-            "row": p.fleet.row(session),
-            "state": msgspec.to_builtins(session.state),
-            "approvals": views,
-            "folder": str(session.folder.root),
-        }
+        return SessionShown(
+            row=p.fleet.row(session),
+            state=msgspec.to_builtins(session.state),
+            approvals=views,
+            folder=str(session.folder.root),
+        )
 
-    async def diff(self, c: Connection, m: Reply) -> Reply:
+    async def diff(self, c: Connection, m: Fields) -> Compared:
         session = await self._find(m)
         of = work_of(session)
         try:
@@ -59,23 +61,23 @@ class ReadingOps:
         if session.loaded and (found.extent != session.extent.found or of != session.extent.found_of):
             session.extent.take(found.extent, of)  # what a person did by hand is in no record
             session.shown_anew()
-        files = [asdict(f) for f in found.files]
-        return {"files": files, "patch": found.patch, "truncated": found.truncated, "seen": found.seen}
+        files = [FileDiff(f.path, f.status, f.added, f.removed) for f in found.files]
+        return Compared(files=files, patch=found.patch, truncated=found.truncated, seen=found.seen)
 
-    async def read(self, c: Connection, m: Reply) -> Reply:
+    async def read(self, c: Connection, m: Fields) -> LogPiece:
         """Raw records of a log."""
         from_seq = log_reading.bounded(m, "from_seq", 0, 0)
         most = log_reading.bounded(m, "most_bytes", log_reading.MOST_BYTES, 1, log_reading.MOST_BYTES)
         return await self._piece(m, "its log", lambda folder: log_reading.lines(folder, from_seq, most))
 
-    async def blob(self, c: Connection, m: Reply) -> Reply:
+    async def blob(self, c: Connection, m: Fields) -> PayloadPiece:
         """A piece of a payload that a record names."""
         sha = text_of(m, "sha", 64)
         offset = log_reading.bounded(m, "offset", 0, 0)
         most = log_reading.bounded(m, "most", log_reading.MOST_BYTES, 1, log_reading.MOST_BYTES)
         return await self._piece(m, "a payload", lambda folder: log_reading.blob(folder, sha, offset, most))
 
-    async def _piece(self, m: Reply, what: str, read: Callable[[SessionFolder], Reply]) -> Reply:
+    async def _piece(self, m: Fields, what: str, read: Callable[[SessionFolder], T]) -> T:
         session = self._p.fleet.find(text_of(m, "sid"))
         try:
             return await session.look(what, _READ_S, lambda: read(session.folder))

@@ -11,12 +11,13 @@ from harness.events import archived, reader
 from harness.events import score as scores
 from harness.events import types as t
 from harness.events.framing import LogError
+from harness.events.score_views import Artifacts, Scores, SessionScore
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.parts import Parts, text_of
-from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.serving.server import Connection, Fields, Handler
 from harness.supervisor.threads import at_home
 from harness.workspace import artifacts
 from harness.workspace.errors import WorkspaceError
@@ -39,7 +40,7 @@ class ScoreOps:
         """Operations by their name on the wire."""
         return {"score": self.score}
 
-    async def score(self, c: Connection, m: Reply) -> Reply:
+    async def score(self, c: Connection, m: Fields) -> Scores:
         """The figures of one session and what it made, or of every session. A removed one's log has its figures too."""
         if text_of(m, "sid"):
             try:
@@ -48,18 +49,19 @@ class ScoreOps:
                 kept = await at_home(_kept, self._p.folders.archive, text_of(m, "sid")) if exc.code == _GONE else None
                 if kept is None:
                     raise
-                return {"scores": [kept]}
-            return {"scores": [await self._of(session) | {"artifacts": await self._made(session)}]}
+                return Scores(scores=[kept])
+            one = await self._of(session)
+            return Scores(scores=[msgspec.structs.replace(one, artifacts=await self._made(session))])
         self._counted = {sid: y for sid, y in self._counted.items() if sid in self._p.fleet.sessions}
-        return {"scores": [await self._of(s) for s in self._p.fleet if not s.damaged and not s.foreign]}
+        return Scores(scores=[await self._of(s) for s in self._p.fleet if not s.damaged and not s.foreign])
 
-    async def _of(self, session: Session) -> Reply:
+    async def _of(self, session: Session) -> SessionScore:
         try:
             made = await session.look("counting its log", _READ_S, lambda: self._count(session))
         except (WorkspaceError, LogError, msgspec.DecodeError) as exc:
             raise OpError("unreadable", f"the log of {session.name} cannot be counted: {exc}") from exc
         self._counted[session.sid] = made
-        return {"sid": session.sid, "name": session.name, **msgspec.to_builtins(scores.score(made))}
+        return SessionScore(**msgspec.structs.asdict(scores.score(made)), sid=session.sid, name=session.name)
 
     def _count(self, session: Session) -> scores.Tally:
         known = self._counted.get(session.sid)
@@ -67,19 +69,17 @@ class ScoreOps:
         return scores.tally((t.decode(line) for line in reader.read(session.folder.log, start.seq)), start)
 
     @staticmethod
-    async def _made(session: Session) -> Reply | None:
+    async def _made(session: Session) -> Artifacts | None:
         """None when there is no branch to look at any more."""
         try:
-            made = await session.look(
+            return await session.look(
                 "what it made", _READ_S, lambda: artifacts.artifacts(open_worktree(private_of(session)))
             )
         except WorkspaceError:
             return None
-        found: Reply = msgspec.to_builtins(made)
-        return found
 
 
-def _kept(archive: Path, named: str) -> Reply | None:
+def _kept(archive: Path, named: str) -> SessionScore | None:
     """Of a removed session, from its archived log; None when there is none of that name, or several. Blocking.
 
     Raises OpError ``unreadable``.
@@ -92,4 +92,4 @@ def _kept(archive: Path, named: str) -> Reply | None:
         made = scores.tally(t.decode(line) for line in reader.read(Path(one.folder) / "log"))
     except (LogError, msgspec.DecodeError, OSError) as exc:
         raise OpError("unreadable", f"the log of {one.name or one.sid} cannot be counted: {exc}") from exc
-    return {"sid": one.sid, "name": one.name, **msgspec.to_builtins(scores.score(made)), "artifacts": None}
+    return SessionScore(**msgspec.structs.asdict(scores.score(made)), sid=one.sid, name=one.name, artifacts=None)

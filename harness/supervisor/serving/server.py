@@ -10,13 +10,14 @@ import contextlib
 import os
 import sys
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
 from harness.events import types as t
+from harness.events.replies import DONE, ApprovalsPush, RowsPush
 from harness.protocol import frames
 from harness.protocol.aio import Wire as AnyWire
 from harness.protocol.exchange import Answering, Ended, Request
@@ -33,7 +34,10 @@ _SELF_CHECK = 1.0
 _LAST_S = 2.0
 _BRAIN_OPS = frozenset({"admit", "doing", "heard", "reserve", "settle"})
 
-Reply = dict[str, Any]
+Fields = Mapping[str, object]
+"""What came with a request: anything, until it was looked at."""
+Reply = msgspec.Struct
+"""What is answered or pushed: a record, whose fields are those of the frame."""
 Wire = AnyWire[Request]
 
 
@@ -53,16 +57,16 @@ class Connection:
         self.brain: Brain | None = None
 
 
-Handler = Callable[[Connection, Reply], Awaitable[Reply]]
+Handler = Callable[[Connection, Fields], Awaitable[Reply]]
 
 
 class Feed(Protocol):
     """Where pushes come from."""
 
-    def rows(self, changed: set[str] | None) -> Reply:
+    def rows(self, changed: set[str] | None) -> RowsPush:
         """The ``rows`` push for these sessions, or for all."""
 
-    async def approvals(self) -> Reply:
+    async def approvals(self) -> ApprovalsPush:
         """The ``approvals`` push."""
 
 
@@ -216,7 +220,7 @@ class Server:
         with contextlib.suppress(Ended):
             connection.wire.send(frame)
 
-    async def _run(self, connection: Connection, op: str, message: Reply) -> Reply:
+    async def _run(self, connection: Connection, op: str, message: Fields) -> Reply:
         handler = self._handlers.get(op)
         if self._closing:
             raise OpError("stopping", "the supervisor is stopping", "the next command starts it again")
@@ -245,7 +249,7 @@ class Server:
         self._followed = True
         self._push(connection, self._feed.rows(None))
         self._push(connection, await self._feed.approvals())
-        return {}
+        return DONE
 
     @property
     def looked_at(self) -> bool:
@@ -264,7 +268,7 @@ class Server:
 
         Begun again it sends everything once.
         """
-        last_approvals: Reply = {}
+        last_approvals: ApprovalsPush | None = None
         everything = True
         self._event.set()
         while True:
@@ -276,7 +280,7 @@ class Server:
             listeners = [c for c in self._connections.values() if c.subscribed]
             if not listeners:
                 self._followed = False
-                last_approvals = {}
+                last_approvals = None
                 everything = False
                 continue
             rows = self._feed.rows(None if everything else changed)

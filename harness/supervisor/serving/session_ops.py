@@ -6,6 +6,7 @@ import contextlib
 
 from harness.events import types as t
 from harness.events.cap import Cap
+from harness.events.replies import DONE, Done, Launched, Removed, Said, Starts, WentOn
 from harness.events.request import SPOKEN, Request
 from harness.events.row_state import without_criterion
 from harness.events.session_state import SessionState
@@ -16,7 +17,7 @@ from harness.supervisor.errors import OpError
 from harness.supervisor.serving import memory_ops
 from harness.supervisor.serving.finding import Find, damaged, look_up
 from harness.supervisor.serving.parts import Parts, text_of
-from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.serving.server import Connection, Fields, Handler
 from harness.supervisor.sessions import continuing, unanswered
 from harness.supervisor.sessions.at_rest import put_away
 from harness.supervisor.sessions.removal import Removal
@@ -42,17 +43,17 @@ class SessionOps:
             "remove": self.remove,
         }
 
-    async def launch(self, c: Connection, m: Reply) -> Reply:
+    async def launch(self, c: Connection, m: Fields) -> Launched:
         session = await self._p.launcher.launch(m)
         self._p.conductor.start(session)
         warnings = [*self._p.gates.warnings(session), *_unmarked(session.state)]
-        return {"sid": session.sid, "name": session.name, "warnings": warnings}
+        return Launched(sid=session.sid, name=session.name, warnings=warnings)
 
-    async def starts(self, c: Connection, m: Reply) -> Reply:
+    async def starts(self, c: Connection, m: Fields) -> Starts:
         """What a session of ``repo`` may begin from."""
-        return {"starts": await self._p.launcher.starts(text_of(m, "repo"))}
+        return Starts(starts=await self._p.launcher.starts(text_of(m, "repo")))
 
-    async def say(self, c: Connection, m: Reply) -> Reply:
+    async def say(self, c: Connection, m: Fields) -> Said:
         session = await self._find(m)
         text = text_of(m, "text", MAX_MESSAGE)
         if not text.strip():
@@ -69,7 +70,7 @@ class SessionOps:
             decision = {"approval_id": calls[0], "decision": "answer", "message": text}
             work = self._p.approvals.decide(decision, c.by)
             await unanswered.answered(self._p.fleet, session, "your message", work)
-            return {"note": ""}
+            return Said(note="")
         asking = [a.approval_id for a in asked]
         answered = [t.ApprovalWithdrawn(approval_id=a, why="you said something") for a in asking]
         at_cap = next((a.approval_id for a in session.state.approvals.values() if a.kind == Request.CAP), "")
@@ -91,9 +92,9 @@ class SessionOps:
                 f"{session.name} ended just before your words came; they are on record, and nobody has read them",
                 f"take it up again with them: watchfloor continue {session.sid} TEXT",
             )
-        return {"note": note}
+        return Said(note=note)
 
-    async def compact(self, c: Connection, m: Reply) -> Reply:
+    async def compact(self, c: Connection, m: Fields) -> Done:
         """Its context is compacted before the next turn; wanted twice, it is done once."""
         session = await self._find(m)
         s = session.state
@@ -101,18 +102,18 @@ class SessionOps:
             raise OpError("ended", f"{session.name} has ended; its context is sent to nobody")
         if not s.context.wanted:
             await session.append(t.ContextWanted(by=c.by))
-        return {}
+        return DONE
 
-    async def go_on(self, c: Connection, m: Reply) -> Reply:
+    async def go_on(self, c: Connection, m: Fields) -> WentOn:
         """``continue``: an ended session is taken up again."""
         session = await self._find(m)
         wish = continuing.parse(m)
         if (key := given_credential(m.get("credential"))) is not None:
             self._p.credentials.add(key)
         await self._p.continuing.run(session, wish, self._p.purse.of(session.sid).spent, c.by)
-        return {"sid": session.sid, "name": session.name}
+        return WentOn(sid=session.sid, name=session.name)
 
-    async def remove(self, c: Connection, m: Reply) -> Reply:
+    async def remove(self, c: Connection, m: Fields) -> Removed:
         p = self._p
         session = await look_up(p, m)
         force = m.get("force") is True
@@ -129,12 +130,7 @@ class SessionOps:
         p.index.drop(session.sid)
         p.fleet.drop(session)
         await removal.forget()
-        return {
-            "kept": removed.kept,
-            "lost": removed.lost,
-            "checkpoints": removed.checkpoints,
-            "archived": removed.archived,
-        }
+        return Removed(kept=removed.kept, lost=removed.lost, checkpoints=removed.checkpoints, archived=removed.archived)
 
 
 def _unmarked(s: SessionState) -> list[str]:

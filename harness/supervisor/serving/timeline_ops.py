@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import msgspec
-
+from harness.events.stretch import Timeline
 from harness.supervisor.serving.finding import Find
-from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.serving.server import Connection, Fields, Handler
 
 
 class TimelineOps:
@@ -18,7 +17,7 @@ class TimelineOps:
         """Operations by their name on the wire."""
         return {"timeline": self.timeline}
 
-    async def timeline(self, c: Connection, m: Reply) -> Reply:
+    async def timeline(self, c: Connection, m: Fields) -> Timeline:
         """The `Stretch`es of one session, oldest first."""
         session = await self._find(m)
-        return {"stretches": msgspec.to_builtins(session.state.stretches.all)}
+        return Timeline(stretches=list(session.state.stretches.all))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from harness.events.undo_views import Undone, UndoPoints
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.parts import Parts, text_of
-from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.serving.server import Connection, Fields, Handler
 from harness.supervisor.sessions import unanswered
 
 
@@ -20,7 +21,7 @@ class UndoOps:
         """Operations by their name on the wire."""
         return {"undo": self.undo, "undo_points": self.undo_points}
 
-    async def undo(self, c: Connection, m: Reply) -> Reply:
+    async def undo(self, c: Connection, m: Fields) -> Undone:
         session = await self._find(m)
         try:
             return await unanswered.answered(
@@ -29,7 +30,7 @@ class UndoOps:
         finally:
             self._settle_again(session)
 
-    async def undo_points(self, c: Connection, m: Reply) -> Reply:
+    async def undo_points(self, c: Connection, m: Fields) -> UndoPoints:
         session = await self._find(m)
         try:
             return await unanswered.answered(self._p.fleet, session, "the question", self._p.undo.points(session))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from harness.events import types as t
+from harness.events.replies import DONE, Done
 from harness.events.request import Request
 from harness.events.states import Desired
 from harness.supervisor.endpoints.credentials import given_credential
@@ -13,7 +14,7 @@ from harness.supervisor.fleet import set_aside
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.finding import damaged, look_up
 from harness.supervisor.serving.parts import Parts, text_of
-from harness.supervisor.serving.server import Connection, Handler, Reply
+from harness.supervisor.serving.server import Connection, Fields, Handler
 from harness.supervisor.sessions import unanswered
 from harness.supervisor.sessions.halt import Halt
 from harness.supervisor.threads import at_home
@@ -42,7 +43,7 @@ class WishOps:
         """Operations by their name on the wire."""
         return {"desire": self.desire}
 
-    async def desire(self, c: Connection, m: Reply) -> Reply:
+    async def desire(self, c: Connection, m: Fields) -> Done:
         state = text_of(m, "state")
         reason = text_of(m, "reason")
         session = await look_up(self._p, m)
@@ -69,7 +70,7 @@ class WishOps:
             await unanswered.answered(self._p.fleet, session, wish, self._desire(session, state, reason, c.by))
         if state == Desired.RUNNING:
             await self._withdraw_restart(session)
-        return {}
+        return DONE
 
     async def _desire(self, session: Session, state: str, reason: str, by: t.By) -> None:
         with session.ending() if state == Desired.STOPPED else contextlib.nullcontext():
@@ -92,7 +93,7 @@ class WishOps:
         p.conductor.freed(session)
         await p.fleet.until(lambda: not unanswered.muteness(session), _FREED_S)
 
-    async def _set_aside(self, session: Session, reason: str) -> Reply:
+    async def _set_aside(self, session: Session, reason: str) -> Done:
         """Stop a session whose log can take no record: nothing of it lives afterwards, and a file beside its log keeps
         it stopped.
         """
@@ -108,7 +109,7 @@ class WishOps:
                 "make room, then stop it again",
             ) from exc
         session.put_aside(aside)
-        return {}
+        return DONE
 
     async def _taken_up(self, session: Session) -> None:
         """Give a session that was held back a moment to get its keeper again."""

@@ -5,9 +5,8 @@ so.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 
@@ -55,7 +54,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     replace_checks: bool = False
 
 
-def parse(arguments: dict[str, Any]) -> Wish:
+def parse(arguments: Mapping[str, object]) -> Wish:
     """Raises OpError: ``bad_request`` naming the field, ``bad_check``, ``bad_caps``."""
     try:
         wish = msgspec.convert({k: v for k, v in arguments.items() if k in Wish.__struct_fields__}, Wish)

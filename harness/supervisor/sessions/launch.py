@@ -9,10 +9,10 @@ import contextlib
 import os
 import shutil
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -78,7 +78,7 @@ class Checked:
     """The commit that was named."""
 
 
-def parse(arguments: dict[str, Any]) -> LaunchWish:
+def parse(arguments: Mapping[str, object]) -> LaunchWish:
     """Raises OpError ``bad_request`` naming the field."""
     try:
         return msgspec.convert({k: v for k, v in arguments.items() if k in LaunchWish.__struct_fields__}, LaunchWish)
@@ -215,7 +215,7 @@ class Launcher:
         self._none_under_way = asyncio.Event()
         self._none_under_way.set()
 
-    async def launch(self, arguments: dict[str, Any]) -> Session:
+    async def launch(self, arguments: Mapping[str, object]) -> Session:
         """A session whose intent is durable; its worker makes the rest. Raises OpError."""
         async with self.under_way():
             return await self._launch(parse(arguments))

@@ -4,12 +4,11 @@ back for as long as it takes.
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from harness.events import types as t
 from harness.events.checkpoints import Checkpoint, Due
+from harness.events.undo_views import Restored
 from harness.supervisor import ids
 from harness.supervisor.calls import checkpoints, publishing
 from harness.supervisor.errors import OpError
@@ -47,7 +46,7 @@ class Restoring:
             raise OpError(NOT_KEPT, f"the state of {session.name} cannot be kept: {exc}") from exc
         return self.find(session, name)
 
-    async def restore(self, session: Session, name: str, by: t.By) -> dict[str, Any]:
+    async def restore(self, session: Session, name: str, by: t.By) -> Restored:
         """Bring the worktree, its git state and the plan to what they were; what is there now is kept first. Raises
         OpError: ``busy``, ``not_found``, ``expired``, ``not_undone``.
         """
@@ -78,15 +77,15 @@ class Restoring:
                 raise OpError("not_undone", f"the plan could not be brought back yet: {exc}") from exc
             publishing.owed(session)
             session.touch()
-        return {
-            "checkpoint_id": one.id,
-            "undo_id": undo_id,
-            "before": before.id,
-            "restored": reply["written"],
-            "removed": reply["removed"],
-            "refused": reply["refused"],
-            "refused_count": reply["refused_count"],
-        }
+        return Restored(
+            checkpoint_id=one.id,
+            undo_id=undo_id,
+            before=before.id,
+            restored=reply["written"],
+            removed=reply["removed"],
+            refused=reply["refused"],
+            refused_count=reply["refused_count"],
+        )
 
     async def fork(self, parent: Session, at: str, name: str, goal: str, by: t.By) -> Session:
         """Begin a session from a checkpoint, by default from the work as it is now. Raises OpError: ``busy``,

@@ -17,6 +17,7 @@ from harness.events import reader
 from harness.events import types as t
 from harness.events.checkpoints import Checkpoint, Due
 from harness.events.describing.calls import call_text
+from harness.events.undo_views import Undone, UndoPoint, UndoPoints
 from harness.supervisor import ids
 from harness.supervisor.calls import publishing
 from harness.supervisor.calls.ground import private_of
@@ -39,27 +40,9 @@ _NAMED = 8
 """Commits that an answer names."""
 
 
-class Point(msgspec.Struct, frozen=True):
-    """A state that can be had back: the one before ``call_id`` (a call, or an undo).
-
-    ``changed`` counts names that differ after it, ``yours`` those that a person's commit changed before the next one.
-    """
-
-    call_id: str
-    tool: str
-    title: str
-    ts: str
-    snapshot: str
-    left_out: int = 0
-    undone: bool = False
-    changed: int = 0
-    expired: bool = False
-    yours: int = 0
-
-
 @dataclass(slots=True)
 class _History:
-    points: list[Point] = field(default_factory=list)
+    points: list[UndoPoint] = field(default_factory=list)
     titles: dict[str, tuple[str, str]] = field(default_factory=dict)
     checkpoints: dict[str, list[bool]] = field(default_factory=dict)
     """By checkpoint, which of the points until then were undone."""
@@ -71,7 +54,7 @@ class _History:
         elif isinstance(b, t.ToolStarted):
             tool, title = self.titles.pop(b.call_id, ("", ""))
             if b.snapshot:
-                self.points.append(Point(b.call_id, tool, title, r.ts, b.snapshot, b.left_out))
+                self.points.append(UndoPoint(b.call_id, tool, title, r.ts, b.snapshot, b.left_out))
         elif isinstance(b, t.CheckpointCreated):
             self.checkpoints[b.checkpoint_id] = [p.undone for p in self.points]
         elif isinstance(b, t.UndoStarted):
@@ -81,7 +64,7 @@ class _History:
                 self._as_then(then)
             else:
                 self._undone(b.call_id)
-            self.points.append(Point(b.undo_id, "undo", title, r.ts, b.before))
+            self.points.append(UndoPoint(b.undo_id, "undo", title, r.ts, b.before))
 
     def _as_then(self, then: list[bool]) -> None:
         """What was in the worktree at a checkpoint is in it again, and nothing that came later."""
@@ -94,7 +77,7 @@ class _History:
         self.points[start:] = [msgspec.structs.replace(p, undone=True) for p in self.points[start:]]
 
 
-def history(lines: Iterable[bytes]) -> list[Point]:
+def history(lines: Iterable[bytes]) -> list[UndoPoint]:
     """Every state that calls and undos left behind, oldest first. Pure."""
     found = _History()
     for line in lines:
@@ -103,7 +86,7 @@ def history(lines: Iterable[bytes]) -> list[Point]:
     return found.points
 
 
-def counted(points: list[Point], marks: list[dict[str, Any]]) -> list[Point]:
+def counted(points: list[UndoPoint], marks: list[dict[str, Any]]) -> list[UndoPoint]:
     """The same with what each changed, apart from it what a person committed, and whether its state is still kept.
 
     ``marks`` as the vault lists them, oldest first. Pure.
@@ -116,7 +99,7 @@ def counted(points: list[Point], marks: list[dict[str, Any]]) -> list[Point]:
         mine = mark["label"] == BY_YOU
         of_calls.append(of_calls[-1] + (0 if mine else changed))
         of_you.append(of_you[-1] + (changed if mine else 0))
-    found: list[Point] = []
+    found: list[UndoPoint] = []
     after = len(marks) - 1
     for point in reversed(points):
         here = places.get(point.snapshot)
@@ -130,7 +113,7 @@ def counted(points: list[Point], marks: list[dict[str, Any]]) -> list[Point]:
     return found[::-1]
 
 
-def newest(points: list[Point]) -> Point | None:
+def newest(points: list[UndoPoint]) -> UndoPoint | None:
     """What a plain undo means: the newest call that changed something, is still in the worktree, and whose state is
     kept. Pure.
     """
@@ -139,7 +122,7 @@ def newest(points: list[Point]) -> Point | None:
     )
 
 
-def yours_after(points: list[Point], chosen: Point) -> int:
+def yours_after(points: list[UndoPoint], chosen: UndoPoint) -> int:
     """How many names of a person's commits go with what is taken back from there on. Pure."""
     start = points.index(chosen)
     return sum(p.yours for p in points[start:] if not p.undone)
@@ -152,14 +135,14 @@ class Undo:
         self._keepers = keepers
         self._restoring = restoring
 
-    async def points(self, session: Session) -> dict[str, Any]:
-        """``{points, store_bytes}``, newest first. Raises OpError."""
+    async def points(self, session: Session) -> UndoPoints:
+        """Raises OpError."""
         async with session.lock:
             await self._at_work(session)
             found, stored = await self._points(session)
-        return {"points": found[: -LISTED - 1 : -1], "store_bytes": stored}
+        return UndoPoints(points=found[: -LISTED - 1 : -1], store_bytes=stored)
 
-    async def undo(self, session: Session, to: str, by: t.By) -> dict[str, Any]:
+    async def undo(self, session: Session, to: str, by: t.By) -> Undone:
         """Bring the state before ``to`` back (empty: before the newest call that changed something). Nobody can tell
         what a person did to the files meanwhile from what calls did, so what is there becomes a checkpoint first.
         Raises OpError.
@@ -190,20 +173,20 @@ class Undo:
                 await session.append(t.UserMessage(text=_told(point), origin="harness", by=by))
             publishing.owed(session)
             session.touch()
-        return {
-            "undo_id": undo_id,
-            "to": point.call_id,
-            "title": point.title,
-            "restored": reply["written"],
-            "removed": reply["removed"],
-            "refused": reply["refused"],
-            "refused_count": reply["refused_count"],
-            "before": "" if before is None else before.id,
-            "commits": commits,
-            "more_commits": more,
-        }
+        return Undone(
+            undo_id=undo_id,
+            to=point.call_id,
+            title=point.title,
+            restored=reply["written"],
+            removed=reply["removed"],
+            refused=reply["refused"],
+            refused_count=reply["refused_count"],
+            before="" if before is None else before.id,
+            commits=commits,
+            more_commits=more,
+        )
 
-    async def _kept(self, session: Session, point: Point, by: t.By) -> Checkpoint | None:
+    async def _kept(self, session: Session, point: UndoPoint, by: t.By) -> Checkpoint | None:
         """What is there now, on a ref of its own; None where git cannot: the vault keeps it all the same. Raises
         OpError.
         """
@@ -229,14 +212,14 @@ class Undo:
         session.keeper()
 
     @staticmethod
-    async def _points(session: Session) -> tuple[list[Point], int]:
+    async def _points(session: Session) -> tuple[list[UndoPoint], int]:
         await session.keeper().call("snapshot", wait=None, label=_NOW, full=True)
         kept = await session.keeper().call("snapshots", wait=None)
         listed = await session.do("reading its log", _READ_S, lambda: _read(session.folder.log))
         return counted(listed, kept["marks"]), int(kept["stored"])
 
     @staticmethod
-    def _chosen(session: Session, points: list[Point], to: str) -> Point:
+    def _chosen(session: Session, points: list[UndoPoint], to: str) -> UndoPoint:
         point = next((p for p in reversed(points) if p.call_id == to), None) if to else newest(points)
         if point is None:
             why = (
@@ -265,7 +248,7 @@ class Undo:
         return point
 
 
-def _read(log: Path) -> list[Point]:
+def _read(log: Path) -> list[UndoPoint]:
     return history(reader.read(log))
 
 
@@ -278,7 +261,7 @@ def _lost(session: Session, head: str) -> tuple[list[str], int]:
     return [f"{short} {subject}" for short, subject in lost], more
 
 
-def _told(point: Point) -> str:
+def _told(point: UndoPoint) -> str:
     what = f"`{point.title}`" if point.title else point.call_id
     return (
         f"The human undid your work: the worktree and its git state are what they were just before {point.call_id}"

@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import json
 import sys
-from typing import Any
 
+import msgspec
+
+from harness.events.replies import FenceTested
 from harness.supervisor.processes.nursery_client import scrubbed
 
 TIMEOUT = 120.0
@@ -19,7 +21,7 @@ class FenceReport:
 
     def __init__(self) -> None:
         self.summary = ""
-        self._result: dict[str, Any] = {}
+        self._result: FenceTested | None = None
         self._done = asyncio.Event()
 
     async def run(self, limits: dict[str, int | None]) -> None:
@@ -30,16 +32,12 @@ class FenceReport:
         try:
             self._result = await self._try(limits)
         except (OSError, ValueError, TimeoutError) as exc:
-            self._result = {
-                "ok": False,
-                "reason": f"the self-test could not run: {exc or type(exc).__name__}",
-                "tests": [],
-            }
-        self.summary = "ok" if self._result.get("ok") else self._why()
+            self._result = FenceTested(ok=False, reason=f"the self-test could not run: {exc or type(exc).__name__}")
+        self.summary = "ok" if self._result.ok else self._result.why
         self._done.set()
 
     @staticmethod
-    async def _try(limits: dict[str, int | None]) -> dict[str, Any]:
+    async def _try(limits: dict[str, int | None]) -> FenceTested:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",
@@ -60,26 +58,17 @@ class FenceReport:
         except BaseException:
             await _ended(process)
             raise
-        result = json.loads(out)
-        if not isinstance(result, dict):
-            raise ValueError("its answer is not understood")
-        return result
-
-    def _why(self) -> str:
-        failed = [f"{t.get('name')}: {t.get('detail')}" for t in self._result.get("tests", []) if not t.get("ok")]
-        return str(self._result.get("reason") or "; ".join(failed) or "the fence does not hold")
+        return msgspec.json.decode(out, type=FenceTested)
 
     def warnings(self) -> list[str]:
         """One warning when tools refuse to run."""
         return [] if self.summary in ("", "ok") else [f"no working fence, tools refuse to run: {self.summary}"]
 
-    async def result(self) -> dict[str, Any]:
+    async def result(self) -> FenceTested:
         """The whole result once the test has run (it takes a second or two), or what is known after a while."""
-        try:
+        with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._done.wait(), 10.0)
-        except TimeoutError:
-            return {"ok": False, "reason": "the self-test is still running", "tests": []}
-        return self._result
+        return self._result or FenceTested(ok=False, reason="the self-test is still running")
 
 
 async def _ended(process: asyncio.subprocess.Process) -> None:

@@ -1,0 +1,36 @@
+"""Checkpoints as clients see them. Labels are untrusted: whoever shows them passes the display function."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+
+class CheckpointView(msgspec.Struct, frozen=True, kw_only=True):
+    """One that stands: ``passing`` names the entries that passed, where there was a plan, ``passed`` counts them."""
+
+    id: str
+    label: str
+    why: str
+    ts: str
+    through_seq: int
+    snapshot: str
+    commit: str
+    head: str
+    passing: tuple[str, ...] | UnsetType = UNSET
+    passed: int | None
+    changed: int
+    left_out: int
+
+
+class Checkpoints(msgspec.Struct, frozen=True, kw_only=True):
+    """Those that stand, the newest first; ``made``: so many were ever made."""
+
+    checkpoints: list[CheckpointView]
+    made: int
+
+
+class CheckpointMade(msgspec.Struct, frozen=True, kw_only=True):
+    """The newest."""
+
+    checkpoint: CheckpointView

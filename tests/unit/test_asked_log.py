@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -45,9 +46,10 @@ class Far:
             raise Unreachable("nobody is there")
         self.asked += 1
         try:
-            return log_reading.lines(self.folder, given["from_seq"], min(PIECE, given["most_bytes"]))
+            piece = log_reading.lines(self.folder, given["from_seq"], min(PIECE, given["most_bytes"]))
         except OpError as exc:
             raise SupervisorError(exc.code, exc.message, exc.hint) from exc
+        return msgspec.structs.asdict(piece)
 
     def index(self, kept_bytes: int = 1 << 20) -> AskedIndex:
         return AskedIndex(SID, self.ask, self.news.set, kept_bytes=kept_bytes)

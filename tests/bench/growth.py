@@ -13,6 +13,8 @@ from tests.fleetlib import fleet, wait_for
 EARLY = 50
 LATE = 5000
 LOOKS = 15
+WRITES = 5
+"""Every so many turns one writes a file, which says where the session is."""
 MOST = 1.2
 PATIENCE_S = 3600
 
@@ -21,7 +23,7 @@ PATIENCE_S = 3600
 def growth() -> list[Figure]:
     begun = time.monotonic()
     with fleet(config='[caps]\nday_usd = "10000"\nsession_usd = "10000"\n') as f:
-        sid = f.launch(f"long: {LATE + LOOKS}")
+        sid = f.launch(f"long: {LATE + WRITES * LOOKS}")
         f.wait_event(sid, "tool.started")
         worktree = Path(f.row(sid)["worktree"])
         pids = {"keeper": f.keeper_pid(sid), "brain": f.brain_pid(sid)}
@@ -29,7 +31,7 @@ def growth() -> list[Figure]:
         for at in (EARLY, LATE):
             # one look meets a call or not, and a page that a call's process shares counts less: the median of some
             looks: dict[str, list[float]] = {name: [] for name in pids}
-            for turn in range(at, at + LOOKS):
+            for turn in range(at, at + WRITES * LOOKS, WRITES):
                 wait_for(f"turn {turn}", (worktree / f"n{turn}.txt").exists, PATIENCE_S)
                 for name, pid in pids.items():
                     looks[name].append(pss_mb(pid))

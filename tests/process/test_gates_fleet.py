@@ -244,8 +244,9 @@ def test_a_retry_after_of_2099_is_said_and_bounded() -> None:
 
 def test_a_wrong_key_is_one_item_for_three_sessions_and_the_right_key_file_is_enough() -> None:
     with fleet(key="sk-wrong") as f:
-        sids = three(f)
+        sids = three(f, names="ab")
         item = wait_for("the item, of whichever asked first", lambda: next(iter(f.requests()), None))
+        sids += three(f, names="c")  # with the key that was refused: that makes it no better
         assert item["kind"] == "auth"
         assert item["detail"]["why"] == "auth"
         view = waiting(f, PERSON, 3)

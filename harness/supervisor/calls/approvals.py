@@ -317,6 +317,8 @@ class Approvals:
                 added = self._credentials.add(key) if key is not None else ""
                 if not added or (intent is not None and added == intent.credential):
                     self._credentials.forgive()
+                else:
+                    self._credentials.forgive(added)
                 return []
             case Request.RESTART:
                 return [t.SessionDesired(state="running", reason="retry", by=case.record.by)]

@@ -44,17 +44,19 @@ class Credentials:
                 self._known[fingerprint(c)] = _Entry(c)
 
     def add(self, c: Credential) -> str:
-        """Remember a credential (again: it counts as fresh); returns its fingerprint."""
+        """Remember a credential as the newest; returns its fingerprint. Known again, it is as good or bad as it was:
+        who launches another session with it has not said that it is to be tried again.
+        """
         name = fingerprint(c)
-        new = self._known.pop(name, None) is None
-        self._known[name] = _Entry(c)
+        known = self._known.pop(name, None)
+        self._known[name] = known or _Entry(c)
         if self._fd >= 0:
             body = json.dumps(
                 [{"base_url": e.credential.base_url, "key": e.credential.key} for e in self._known.values()]
             ).encode()
             os.pwrite(self._fd, body, 0)
             os.ftruncate(self._fd, len(body))
-        if new:
+        if known is None:
             self.changed()
         return name
 
@@ -63,10 +65,11 @@ class Credentials:
         if (entry := self._known.get(name)) is not None:
             entry.bad = True
 
-    def forgive(self) -> None:
-        """The user says try again: what was rejected may be good now."""
-        for entry in self._known.values():
-            entry.bad = False
+    def forgive(self, name: str = "") -> None:
+        """The user says try again, with this one or with any: what was rejected may be good now."""
+        for known, entry in self._known.items():
+            if name in ("", known):
+                entry.bad = False
 
     def keys(self) -> tuple[str, ...]:
         """Every key that we hold: what must not be written down anywhere."""

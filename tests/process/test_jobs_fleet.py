@@ -66,6 +66,7 @@ def test_a_session_waits_for_jobs_without_a_brain_and_goes_on_by_itself() -> Non
 
         assert f.run("jobs", "log", sid, "j1").stdout.startswith("begun\nepoch 1\n[job j1 failed, exit code 7")
         assert f.run("jobs", "cancel", sid, "j9", check=False).returncode == NOT_FOUND
+        wait_for("the second to be ready for its end", lambda: f.run("jobs", "log", sid, "j2").stdout == "begun\n")
         f.run("jobs", "cancel", sid, "j2")
         assert f.wait_state(sid, "done")["verified"]
         messages = [b for b in bodies(f, sid, t.UserMessage) if isinstance(b, t.UserMessage) and b.jobs]
@@ -76,7 +77,7 @@ def test_a_session_waits_for_jobs_without_a_brain_and_goes_on_by_itself() -> Non
 
 def test_a_fleet_that_is_told_to_end_puts_all_on_record_within_the_grace_and_goes_on_where_it_was() -> None:
     """What a scheduler does before its time is over, and a machine before it goes down: SIGTERM to every process."""
-    script = f"trap 'echo saved >> saved; exit 0' TERM; {until('go', 'exit 1')}"
+    script = f"trap 'echo saved >> saved; exit 0' TERM; echo set > trap; {until('go', 'exit 1')}"
     goal = play(
         [("shell", {"script": script, "job": True})],
         [("exec", {"argv": ["sh", "-c", "echo ran >> ran; while [ -e README.md ]; do sleep 0.1; done"]})],
@@ -88,6 +89,7 @@ def test_a_fleet_that_is_told_to_end_puts_all_on_record_within_the_grace_and_goe
         wait_for("a call at work beside the job", lambda: len(bodies(f, sid, t.ToolStarted)) == 2)
         worktree = Path(f.row(sid)["worktree"])
         wait_for("the call's first effect", (worktree / "ran").exists)
+        wait_for("the job to be ready for its end", (worktree / "trap").exists)
         keeper = f.keeper_pid(sid)
         for pid in [*(pid for pid, _ in f.processes()), keeper]:
             with contextlib.suppress(ProcessLookupError):

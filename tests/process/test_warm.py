@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.fleetlib import COMMAND, Fleet, fleet, play
+from tests.fleetlib import COMMAND, Fleet, fleet, play, wait_for
 
 MODULES = ("harness.supervisor.guardian", "harness.supervisor.main", "harness.brain.brain_nursery")
 STATUS = ("SigBlk", "SigIgn", "SigCgt", "Umask", "NoNewPrivs", "Seccomp")
@@ -72,7 +73,22 @@ def kept(f: Fleet, pid: int) -> dict[int, str]:
 def all_of(f: Fleet) -> dict[str, Seen]:
     f.wait_state(f.launch(play("Done.")), "done")
     pids = {module: pid for module in MODULES for pid, text in f.processes() if f" -m {module}" in text}
-    return {module: seen(f, pid) for module, pid in pids.items()}
+    return {module: wait_for(f"{module} at rest", functools.partial(at_rest, f, pid)) for module, pid in pids.items()}
+
+
+def at_rest(f: Fleet, pid: int) -> Seen | None:
+    """What is seen of it while it waits for the kernel: one that waits for signals shows those as not blocked."""
+    before = where(pid)
+    found = seen(f, pid)
+    return found if before == where(pid) != "running" else None
+
+
+def where(pid: int) -> str:
+    """In which system call it waits and since how many switches, or that it is running."""
+    process = Path(f"/proc/{pid}")
+    switches = next(line for line in (process / "status").read_text().splitlines() if line.startswith("voluntary"))
+    call = (process / "syscall").read_text()
+    return "running" if call.startswith("running") else f"{call.split()[0]} {switches}"
 
 
 def test_a_fork_looks_like_the_program_that_was_not_started() -> None:

@@ -219,7 +219,7 @@ def test_what_a_dead_keeper_left_running_is_killed_before_the_call_is_in_doubt(f
     reaper = threading.Thread(target=os.waitpid, args=(stray, 0))
     reaper.start()
     fleet.spawn()
-    reaper.join(5)
+    reaper.join(60)
     assert not proc.alive(who)
     assert proc.identify(stranger) is not None
     os.kill(stranger, signal.SIGKILL)

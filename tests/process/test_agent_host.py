@@ -124,7 +124,7 @@ class Life:
         house.lease(proc.identify(os.getpid())._asdict())
 
     def over(self) -> int | None:
-        self.thread.join(30)
+        self.thread.join(60)
         assert not self.thread.is_alive(), self.told
         return self.code
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import urllib.request
 from collections.abc import Callable
@@ -238,7 +239,7 @@ def test_a_retry_after_of_2099_is_said_and_bounded() -> None:
         assert "01 Jan 2099" in view["why"] or "31 Dec 2098" in view["why"]
         assert "every hour" in view["why"]
         f.wait_event(sid, "session.parked")
-        assert "2099" in f.run("ls").stdout or "2098" in f.run("ls").stdout
+        wait_for("its row to say until when", lambda: re.search("2099|2098", f.run("ls").stdout))
         assert f.state(sid).lease is None or f.state(sid).parked is not None
 
 

@@ -64,7 +64,7 @@ def test_a_question_survives_every_death_and_is_answered_once() -> None:
 
         first = f.approval(other)
         f.run("deny", first["approval_id"], "not now")
-        f.wait_event_count(other, "approval.requested", 2)
+        assert f.approval(other)["approval_id"] != first["approval_id"]
         f.run("say", other, "the second time I do answer")
         f.wait_state(other, "done")
         assert [(b.status, b.preview.split(":")[0]) for b in bodies(f, other, t.ToolEnded)] == [

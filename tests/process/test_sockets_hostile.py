@@ -39,7 +39,7 @@ def as_nobody(path: Path) -> str:
             os.setgid(NOBODY)
             os.setuid(NOBODY)
             with socket.socket(socket.AF_UNIX) as sock:
-                sock.settimeout(20)
+                sock.settimeout(60)
                 try:
                     sock.connect(str(path))
                     sock.sendall(

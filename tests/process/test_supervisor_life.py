@@ -95,7 +95,7 @@ def test_ten_started_at_once_leave_exactly_one(f: Fleet) -> None:
         assert second.returncode == 4
         assert "another supervisor" in second.stderr
         f.run("supervisor", "stop")
-        living = next(g for g in guardians if g.returncode in (None, 0) and g.wait(20) == 0)
+        living = next(g for g in guardians if g.returncode in (None, 0) and g.wait(60) == 0)
         assert living.returncode == 0
         wait_for("every guardian to be gone", lambda: all(g.poll() is not None for g in guardians))
         assert not f.folders.supervisor_socket.exists()
@@ -142,7 +142,7 @@ def test_a_stop_ends_a_guardian_whose_supervisor_never_comes_up(f: Fleet) -> Non
     try:
         wait_for("it to fail", lambda: "starts again" in told.read_text())
         assert f.run("supervisor", "stop").stdout == "stopped before it came up\n"
-        assert guardian.wait(20) == 0
+        assert guardian.wait(60) == 0
         assert f.run("supervisor", "stop").stdout == "not running\n"
         f.run("supervisor", "start")
         f.run("supervisor", "stop")

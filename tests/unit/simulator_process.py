@@ -67,7 +67,7 @@ def running(*arguments: str, speed: float = 0, key: str = KEY) -> Iterator[Simul
     finally:
         assert process.stdin is not None
         process.stdin.close()
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
 
 
 def run_tool(root: Path, name: str, given: dict[str, Any]) -> tuple[str, bool]:

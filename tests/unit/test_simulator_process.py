@@ -33,7 +33,7 @@ def test_ready_file_and_sigterm(tmp_path: Path) -> None:
     assert found["pid"] == process.pid
     assert found["start"] == int(Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()[19])
     process.send_signal(signal.SIGTERM)
-    assert process.wait(10) == 0
+    assert process.wait(60) == 0
 
 
 def test_port_taken_is_said_plainly(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from harness.events.body import By
 from harness.events.grant_views import GrantView
 
 STANDS = "stands"
-_WHO = {"tui": "you, on the screen", "cli": "you, on the command line"}
 _HASH = 12
 
 
@@ -90,4 +89,4 @@ def _name(sid: str, names: Mapping[str, str]) -> str:
 
 
 def _who(by: By) -> str:
-    return _WHO.get(by.client, by.client or "nobody known")
+    return words.who(by.client, "nobody known")

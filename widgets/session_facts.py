@@ -47,7 +47,7 @@ def evidence(row: SessionRow) -> list[tuple[str, str]]:
         ("source", row.source),
         ("evidence", row.evidence),
         ("last event", f"{row.last_event}, seq {row.seq}, {seen} ago" if seen else "none"),
-        ("wanted", row.desired),
+        ("you want it", row.desired),
         ("verified", _VERIFIED[row.verified] if row.all_passed else "no"),
         ("", ""),
         ("goal", row.goal),

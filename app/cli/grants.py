@@ -17,7 +17,7 @@ from app.cli.queue import seen
 from app.cli.sessions import Usage
 from harness.events.grant_views import GrantPreview, GrantView
 from harness.events.views import ApprovalView
-from harness.events.words import counted, local
+from harness.events.words import counted, local, who
 
 _SHOWN = 10
 """Past requests that a preview prints; ``--json`` has all of them."""
@@ -52,7 +52,7 @@ def grants(ctx: Context, args: argparse.Namespace) -> int:
             rules.used(grant),
             rules.last_use(grant, time.time()),
             safe(local(grant.expires)),
-            f"{age(grant.ts)} ago, {safe(grant.by.client, 20)}",
+            f"{age(grant.ts)} ago, {safe(who(grant.by.client), 30)}",
             safe("; ".join(grant.words), 300),
         )
         for grant in found

@@ -14,7 +14,7 @@ from app.cli.context import Context
 from app.cli.output import emit, safe, say
 from app.cli.sessions import Usage
 from harness.events.receipts import Receipt
-from harness.events.words import local
+from harness.events.words import local, who
 from harness.protocol.client import Client, SupervisorError
 
 _PATIENCE_S = 120.0
@@ -81,7 +81,7 @@ def _of(client: Client, sid: str) -> list[Told]:
 
 def _say(one: Told, *, whole: bool) -> None:
     r = one.receipt
-    decided = f" {safe(r.decision)} by {safe(r.by or 'someone')}" if r.decision else ""
+    decided = f" {safe(r.decision)} by {safe(who(r.by))}" if r.decision else ""
     say(
         f"{safe(r.approval_id)}  {safe(one.name, 24)}  {safe(r.kind)}{decided}: {safe(r.outcome)}"
         f" · {safe(r.title, _TITLE)}"

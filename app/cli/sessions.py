@@ -20,6 +20,8 @@ from harness.events.body import Caps
 from harness.events.cap import OF_SESSION, Cap
 from harness.events.cost_views import Costs, Paid, SessionPaid
 from harness.events.launch_wish import LaunchWish
+from harness.events.request import Request
+from harness.events.states import State
 from harness.events.views import GROUPS, SessionRow
 from harness.events.words import cap_text, counted, spend, spend_cell, usd
 from harness.protocol import config as configuration
@@ -303,6 +305,8 @@ def cost(ctx: Context, args: argparse.Namespace) -> int:
 _STATES = {"pause": "paused", "resume": "running", "stop": "stopped"}
 
 
+_RESUMED = frozenset({Request.AUTH, Request.ENDPOINT, Request.RESTART})
+"""What resuming answers."""
 _BECOMES = {
     "pause": "it pauses at its next turn",
     "resume": "it goes on",
@@ -315,14 +319,26 @@ def desire(ctx: Context, args: argparse.Namespace) -> int:
     nothing.
     """
     with ctx.connect() as client:
-        rows = [client.call("session", sid=one)["row"] for one in dict.fromkeys(args.ids)]
+        found = [client.call("session", sid=one) for one in dict.fromkeys(args.ids)]
 
-        def told(row: dict[str, Any]) -> None:
+        def told(one: dict[str, Any]) -> None:
+            row = one["row"]
             client.call("desire", **requests.desire(ctx.folders, row["sid"], _STATES[args.verb], args.reason))
-            named = f"{safe(row['name'])}: " if len(rows) > 1 else ""
-            _done(args, named + _BECOMES[args.verb])
+            named = f"{safe(row['name'])}: " if len(found) > 1 else ""
+            held = _held(one) if args.verb == "resume" else ""
+            _done(args, named + (held or _BECOMES[args.verb]))
 
-        return each(((row["name"], row) for row in rows), told)
+        return each(((one["row"]["name"], one) for one in found), told)
+
+
+def _held(one: dict[str, Any]) -> str:
+    """What a session that is resumed waits for all the same; empty when it goes on."""
+    if one["row"]["state"] != State.WAITING:
+        return ""
+    asked = next((view for view in one["approvals"] if view["kind"] not in _RESUMED), None)
+    if asked is None:
+        return ""
+    return f"it still waits for your answer: {safe(asked['title'])} (watchfloor approvals {asked['approval_id']})"
 
 
 def remove(ctx: Context, args: argparse.Namespace) -> int:

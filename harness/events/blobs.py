@@ -48,9 +48,7 @@ def put(folder: Path, data: bytes) -> tuple[str, int]:
         sync_folder(target.parent)
     except OSError as exc:
         if exc.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise NoSpace(
-                f"payload of {len(data)} bytes cannot be stored in {folder}: {exc.strerror}; free some space"
-            ) from exc
+            raise NoSpace(f"payload of {len(data)} bytes cannot be stored in {folder}: {exc.strerror}") from exc
         raise
     return sha, len(data)
 

@@ -36,8 +36,12 @@ _TEMPORARY = ".tmp"
 
 class NoSpace(LogError):
     """The disk (or quota) is full: the batch was cut back, nothing of it is in the log; it may be appended again
-    later.
+    later. ``what`` is the message without what to do about it.
     """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}; free some space, then try again")
+        self.what = what
 
 
 class Poisoned(LogError):
@@ -127,7 +131,7 @@ class LogWriter:
         except OSError as exc:
             log._release()
             if exc.errno in _FULL:
-                raise NoSpace(f"log {dir} cannot be opened: {exc.strerror}; free some space") from exc
+                raise NoSpace(f"log {dir} cannot be opened: {exc.strerror}") from exc
             raise
         except BaseException:
             log._release()
@@ -270,9 +274,7 @@ class LogWriter:
         except OSError as exc:
             raise self._poisoned_by("cutting back", exc) from exc
         self._rewind()
-        raise NoSpace(
-            f"log {self._folder / segment_name(self._number)} cannot grow: {why}; free some space, then try again"
-        )
+        raise NoSpace(f"log {self._folder / segment_name(self._number)} cannot grow: {why}")
 
     def _sync(self, fd: int) -> None:
         try:

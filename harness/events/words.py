@@ -10,7 +10,18 @@ from datetime import UTC, datetime
 
 NANO = 1_000_000_000
 """Nano-USD in a dollar."""
+_WHO = {"tui": "you, on the screen", "cli": "you, on the command line"}
 _UNITS = ((86400, "d"), (3600, "h"), (60, "m"))
+
+
+def who(client: str, nobody: str = "someone") -> str:
+    """Who did something, by the kind of client that a record names; ``nobody`` when it names none."""
+    return _WHO.get(client, client) or nobody
+
+
+def by_whom(client: str) -> str:
+    """`` by you, on the screen``, behind what was done; empty when the record names nobody."""
+    return f" by {who(client)}" if client else ""
 
 
 def usd(nano: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.plan.formats import BadPlan, Plan, read
+from harness.plan.formats import BadPlan, Entry, Plan, read
 
 
 def tampered(trusted: Plan, found: bytes | None) -> list[str]:
@@ -22,7 +22,7 @@ def tampered(trusted: Plan, found: bytes | None) -> list[str]:
         return ["the plan has another form"]
     told = [] if now.around == trusted.around else ["what stands around its entries was changed"]
     before = {entry.id: entry for entry in trusted.entries}
-    after = {entry.id: entry for entry in now.entries}
+    after = _named(trusted, now)
     told += [f"{name} was removed" for name in before if name not in after]
     told += [f"{name} was added" for name in after if name not in before]
     common = [name for name in before if name in after]
@@ -34,3 +34,13 @@ def tampered(trusted: Plan, found: bytes | None) -> list[str]:
         if before[name].passes != after[name].passes:
             told.append(f"{name} was set to {'true' if after[name].passes else 'false'}")
     return told
+
+
+def _named(trusted: Plan, now: Plan) -> dict[str, Entry]:
+    """Its entries by id. Where all have the words they had, by the id that those had: one that has none of its own is
+    called by its place, and would seem to be reworded when it moves.
+    """
+    names = {entry.wording: entry.id for entry in trusted.entries}
+    if sorted(names) == sorted(entry.wording for entry in now.entries):
+        return {names[entry.wording]: entry for entry in now.entries}
+    return {entry.id: entry for entry in now.entries}

@@ -205,7 +205,7 @@ class Gate:
         except OpError as exc:
             answer(exc)
         except NoSpace as exc:
-            answer(OpError("no_space", str(exc), "free some space, then ask again"))
+            answer(OpError("no_space", exc.what, "free some space, then ask again"))
         except Poisoned as exc:
             answer(OpError("poisoned", str(exc), "check the disk, then restart the session's keeper"))
         else:

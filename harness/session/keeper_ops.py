@@ -117,7 +117,7 @@ class Ops:
                 conn.closing = True
             return
         except NoSpace as exc:
-            _refuse(conn, asked, OpError("no_space", str(exc), "free some space, then ask again"))
+            _refuse(conn, asked, OpError("no_space", exc.what, "free some space, then ask again"))
             return
         except Poisoned as exc:
             _refuse(conn, asked, OpError("poisoned", str(exc)))
@@ -176,7 +176,7 @@ class Ops:
         try:
             fresh = self._journal.commit(sync)
         except NoSpace as exc:
-            refusal = OpError("no_space", str(exc), "free some space, then ask again")
+            refusal = OpError("no_space", exc.what, "free some space, then ask again")
         except Poisoned as exc:
             refusal = OpError("poisoned", str(exc), "check the disk, then restart the session's keeper")
         else:

@@ -123,7 +123,7 @@ def _start_error(exc: Exception, folder: SessionFolder) -> StartError:
                 "damaged", str(exc), hint, file=str(exc.file), offset=exc.offset, seq=exc.seq, text=exc.why
             )
         case NoSpace():
-            return StartError("no_space", str(exc), "free some space, then try again")
+            return StartError("no_space", exc.what, "free some space, then try again")
         case LogBusy():
             return StartError("already_running", str(exc), "another process writes this log; end it first")
         case OpError():

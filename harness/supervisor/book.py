@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from harness.events.folded_log import Entry, FoldedLog, Kind
 from harness.events.framing import LogError
-from harness.events.log import Poisoned
+from harness.events.log import NoSpace, Poisoned
 from harness.supervisor.errors import OpError, out_of_space
 from harness.supervisor.threads import Threads
 
@@ -113,7 +113,8 @@ class Book(Generic[F, E]):
             await self._let_go()  # what the log says is read anew before anything is added to it
             raise _refusal(exc, f"{self._words.unkept}: {exc}") from exc
         except (LogError, OSError) as exc:
-            raise _refusal(exc, f"{self._words.unkept}: {exc}") from exc
+            why = exc.what if isinstance(exc, NoSpace) else exc
+            raise _refusal(exc, f"{self._words.unkept}: {why}") from exc
         for entry in entries:
             self._kind.apply(log.folded, entry)
         self._changed()

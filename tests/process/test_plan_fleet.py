@@ -185,6 +185,7 @@ def test_a_phase_with_a_gate_does_not_start_without_a_decision(f: Fleet) -> None
     sid = f.launch(goal, repo=repo, more=(*MORE, "--gate", "ship=it goes out"))
     first = f.approval(sid)
     assert (first["kind"], first["detail"]["name"], first["detail"]["done"]) == ("gate", "ship", "✔ A Build")
+    assert f.run("resume", sid).stdout.startswith("it still waits for your answer: "), "it does not go on"
     f.run("reject", first["approval_id"], "--reason", "not today")
     f.wait_state(sid, "parked")
     f.run("resume", sid)

@@ -136,7 +136,10 @@ def test_the_record_reads_as_a_sentence() -> None:
     body = t.SessionContinued(
         rounds=3, caps=t.Caps(usd_nano=2_000_000_000), checks=["make test"], by=t.By(client="cli")
     )
-    assert describe(record(0, body)).summary == "continued by cli · 3 rounds · caps: $2.00 · checks: make test"
+    assert (
+        describe(record(0, body)).summary
+        == "continued by you, on the command line · 3 rounds · caps: $2.00 · checks: make test"
+    )
     assert describe(record(0, t.SessionContinued())).summary == "continued"
 
 

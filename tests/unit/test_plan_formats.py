@@ -155,6 +155,16 @@ def test_what_a_worker_does_to_a_plan_is_told(name: str) -> None:
     assert told in tampered(read(PRD), json.dumps(whole).encode())
 
 
+def test_features_that_are_reordered_are_not_said_to_be_reworded() -> None:
+    """They have no ids of their own: each is called by its place."""
+    items = [{"description": text, "passes": False} for text in ("one", "two", "three")]
+    plan = read(json.dumps(items).encode())
+    assert tampered(plan, json.dumps([items[2], items[0], items[1]]).encode()) == ["its entries were reordered"]
+    flipped = [{**items[1], "passes": True}, items[0], items[2]]
+    told = ["its entries were reordered", "F-002 was set to true"]
+    assert tampered(plan, json.dumps(flipped).encode()) == told
+
+
 def test_a_plan_that_is_gone_or_no_plan_any_more_is_told() -> None:
     plan = read(PRD)
     assert tampered(plan, None) == ["the plan was deleted"]

@@ -57,6 +57,11 @@ def test_the_command_that_is_shown_launches_the_same(one: Wish) -> None:
     assert sessions.requested(args, CFG, args.goal, args.check) == wish.request_of(one, CFG)
 
 
+def test_a_value_that_looks_like_the_end_of_options_is_a_value() -> None:
+    args = parser.build().parse_args(["launch", "--repo=/", "--goal=--", "--check=--"])
+    assert (args.goal, args.check) == ("--", ["--"])
+
+
 def test_a_field_that_is_as_it_began_is_in_no_command() -> None:
     one = replace(wish.first(CFG, "/"), goal="mend it")
     assert wish.command_of(one, CFG) == ["watchfloor", "launch", "--repo", "/", "--goal", "mend it"]

@@ -6,7 +6,7 @@ from harness.events import grant_words
 from harness.events import types as t
 from harness.events.cap import amount_of
 from harness.events.describing.line import Describers, Line, first
-from harness.events.words import local
+from harness.events.words import local, who
 
 DESCRIBERS = Describers()
 _on = DESCRIBERS.on
@@ -23,11 +23,10 @@ def _asked(b: t.ApprovalRequested) -> Line:
 
 @_on(t.ApprovalDecided)
 def _decided(b: t.ApprovalDecided) -> Line:
-    who = b.by.client or "someone"
     text = f": {first(b.message)}" if b.message else ""
     return Line(
         "decided",
-        f"{b.approval_id} {chosen(b)} by {who}{text}",
+        f"{b.approval_id} {chosen(b)} by {who(b.by.client)}{text}",
         "good" if b.decision in ("allow", "allow_edited") else "info",
     )
 

@@ -10,7 +10,7 @@ from harness.events.call_states import CallEnd
 from harness.events.checkpoints import words
 from harness.events.describing.line import Describers, Line, Tone, compact, duration, first, size
 from harness.events.ratchet import some
-from harness.events.words import counted
+from harness.events.words import by_whom, counted
 
 DESCRIBERS = Describers()
 _on = DESCRIBERS.on
@@ -81,9 +81,8 @@ def _tool_ended(b: t.ToolEnded) -> Line:
 
 @_on(t.UndoStarted)
 def _undoing(b: t.UndoStarted) -> Line:
-    who = f" by {b.by.client}" if b.by.client else ""
     when = f"at checkpoint {b.call_id}" if b.call_id.startswith("k") else f"before {b.call_id}"
-    return Line("undo", f"{b.undo_id}{who}: the worktree becomes what it was {when}", "info")
+    return Line("undo", f"{b.undo_id}{by_whom(b.by.client)}: the worktree becomes what it was {when}", "info")
 
 
 @_on(t.UndoEnded)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.events import types as t
 from harness.events.describing.line import Describers, Line, Tone, first
 from harness.events.ratchet import ALLOW, cannot_fail, some, told_of
-from harness.events.words import counted
+from harness.events.words import by_whom, counted
 
 DESCRIBERS = Describers()
 _on = DESCRIBERS.on
@@ -157,6 +157,5 @@ def _restored(b: t.RatchetRestored) -> Line:
 
 @_on(t.RatchetAnswered)
 def _answered(b: t.RatchetAnswered) -> Line:
-    who = f" by {b.by.client}" if b.by.client else ""
     said = "the agent's changes count from now on" if b.answer == ALLOW else "the originals stay"
-    return Line("protected", f"{said}{who}", "info")
+    return Line("protected", f"{said}{by_whom(b.by.client)}", "info")

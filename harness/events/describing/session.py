@@ -5,9 +5,10 @@ from __future__ import annotations
 from harness.events import types as t
 from harness.events.describing.line import Describers, Line, Tone, first, size
 from harness.events.describing.money import caps_words
-from harness.events.states import ParkedFor
-from harness.events.words import local
+from harness.events.states import Desired, ParkedFor
+from harness.events.words import by_whom, local
 
+_ASKED = {Desired.PAUSED: "pause", Desired.RUNNING: "resume", Desired.STOPPED: "stop"}
 DESCRIBERS = Describers()
 _on = DESCRIBERS.on
 
@@ -27,8 +28,8 @@ def _created(b: t.SessionCreated) -> Line:
 
 @_on(t.SessionDesired)
 def _desired(b: t.SessionDesired) -> Line:
-    who = f" by {b.by.client}" if b.by.client else ""
-    return Line("wish", f"{b.state}{who}" + (f": {first(b.reason)}" if b.reason else ""), "info")
+    asked = next((word for state, word in _ASKED.items() if state == b.state), b.state)
+    return Line(asked, f"asked for{by_whom(b.by.client)}" + (f": {first(b.reason)}" if b.reason else ""), "info")
 
 
 @_on(t.SessionParked)
@@ -54,7 +55,7 @@ def _ended(b: t.SessionEnded) -> Line:
 
 @_on(t.SessionContinued)
 def _continued(b: t.SessionContinued) -> Line:
-    parts = [f"by {b.by.client}"] if b.by.client else []
+    parts = [by_whom(b.by.client).strip()] if b.by.client else []
     parts += [f"{b.rounds} rounds"] if b.rounds else []
     parts += [f"caps: {caps_words(b.caps)}"] if b.caps is not None else []
     parts += [f"checks: {first('; '.join(b.checks)) or 'none'}"] if b.checks is not None else []
@@ -114,5 +115,4 @@ def _alarm_over(b: t.AlarmCleared) -> Line:
 
 @_on(t.AlarmSnoozed)
 def _alarm_snoozed(b: t.AlarmSnoozed) -> Line:
-    who = f" by {b.by.client}" if b.by.client else ""
-    return Line("alarm", f"{', '.join(b.alarms)}: no reminder before {b.until}{who}", "info")
+    return Line("alarm", f"{', '.join(b.alarms)}: no reminder before {local(b.until)}{by_whom(b.by.client)}", "info")

@@ -247,6 +247,8 @@ def about(code: str, message: str) -> str:
         return "judge_cycles"
     if found == "plan" and "judge looks at tasks" in lowered:
         return "judge_at"
+    if found == "plan" and "--fresh says" in lowered:
+        return "fresh"
     by_word = (("repositor", "repo"), ("gate", "gates"), ("fresh", "fresh"), ("model", "model"), ("cap", "cap"))
     return found or next((field for word, field in by_word if word in lowered), "")
 

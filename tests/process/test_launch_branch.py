@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,6 +73,19 @@ def test_a_plan_that_is_in_no_commit_is_told_in_words(tmp_path: Path) -> None:
     assert "is no plan: it is neither" in refused.value.message
     assert refused.value.hint.endswith("watchfloor spec check prd.json")
     assert "commit it first" not in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("asked", "option"),
+    [({"fresh": "never"}, "--fresh"), ({"fresh": "per-task"}, "--fresh"), ({"accept_plan": True}, "--yes-plan")],
+)
+def test_what_is_said_of_a_plan_that_is_not_there_is_refused(tmp_path: Path, asked: Any, option: str) -> None:
+    repo = make_repository(tmp_path / "repo")
+    with pytest.raises(OpError) as refused:
+        launch.check(LaunchWish(repo=str(repo), goal="x", checks=["true"], **asked))
+    assert refused.value.code == "bad_plan"
+    assert f"leave {option} out" in refused.value.hint
+    assert launch.check(LaunchWish(repo=str(repo), goal="x", plan_from_goal="plan.json", **asked))
 
 
 @pytest.mark.parametrize("where", ["../other.json", "{repo}/prd.json"])

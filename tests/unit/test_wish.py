@@ -105,6 +105,7 @@ def test_a_judge_that_was_not_asked_for_is_not_told_how() -> None:
         ("bad_role", "there is no role 'x'", "role"),
         ("bad_role", "a judge looks at most 20 times, not 40", "judge_cycles"),
         ("bad_plan", "a judge looks at tasks only where a plan is", "judge_at"),
+        ("bad_plan", "--fresh says when the context of a plan begins anew", "fresh"),
         ("bad_pattern", "x", "protect"),
         ("other", "who knows", ""),
     ],

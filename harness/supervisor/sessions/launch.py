@@ -120,11 +120,24 @@ def check(request: LaunchWish) -> Checked:
     start = starting_at(repo, request.start) if request.start else ""
     if request.plan_from_goal:
         _to_be_written(repo, request, start)
-    if request.gates and not (request.plan or request.plan_from_goal):
-        raise OpError("bad_plan", "a gate belongs to a phase of a plan, and no plan is given", "name it with --plan")
+    _fits_its_plan(request)
     of_plan = _plan_checks(repo, request.plan, request.gates, start) if request.plan else ()
     checks = tuple(dict.fromkeys([*request.checks, *of_plan]))
     return Checked(request, repo, given_credential(request.credential), checks, start)
+
+
+def _fits_its_plan(request: LaunchWish) -> None:
+    """Raise OpError ``bad_plan`` when something is said about a plan that is not there."""
+    if request.accept_plan and not request.plan_from_goal:
+        why = "a plan that the agent writes is accepted unseen, and it is to write none"
+        raise OpError("bad_plan", why, "let it write one with --plan-from-goal, or leave --yes-plan out")
+    if request.plan or request.plan_from_goal:
+        return
+    if request.gates:
+        raise OpError("bad_plan", "a gate belongs to a phase of a plan, and no plan is given", "name it with --plan")
+    if request.fresh:
+        why = "--fresh says when the context of a plan begins anew, and no plan is given"
+        raise OpError("bad_plan", why, "name it with --plan, or leave --fresh out")
 
 
 def _judge_at(request: LaunchWish, config: PlanConfig, fresh: str) -> str:

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from harness.hands import pages
@@ -26,6 +28,8 @@ MAX_LISTED = 1000
 MAX_WALKED = 200_000
 MAX_MATCHES = 300
 MAX_SEARCHED = 8 << 20
+PATIENCE_S = 10.0
+"""Processor time that looking for a pattern takes at most: one that repeats what repeats would go on for years."""
 SKIPPED = frozenset({".git"})
 GENERATED = frozenset(
     {"node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis"}
@@ -71,11 +75,34 @@ class Places(NamedTuple):
 def run(tool: str, value: dict[str, Any], places: Places) -> Result:
     """Execute one file tool; raises ToolError with a message for the model."""
     try:
-        return TOOLS[tool](value, places)
+        with _patience(tool):
+            return TOOLS[tool](value, places)
     except PathError as exc:
         raise ToolError(str(exc)) from exc
     except OSError as exc:
         raise ToolError(f"{tool}: {exc.strerror or exc}") from exc
+
+
+@contextmanager
+def _patience(tool: str) -> Iterator[None]:
+    """Raise ToolError in the midst of a tool that looks for a pattern when that takes too long."""
+    if tool not in _LOOKING:
+        yield
+        return
+
+    def end(_signal: int, _frame: object) -> None:
+        raise ToolError(
+            f"{tool}: ended after {PATIENCE_S:g} seconds of processor time; look for something simpler (nothing that"
+            " repeats within what repeats), or in less"
+        )
+
+    before = signal.signal(signal.SIGVTALRM, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, PATIENCE_S, PATIENCE_S)  # again, if the first is lost in a finalizer
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def _read_file(value: dict[str, Any], places: Places) -> Result:
@@ -313,7 +340,7 @@ def _glob(pattern: str) -> Callable[[str], bool]:
         at += 1
     try:
         compiled = re.compile(expression + ")" * depth, re.DOTALL)
-    except re.error as exc:
+    except pages.BAD_PATTERN as exc:
         raise ToolError(f"the glob {pattern!r} cannot be understood: {exc}") from exc
     if by_name:
         return lambda path: compiled.fullmatch(path.rpartition("/")[2]) is not None
@@ -368,7 +395,7 @@ def _ripgrep(program: str, value: dict[str, Any], root: Root, start: str) -> tup
 def _python_search(value: dict[str, Any], root: Root, start: str) -> tuple[list[str], bool]:
     try:
         expression = re.compile(value["pattern"])
-    except re.error as exc:
+    except pages.BAD_PATTERN as exc:
         raise ToolError(f"search: the pattern is not a valid regular expression: {exc}") from exc
     match = _glob(value["glob"]) if value.get("glob") else None
     lines: list[str] = []
@@ -404,6 +431,8 @@ def _read_output(value: dict[str, Any], places: Places) -> Result:
         raise ToolError(str(exc)) from exc
 
 
+_LOOKING = frozenset({"list_files", "search", "read_output"})
+"""They look for a pattern, and change nothing that an end in the midst could leave half done."""
 TOOLS = {
     "read_file": _read_file,
     "write_file": _write_file,

@@ -17,6 +17,10 @@ _AROUND = 100  # characters shown before a match in a longer piece
 _EXCERPT = 400
 
 
+BAD_PATTERN = (re.error, RecursionError, OverflowError)
+"""What a pattern that cannot be used is answered with: also one that is nested too deep, or counts too far."""
+
+
 class NoSuchPage(ValueError):
     """Nothing to show; the message says why, for the model."""
 
@@ -56,7 +60,7 @@ def grep(text: str, pattern: str, first: int, most: int, room: int) -> str:
     """
     try:
         expression = re.compile(pattern)
-    except re.error as exc:
+    except BAD_PATTERN as exc:
         raise NoSuchPage(f"the pattern is not a valid regular expression: {exc}") from exc
     shown: list[str] = []
     size = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -289,6 +290,41 @@ def test_search(ground: Path, engine: str) -> None:
     assert search(pattern="^match$").split("\n")[-1].startswith(f"(stopped at {files.MAX_MATCHES} matches")
     with pytest.raises(files.ToolError, match="search"):
         search(pattern="(unclosed")
+
+
+@pytest.mark.parametrize(
+    ("tool", "value"),
+    [
+        ("read_output", {"call": "c1.0", "grep": "^(a+)+$"}),
+        ("search", {"pattern": "^(a+)+$"}),
+        ("list_files", {"glob": "*a" * 40}),
+    ],
+)
+def test_a_pattern_that_would_go_on_for_years_is_ended(
+    ground: Path, monkeypatch: pytest.MonkeyPatch, tool: str, value: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(files, "PATIENCE_S", 0.05)
+    many = "a" * 200 + "b"
+    (ground / many).write_text(f"{many}\n")
+    before = signal.getsignal(signal.SIGVTALRM)
+    places = files.Places(beneath.Root(str(ground)), {}, (), f"{many}\n".encode())
+    with pytest.raises(files.ToolError, match=f"{tool}: ended after 0.05 seconds of processor time"):
+        files.run(tool, value, places)
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0, 0)
+    assert signal.getsignal(signal.SIGVTALRM) == before
+
+
+@pytest.mark.parametrize("pattern", ["(" * 3000 + ")" * 3000, "a{99999999999}"])
+@pytest.mark.parametrize(("tool", "key"), [("read_output", "grep"), ("search", "pattern")])
+def test_a_pattern_that_is_too_much_is_told(ground: Path, tool: str, key: str, pattern: str) -> None:
+    (ground / "a.txt").write_text("a\n")
+    places = files.Places(beneath.Root(str(ground)), {}, (), b"a\n")
+    with pytest.raises(files.ToolError, match="not a valid regular expression"):
+        files.run(tool, {"call": "c1.0", key: pattern}, places)
+
+
+def test_a_glob_that_is_nested_too_deep_is_told(ground: Path) -> None:
+    assert "cannot be understood" in failure(ground, "list_files", glob="{" * 3000 + "}" * 3000)
 
 
 SWAPPER = """

@@ -60,13 +60,17 @@ def yes(reply: dict[str, Any]) -> dict[str, Any]:
     return reply
 
 
-def unreachable(end: Ended) -> Unreachable:
-    """The end of a connection to the supervisor, in words."""
+_PERHAPS = "\nwhat it was asked for may be done, or be finished as soon as it is back: look before you ask again"
+
+
+def unreachable(end: Ended, op: str = "hello") -> Unreachable:
+    """The end of a connection to the supervisor in words, while an ``op`` was awaited."""
+    perhaps = "" if op == "hello" else _PERHAPS
     if isinstance(end, Silent):
-        return Mute("the supervisor did not answer in time")
+        return Mute(f"the supervisor did not answer in time{perhaps}")
     if isinstance(end, Broken):
-        return Unreachable(f"the connection to the supervisor broke: {end.why}")
-    return Unreachable("the supervisor closed the connection")
+        return Unreachable(f"the connection to the supervisor broke: {end.why}{perhaps}")
+    return Unreachable(f"the supervisor closed the connection{perhaps}")
 
 
 class Client:
@@ -115,7 +119,7 @@ class Client:
         try:
             return yes(self._connection.call(op, self._timeout, arguments))
         except Ended as exc:
-            raise unreachable(exc) from exc
+            raise unreachable(exc, op) from exc
 
     def pushes(self) -> Iterator[dict[str, Any]]:
         """Iterate over pushed messages for ever (after ``subscribe``). Raises Unreachable, Mute between two of them."""

@@ -204,6 +204,11 @@ def test_clients_do_not_care_how_the_stream_was_opened(road: str, listening: Pat
         client.wait_up_to(0.05)
         with pytest.raises(Mute):
             next(pushes)
+        with pytest.raises(Mute, match="look before you ask again"):
+            client.call("silence")
+        client.wait_up_to(LONG)
+        with pytest.raises(Unreachable, match=r"closed the connection\nwhat it was asked for may be done"):
+            client.call("hang up")
 
     async def looped() -> None:
         client = await AsyncClient.connect(to, patience=LONG)

@@ -53,7 +53,8 @@ def keep(tree: Worktree, sid: str, view: View, load: Load) -> str:
     """Commit ``load`` over the view's commit to a ref of its own in the repository; returns the ref. Nothing is lost
     when it fails.
 
-    A ref of an earlier attempt is never replaced. Raises CannotKeep, GitFailed.
+    A ref of an earlier attempt is never replaced; one that keeps the same, which a fall left behind, is returned.
+    Raises CannotKeep, GitFailed.
     """
     size = sum(item.stamp.st_size for item in load.files.values() if item.stamp) + sum(
         path.stat().st_size for path in load.archives.values()
@@ -67,6 +68,8 @@ def keep(tree: Worktree, sid: str, view: View, load: Load) -> str:
     ref = next(name for name in _names(sid) if repository.commit(name) is None)
     for left in reversed(range(_TRIES)):
         commit = written(view, load, f"Unsaved work of session {sid}") if load else view.commit
+        if same := _alike(repository, sid, commit):
+            return same
         repository.run("update-ref", "-m", "watchfloor: kept work of a session", ref, commit, "0" * len(commit))
         try:  # a `gc --prune=now` may have taken the new objects just before the ref held them
             repository.run("rev-list", "--objects", "--quiet", commit, "--not", view.commit)
@@ -150,6 +153,13 @@ def _names(sid: str) -> Iterator[str]:
     yield REFS + sid
     for number in range(2, 1000):
         yield f"{REFS}{sid}-{number}"
+
+
+def _alike(git: Git, sid: str, commit: str) -> str:
+    """The ref of the session's kept work with the same files over the same commits; empty when there is none."""
+    said = ("show", "--no-patch", "--format=%T %P %an %ae %B")
+    content = git.text(*said, commit)
+    return next((ref for ref in standing(git, sid) if git.text(*said, ref) == content), "")
 
 
 def standing(git: Git, sid: str) -> list[str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.linux import durable
 from harness.workspace import removing, worktrees
 from harness.workspace.discard import discard
 from harness.workspace.errors import CannotKeep, DamagedWorktree, UnsavedWork
@@ -100,6 +101,39 @@ def test_a_nested_repository_is_work_and_is_kept_whole(tmp_path: Path, tree: Wor
         assert git(back / place, "rev-parse", "HEAD") == commit
         git(back / place, "fsck", "--strict")
     git(tree.repo, "fsck", "--strict")
+
+
+def test_a_removal_that_fell_once_its_work_was_kept_keeps_it_once(
+    tree: Worktree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tree.root / "new.txt").write_text("new\n")
+
+    def fall(_path: Path, _data: bytes) -> None:
+        raise OSError("the machine falls")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(durable, "write_file", fall)
+        with pytest.raises(OSError, match="the machine falls"):
+            removing.remove(tree, "s1", force_keep=True)
+    assert shown(tree, "new.txt") == b"new\n"
+    assert removing.remove(tree, "s1", force_keep=True) == [KEPT]
+    assert git(tree.repo, "for-each-ref", "--format=%(refname)", "refs/watchfloor/kept").split() == [KEPT]
+
+
+def test_what_was_written_since_a_removal_fell_is_kept_as_well(tree: Worktree, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tree.root / "new.txt").write_text("new\n")
+
+    def fall(_path: Path, _data: bytes) -> None:
+        raise OSError("the machine falls")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(durable, "write_file", fall)
+        with pytest.raises(OSError, match="the machine falls"):
+            removing.remove(tree, "s1", force_keep=True)
+    (tree.root / "new.txt").write_text("newer\n")
+    assert removing.remove(tree, "s1", force_keep=True) == [f"{KEPT}-2"]
+    assert shown(tree, "new.txt", f"{KEPT}-2") == b"newer\n"
+    assert shown(tree, "new.txt") == b"new\n"
 
 
 def test_an_empty_git_folder_in_a_folder_is_no_work(tree: Worktree) -> None:
@@ -272,6 +306,7 @@ def test_a_kept_ref_of_an_earlier_attempt_is_never_replaced(tree: Worktree) -> N
 DYING = """
 import os, sys
 from pathlib import Path
+from harness.linux import durable
 from harness.workspace import removing, worktrees
 from harness.workspace.discard import discard
 

@@ -41,7 +41,7 @@ _LIMITS = {
     "runs": "runs",
 }
 """Field → key under ``[limits]``."""
-_MOST = {"cycles": MOST_CYCLES, "runs": 10, "rounds": 100}
+_MOST = {"cycles": MOST_CYCLES, "runs": 10, "rounds": 100, "usd": 1_000_000_000}
 
 
 class RoleError(Unusable):
@@ -171,12 +171,12 @@ class _Reader:
         return Limits(**made)
 
     def _number(self, key: str, value: object) -> None:
-        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:  # TOML also has a nan
             raise self._fail(key, "must be a number, 0 or more")
         if key != "usd" and not isinstance(value, int):
             raise self._fail(key, "must be a whole number")
         if value > _MOST.get(key, value):
-            raise self._fail(key, f"must be at most {_MOST[key]}")
+            raise self._fail(key, f"must be at most {_MOST[key]:,}")
 
     def _rules(self) -> tuple[Rule, ...]:
         try:

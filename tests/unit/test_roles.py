@@ -55,6 +55,9 @@ def test_each_part_has_a_role_that_ships_and_says_what_it_is_for() -> None:
         ('tools = []\nprompt = " "\n', 2, "prompt", "needs a prompt"),
         ('tools = []\nprompt = "x"\n[limits]\ncycles = 21\n', 4, "cycles", "at most 20"),
         ('tools = []\nprompt = "x"\n[limits]\nusd = "much"\n', 4, "usd", "number"),
+        ('tools = []\nprompt = "x"\n[limits]\nusd = nan\n', 4, "usd", "number"),
+        ('tools = []\nprompt = "x"\n[limits]\nusd = inf\n', 4, "usd", "at most 1,000,000,000"),
+        ('tools = []\nprompt = "x"\n[limits]\nusd = 1e300\n', 4, "usd", "at most 1,000,000,000"),
         ('tools = []\nprompt = "x"\n[limits]\nfuel = 1\n', 4, "fuel", "unknown limit"),
         (
             'tools = []\nprompt = "x"\n[[rule]]\nverdict = "allow"\ntool = "exec"\neffect = "network"\n',

@@ -7,13 +7,14 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from hashlib import sha256
 from itertools import islice
-from typing import Any
 
+from app.replies import read
 from harness.events.blobs import DamagedBlob
 from harness.events.framing import LogError
+from harness.events.replies import LogPiece, PayloadPiece
 from harness.protocol.client import SupervisorError, Unreachable
 
 PIECE_BYTES = 256 * 1024
@@ -23,17 +24,17 @@ _WANTED = 8
 """So many places of the log are fetched one after the other; older wishes are those of a screen that moved on."""
 _ENDED = frozenset({"gone", "not_found"})
 
-Ask = Callable[..., Awaitable[dict[str, Any]]]
+Ask = Callable[..., Awaitable[Mapping[str, object]]]
 
 
 async def payload(ask: Ask, sid: str, sha: str) -> bytes:
     """The payload of this SHA-256, checked. Raises SupervisorError, Unreachable, DamagedBlob."""
     data = bytearray()
     while True:
-        reply = await ask("blob", sid=sid, sha=sha, offset=len(data), most=PIECE_BYTES)
-        piece = base64.b64decode(str(reply["data"]))
+        part = read(PayloadPiece, "blob", await ask("blob", sid=sid, sha=sha, offset=len(data), most=PIECE_BYTES))
+        piece = base64.b64decode(part.data)
         data += piece
-        if not piece or len(data) >= int(reply["bytes"]):
+        if not piece or len(data) >= part.bytes:
             break
     if sha256(data).hexdigest() != sha:
         raise DamagedBlob(f"payload {sha} came damaged: its bytes do not have the hash of its name")
@@ -163,13 +164,14 @@ class AskedIndex:
     async def _piece(self, seq: int) -> None:
         try:
             reply = await self._ask("read", sid=self._sid, from_seq=seq, most_bytes=PIECE_BYTES)
+            piece = read(LogPiece, "read", reply)
         except SupervisorError as exc:
             if exc.code != "damaged" or seq >= self._count:
                 raise
             self._keep(seq, b"")  # shown as what it is; the records after it are asked for by themselves
             return
-        lines = [str(line).encode() for line in reply["lines"]]
-        self._count = int(reply["head"]) + 1
+        lines = [line.encode() for line in piece.lines]
+        self._count = piece.head + 1
         for gone in [kept for kept in self._lines if kept >= self._count]:
             self._bytes -= len(self._lines.pop(gone))
         for at, line in enumerate(lines, seq):

@@ -7,13 +7,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
 
 from app import models, start
 from app.models import Dirty, FirstLook, Link, Snapshot
+from app.replies import read
+from harness.events.replies import Hello
 from harness.protocol import frames, identity
 from harness.protocol.async_client import AsyncClient
 from harness.protocol.client import Mute, SupervisorError, Unreachable, abandoned
@@ -108,18 +110,19 @@ class Feed:
         with contextlib.suppress(SupervisorError, Unreachable):  # an older one calls nobody while a screen is open
             await client.call("watching", _CALL_TIMEOUT_S, watched=watched)
 
-    async def call(self, op: str, **arguments: Any) -> dict[str, Any]:
+    async def call(self, op: str, **arguments: object) -> Mapping[str, object]:
         """One request. Raises SupervisorError (refused) or Unreachable (no connection, or no answer in time)."""
         return await self.call_within(_CALL_TIMEOUT_S, op, **arguments)
 
-    async def reply(self, kind: type[T], op: str, **arguments: Any) -> T:
+    async def reply(self, kind: type[T], op: str, **arguments: object) -> T:
         """As `call`, read as what a reply to it is; one that is not is refused as any other."""
-        try:
-            return msgspec.convert(await self.call(op, **arguments), kind)
-        except msgspec.ValidationError as exc:
-            raise SupervisorError("bad_reply", f"the supervisor's answer to {op!r} cannot be read: {exc}") from exc
+        return read(kind, op, await self.call(op, **arguments))
 
-    async def call_within(self, seconds: float, op: str, /, **arguments: Any) -> dict[str, Any]:
+    async def reply_within(self, seconds: float, kind: type[T], op: str, /, **arguments: object) -> T:
+        """As `reply`, for what may take so long."""
+        return read(kind, op, await self.call_within(seconds, op, **arguments))
+
+    async def call_within(self, seconds: float, op: str, /, **arguments: object) -> Mapping[str, object]:
         """As `call`, for what may take so long."""
         if self._client is None and self.snapshot.live:
             await asyncio.sleep(_FIRST_WAIT_S)  # the first frame is shown a moment before the connection stands
@@ -170,7 +173,7 @@ class Feed:
         client = await self._greeted()
         self.told_watched = True
         try:
-            self._pid = int(client.hello.get("pid", 0))
+            self._pid = read(Hello, "hello", client.hello).pid
             if other := identity.other_fleet(client.hello.get("state"), self.folders.state):
                 raise Unreachable(f"the supervisor there drives {other}, which is another fleet")
         except BaseException:

@@ -4,7 +4,7 @@ in a circle.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from textual.app import App
@@ -59,10 +59,10 @@ class Host(Protocol):
     def explain(self, why: str) -> None:
         """Say why a key does nothing now; while that is shown, pressing on does not say it again."""
 
-    def send(self, done: str, op: str, **arguments: Any) -> None:
+    def send(self, done: str, op: str, **arguments: object) -> None:
         """Send a request beside everything else; say what the reply notes, else ``done``, or why it was refused."""
 
-    async def change(self, done: str, op: str, arguments: dict[str, Any], unsure: str = "") -> None:
+    async def change(self, done: str, op: str, arguments: Mapping[str, object], unsure: str = "") -> None:
         """As `send`, and come back when that was said; ``unsure`` is what may hold all the same when no answer came."""
 
     def run_beside(self, work: Coroutine[Any, Any, object]) -> None:

@@ -154,7 +154,10 @@ def _screen(ctx: object, session: str | None) -> int:
     sid: str | None = None
     with ctx.connect() as client:
         if session is not None:
-            sid = str(client.call("session", sid=session)["row"]["sid"])
+            from app.replies import ask
+            from harness.events.replies import SessionShown
+
+            sid = ask(client, SessionShown, "session", sid=session).row.sid
     from app import tui
 
     return tui.run(ctx.folders, session=sid)

@@ -12,7 +12,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
 
+from app.replies import ask
 from harness.events import blobs
+from harness.events.replies import LogPiece, PayloadPiece
 from harness.events.tail import Tail
 from harness.protocol import locks
 from harness.protocol.client import Client, SupervisorError
@@ -71,22 +73,21 @@ class AskedRecords:
 
     def read(self) -> Piece:
         try:
-            reply = self._client.call("read", sid=self._sid, from_seq=self._next, most_bytes=_PIECE_BYTES)
+            piece = ask(self._client, LogPiece, "read", sid=self._sid, from_seq=self._next, most_bytes=_PIECE_BYTES)
         except SupervisorError as exc:
             if exc.code not in ("gone", "not_found"):
                 raise
             return Piece([], False, True, True)
-        self._next = int(reply["next"])
-        lines = [str(line).encode() for line in reply["lines"]]
-        return Piece(lines, self._next <= int(reply["head"]), bool(reply["closed"]), False)
+        self._next = piece.next
+        return Piece([line.encode() for line in piece.lines], piece.next <= piece.head, piece.closed, False)
 
     def payload(self, sha: str) -> bytes:
         data = bytearray()
         while True:
-            reply = self._client.call("blob", sid=self._sid, sha=sha, offset=len(data), most=_PIECE_BYTES)
-            piece = base64.b64decode(str(reply["data"]))
+            part = ask(self._client, PayloadPiece, "blob", sid=self._sid, sha=sha, offset=len(data), most=_PIECE_BYTES)
+            piece = base64.b64decode(part.data)
             data += piece
-            if not piece or len(data) >= int(reply["bytes"]):
+            if not piece or len(data) >= part.bytes:
                 break
         if sha256(data).hexdigest() != sha:
             raise blobs.DamagedBlob(f"payload {sha} came damaged: its bytes do not have the hash of its name")

@@ -7,7 +7,7 @@ supervisor may have been started by somebody who had none, and after a reboot no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TypedDict, Unpack
 
 import msgspec
 
@@ -20,6 +20,15 @@ from harness.protocol import config as configuration
 from harness.protocol.amounts import seconds, usd_to_nano
 from harness.protocol.config import Config
 from harness.protocol.paths import Folders
+
+
+class Given(TypedDict, total=False):
+    """What goes with a decision; what is None is as if it were not given."""
+
+    message: str | None
+    edited: Mapping[str, object] | None
+    value: int | None
+    shown_hash: str | None
 
 
 class Unusable(ValueError):
@@ -64,30 +73,30 @@ def not_negative(cap: int) -> int:
     return cap
 
 
-def desire(folders: Folders, sid: str, state: str, reason: str | None = None) -> dict[str, Any]:
+def desire(folders: Folders, sid: str, state: str, reason: str | None = None) -> dict[str, object]:
     """The arguments of ``desire``: ``state`` is running, paused or stopped. Raises ConfigError on an unusable key."""
-    made: dict[str, Any] = {"sid": sid, "state": state}
+    made: dict[str, object] = {"sid": sid, "state": state}
     if reason is not None:
         made["reason"] = reason
     return made | (_key_here(folders) if state == "running" else {})
 
 
-def go_on(folders: Folders, sid: str, wish: Mapping[str, Any]) -> dict[str, Any]:
+def go_on(folders: Folders, sid: str, wish: Mapping[str, object]) -> dict[str, object]:
     """The arguments of ``continue``; ``wish`` is what `wish_of` made. Raises ConfigError on an unusable key."""
     return {"sid": sid, **wish, **_key_here(folders)}
 
 
-def resolve(folders: Folders, sid: str, words: str) -> dict[str, Any]:
+def resolve(folders: Folders, sid: str, words: str) -> dict[str, object]:
     """The arguments of ``resolve``. Raises ConfigError on an unusable key."""
     return {"sid": sid, "text": words, **_key_here(folders)}
 
 
-def memory(view: MemoryView) -> dict[str, Any]:
+def memory(view: MemoryView) -> dict[str, object]:
     """The arguments that name this memory, as it was shown: what changed meanwhile is refused."""
     return {"scope": view.scope, "of": view.of, "key": view.key, "if_sha": view.newest.sha}
 
 
-def say(sid: str, text: str) -> dict[str, Any]:
+def say(sid: str, text: str) -> dict[str, object]:
     """The arguments of ``say``."""
     return {"sid": sid, "text": text}
 
@@ -96,17 +105,12 @@ def decide(
     folders: Folders,
     view: ApprovalView,
     decision: str,
-    *,
-    message: str | None = None,
-    edited: Mapping[str, Any] | None = None,
-    value: int | None = None,
-    shown_hash: str | None = None,
-) -> dict[str, Any]:
-    """The arguments of ``decide`` on this request as it was shown; what is None is left out.
+    **given: Unpack[Given],
+) -> dict[str, object]:
+    """The arguments of ``decide`` on this request as it was shown.
 
     Raises ConfigError on an unusable key.
     """
-    given = {"message": message, "edited": edited, "value": value, "shown_hash": shown_hash}
     made = {
         "approval_id": view.approval_id,
         "decision": decision,
@@ -118,7 +122,7 @@ def decide(
 
 def grant(
     view: ApprovalView, *, scope: str, expires: str, count: str, first: str = "", under: str = "", typed: str = ""
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The arguments of ``grant`` and ``grant_preview``: a rule made of this request as it was shown, from typed text.
 
     Raises Unusable.
@@ -139,25 +143,25 @@ def grant(
     }
 
 
-def _key(cfg: Config) -> dict[str, Any]:
+def _key(cfg: Config) -> dict[str, object]:
     found = api_key.credential(cfg)
     return {} if found is None else {"credential": {"base_url": found.base_url, "key": found.key}}
 
 
-def _key_here(folders: Folders) -> dict[str, Any]:
+def _key_here(folders: Folders) -> dict[str, object]:
     return _key(configuration.load(folders))
 
 
 def wish_of(
     text: str, rounds: str, caps: Mapping[str, str], checks: Sequence[str], *, replace_checks: bool = False
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """What an ended session gets to go on with, from typed text.
 
     ``caps`` by their names in the log, as typed: ``5``, ``+5`` or ``none``; empty = as before.
 
     Raises Unusable.
     """
-    made: dict[str, Any] = {
+    made: dict[str, object] = {
         "text": text.strip(),
         "checks": [c.strip() for c in checks if c.strip()],
         "replace_checks": replace_checks,

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -436,11 +436,11 @@ class WatchApp(App[int]):
             self._explained_until = now + _NOTICE_S
             self.tell(why)
 
-    def send(self, done: str, op: str, **arguments: Any) -> None:
+    def send(self, done: str, op: str, **arguments: object) -> None:
         """Send a request beside everything else; say what the reply notes, else ``done``, or why it was refused."""
         self.run_beside(self.change(done, op, arguments))
 
-    async def change(self, done: str, op: str, arguments: dict[str, Any], unsure: str = "") -> None:
+    async def change(self, done: str, op: str, arguments: Mapping[str, object], unsure: str = "") -> None:
         """As `send`, and come back when that was said; ``unsure`` is what may hold all the same when no answer came."""
         try:
             reply = await self.feed.call(op, **arguments)

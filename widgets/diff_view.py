@@ -5,7 +5,7 @@ file.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -15,6 +15,7 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from harness.events.replies import FileDiff
 from harness.events.untrusted import to_display
 from widgets.cells import Line
 from widgets.patch import code_display, patch_display, roles
@@ -57,8 +58,8 @@ class DiffView(ScrollView, can_focus=True):
         self._empty = "no changes"
         super().__init__(id=id)
 
-    def set_diff(self, patch: str, files: Sequence[Mapping[str, object]] = (), *, empty: str = "no changes") -> None:
-        """Show a unified diff, headed by one line per file of ``files`` ({path, status, added, removed}) when given."""
+    def set_diff(self, patch: str, files: Sequence[FileDiff] = (), *, empty: str = "no changes") -> None:
+        """Show a unified diff, headed by one line per file of ``files`` when given."""
         head = [_summary(file) for file in files]
         body = patch.split("\n") if patch else []
         if body and not body[-1]:
@@ -123,12 +124,11 @@ class DiffView(ScrollView, can_focus=True):
         return self.get_component_rich_style(f"dv--{role}", partial=True)
 
 
-def _summary(file: Mapping[str, object]) -> str:
+def _summary(file: FileDiff) -> str:
     """One line for a changed file, already safe to show."""
-    added = file.get("added")
-    removed = file.get("removed")
-    count = f"+{added} -{removed}" if isinstance(added, int) and isinstance(removed, int) else "binary"
-    return f" {to_display(str(file.get('status', ''))[:9]):<9} {count:>11}  {to_display(str(file.get('path', '')))}"
+    text = file.added is not None and file.removed is not None
+    count = f"+{file.added} -{file.removed}" if text else "binary"
+    return f" {to_display(file.status[:9]):<9} {count:>11}  {to_display(file.path)}"
 
 
 __all__ = ["DiffView", "code_display", "patch_display", "roles"]

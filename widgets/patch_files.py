@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from harness.events.replies import FileDiff
 from widgets.patch import hunk_range, roles
 
 _ESCAPE = re.compile(rb'\\([0-7]{3}|[abtnvfr"\\])')
@@ -44,19 +45,14 @@ Place = tuple[int, int]
 """A file and a row of it."""
 
 
-def files_of(patch: str, known: Sequence[Mapping[str, object]]) -> list[FilePatch]:
-    """The files of ``known`` ({path, status, added, removed}) in their order with their rows of the patch, then those
+def files_of(patch: str, known: Sequence[FileDiff]) -> list[FilePatch]:
+    """The files of ``known`` in their order with their rows of the patch, then those
     that the patch alone names. No line of the patch is left out but those that only name a file.
     """
     found: dict[str, list[Row]] = {}
     for rows in _sections(patch):
         found.setdefault(_path(rows), []).extend(rows)
-    made = []
-    for one in known:
-        path = str(one.get("path", ""))
-        counts = (one.get("added"), one.get("removed"))
-        added, removed = (count if isinstance(count, int) else None for count in counts)
-        made.append(_file(path, str(one.get("status", "")), added, removed, found.pop(path, [])))
+    made = [_file(one.path, one.status, one.added, one.removed, found.pop(one.path, [])) for one in known]
     return made + [_file(path, "", None, None, rows) for path, rows in found.items()]
 
 

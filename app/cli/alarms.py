@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+
+import msgspec
 
 from app.cli import exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say, warn
 from app.cli.several import each
+from app.replies import ask
+from harness.events.replies import SessionShown, Snoozed
 from harness.events.words import local
 from harness.protocol.amounts import seconds
 
@@ -20,15 +23,15 @@ def snooze(ctx: Context, args: argparse.Namespace) -> int:
         warn(f"--for: {exc}")
         return exits.USAGE
     with ctx.connect() as client:
-        rows = [client.call("session", sid=one)["row"] for one in dict.fromkeys(args.ids)]
-        named = ((row["name"], row["sid"]) for row in rows)
-        return each(named, lambda sid: _told(args, client.call("snooze", sid=sid, seconds=stretch)))
+        rows = [ask(client, SessionShown, "session", sid=one).row for one in dict.fromkeys(args.ids)]
+        named = ((row.name, row.sid) for row in rows)
+        return each(named, lambda sid: _told(args, ask(client, Snoozed, "snooze", sid=sid, seconds=stretch)))
 
 
-def _told(args: argparse.Namespace, reply: dict[str, Any]) -> None:
+def _told(args: argparse.Namespace, done: Snoozed) -> None:
     if args.json:
-        emit({name: reply[name] for name in ("name", "alarms", "until")})
+        emit(msgspec.to_builtins(done))
         return
-    what = ", ".join(safe(one) for one in reply["alarms"])
-    until = safe(local(reply["until"], "%m-%d %H:%M"))
-    say(f"{safe(reply['name'])}: no reminder of {what} before {until}, unless something else comes up")
+    what = ", ".join(safe(one) for one in done.alarms)
+    until = safe(local(done.until, "%m-%d %H:%M"))
+    say(f"{safe(done.name)}: no reminder of {what} before {until}, unless something else comes up")

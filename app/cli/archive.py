@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from app.cli import context, exits
+import msgspec
+
+from app.cli import exits
 from app.cli.context import Context
 from app.cli.output import age, emit, emit_all, safe, say, table, warn
 from app.cli.several import each
 from app.cli.shelf import Shelf
+from app.replies import ask
 from harness.events.archived import Archived, fitting
+from harness.events.replies import ArchivedSessions, SessionShown
 from harness.events.salvage import salvage
 from harness.events.session_state import SessionState
 from harness.events.words import spend_cell
@@ -23,17 +27,16 @@ _PURGE_S = 640.0
 
 
 def _archived(client: Client | Shelf) -> list[Archived]:
-    return context.convert(client.call("archived")["rows"], list[Archived])
+    return ask(client, ArchivedSessions, "archived").rows
 
 
 def ls(ctx: Context, args: argparse.Namespace) -> int:
     """What is kept of removed sessions, the latest first."""
     with ctx.look() as client:
-        reply = client.call("archived")
+        notes = _archived(client)
     if args.json:
-        emit_all(reply["rows"])
+        emit_all(msgspec.to_builtins(notes))
         return exits.OK
-    notes = context.convert(reply["rows"], list[Archived])
     if not notes:
         say("nothing is archived; watchfloor rm ID puts an ended session here")
         return exits.OK
@@ -90,10 +93,23 @@ def _one(client: Client, found: list[Archived], text: str) -> Archived:
     raise SupervisorError("not_archived", f"{text!r} is not archived", f"remove it first: watchfloor rm {text}")
 
 
-def session(client: Client | Shelf, wanted: str) -> dict[str, Any]:
-    """The reply of ``session``; for a removed one its folder, and that it has ended. Raises SupervisorError."""
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where a session's log lies; ``shown`` None: it was removed, so it has ended."""
+
+    folder: Path
+    shown: SessionShown | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self.shown is None or self.shown.row.ended
+
+
+def session(client: Client | Shelf, wanted: str) -> Found:
+    """A session, also a removed one. Raises SupervisorError."""
     try:
-        return client.call("session", sid=wanted)
+        shown = ask(client, SessionShown, "session", sid=wanted)
+        return Found(Path(shown.folder), shown)
     except SupervisorError as exc:
         if exc.code != "not_found":
             raise
@@ -105,7 +121,7 @@ def session(client: Client | Shelf, wanted: str) -> dict[str, Any]:
             ) from exc
         if not found:
             raise
-        return {"folder": found[0].folder, "state": {"ended": True}}
+        return Found(Path(found[0].folder))
 
 
 def state(client: Client | Shelf, wanted: str) -> tuple[SessionState, Path]:
@@ -113,10 +129,10 @@ def state(client: Client | Shelf, wanted: str) -> tuple[SessionState, Path]:
 
     Raises SupervisorError.
     """
-    reply = session(client, wanted)
-    folder = Path(reply["folder"])
-    if "row" in reply:
-        return context.convert(reply["state"], SessionState), folder
+    found = session(client, wanted)
+    folder = found.folder
+    if found.shown is not None:
+        return msgspec.convert(found.shown.state, SessionState), folder
     if not (folder / "log").is_dir():
         raise SupervisorError(
             "not_found", f"{wanted!r} was removed, and its log lies on another machine", "ask there: watchfloor logs ID"

@@ -9,14 +9,16 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from app import looked
-from app.cli import bundled, context, exits, since
+from app.cli import bundled, exits, since
 from app.cli.context import Context
 from app.cli.output import emit, safe, say
 from app.cli.sessions import Usage
 from app.cli.shelf import Shelf
 from app.pull_text import code
+from app.replies import ask
 from app.told import EMPTY, Told, Troubles, figures, headline, in_order, ranked, total, unmoved
-from harness.events.briefing import Brief, Line
+from harness.events.briefing import Briefed, Line
+from harness.events.replies import Sessions, SessionShown
 from harness.events.views import PROOF, SessionRow, TroubleView
 from harness.events.words import local
 from harness.protocol.client import Client, SupervisorError
@@ -42,7 +44,7 @@ def brief(ctx: Context, args: argparse.Namespace) -> int:
     until = since.as_recorded(now)
     if len(args.ids) == 1 and (file := bundled.file_of(args.ids[0])) is not None:
         with bundled.shelf(file) as (shelf, sid):
-            row = context.rows(shelf.call("sessions"))[0]
+            row = ask(shelf, Sessions, "sessions").rows[0]
             start = start if args.since is not None else row.created
             told, troubles = _gathered(shelf, [sid], start)
     else:
@@ -65,12 +67,12 @@ def brief(ctx: Context, args: argparse.Namespace) -> int:
 
 
 def _gathered(client: Client | Shelf, ids: list[str], start: str) -> tuple[list[Told], Troubles]:
-    reply = client.call("sessions")
-    rows = context.rows(reply)
+    fleet = ask(client, Sessions, "sessions")
+    rows = fleet.rows
     if ids:
-        wanted = {str(client.call("session", sid=sid)["row"]["sid"]) for sid in ids}
+        wanted = {ask(client, SessionShown, "session", sid=sid).row.sid for sid in ids}
         rows = [row for row in rows if row.sid in wanted]
-    return [_one(client, row, start) for row in rows], context.fleet(reply).troubles
+    return [_one(client, row, start) for row in rows], fleet.fleet.troubles
 
 
 def _one(client: Client | Shelf, row: SessionRow, start: str) -> Told:
@@ -78,10 +80,10 @@ def _one(client: Client | Shelf, row: SessionRow, start: str) -> Told:
     if unmoved(row, start):
         return Told(row, EMPTY)
     try:
-        reply = client.call("brief", sid=row.sid, since=start)
+        told = ask(client, Briefed, "brief", sid=row.sid, since=start)
     except SupervisorError as exc:
         return Told(row, EMPTY, problem=str(exc))
-    return Told(row, context.convert(reply["brief"], Brief), reply["upcoming"])
+    return Told(row, told.brief, told.upcoming)
 
 
 # -- as data -------------------------------------------------------------------------------------------

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shutil
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from app import start
 from app.cli.output import safe, warn
 from harness.events.endpoints import sentence
-from harness.events.views import ApprovalView, FleetView, SessionRow
+from harness.events.views import FleetView
 from harness.events.words import cap_text, spend, usd
 from harness.protocol.client import Client, reach
 from harness.protocol.identity import ForeignState
@@ -19,8 +19,6 @@ from harness.protocol.paths import Folders
 
 if TYPE_CHECKING:
     from app.cli.shelf import Shelf
-
-T = TypeVar("T")
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -54,19 +52,6 @@ def make(folders: Folders) -> Context:
     return Context(folders, shutil.get_terminal_size((120, 40)).columns)
 
 
-def convert(value: Any, kind: type[T]) -> T:
-    """A reply's part as one of our structs; raises msgspec.ValidationError on a supervisor that speaks otherwise."""
-    return msgspec.convert(value, kind)
-
-
-def rows(reply: dict[str, Any]) -> list[SessionRow]:
-    return convert(reply["rows"], list[SessionRow])
-
-
-def fleet(reply: dict[str, Any]) -> FleetView:
-    return convert(reply["fleet"], FleetView)
-
-
 def money(fleet: FleetView) -> str:
     """What the fleet spent today and in all, against its caps."""
     today = spend(fleet.spent_today_nano, fleet.unknown_today_nano, usd)
@@ -74,11 +59,7 @@ def money(fleet: FleetView) -> str:
     return f"today {today} of {cap_text(fleet.day_cap_nano)}; in all {whole} of {cap_text(fleet.fleet_cap_nano)}"
 
 
-def endpoints(reply: dict[str, Any]) -> list[str]:
+def endpoints(fleet: FleetView) -> list[str]:
     """A sentence for each endpoint that does not simply answer, safe to print."""
     now = datetime.now(UTC)
-    return [safe(sentence(view, now)) for view in fleet(reply).endpoints]
-
-
-def approvals(reply: dict[str, Any]) -> list[ApprovalView]:
-    return convert(reply["approvals"], list[ApprovalView])
+    return [safe(sentence(view, now)) for view in fleet.endpoints]

@@ -19,11 +19,11 @@ from harness.events.words import usd
 
 def export(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.look() as client:
-        reply = archive.session(client, args.id)
-    folder = Path(reply["folder"])
+        found = archive.session(client, args.id)
+    folder = found.folder
     if not folder.is_dir():
         raise Refused(f"{folder} cannot be read from here; export it on the machine where it is")
-    name = str(reply.get("row", {}).get("name", ""))
+    name = found.shown.row.name if found.shown is not None else ""
     target = Path(args.file or exporting.file_name(name, folder.name))
     done = subprocess.run(
         exporting.COMMAND,

@@ -9,7 +9,9 @@ from app.cli import exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say
 from app.cli.sessions import Usage, commands
+from app.replies import ask
 from harness.events.cap import OF_SESSION
+from harness.events.replies import WentOn
 
 _PATIENCE_S = 90.0
 """Seconds for an end that is still being carried out, and for its keeper to come back."""
@@ -28,9 +30,9 @@ def go_on(ctx: Context, args: argparse.Namespace) -> int:
     request = requests.go_on(ctx.folders, args.id, wish)
     with ctx.connect() as client:
         client.wait_up_to(_PATIENCE_S)
-        reply = client.call("continue", **request)
+        went = ask(client, WentOn, "continue", **request)
     if args.json:
-        emit({"sid": reply["sid"], "name": reply["name"]})
+        emit({"sid": went.sid, "name": went.name})
     else:
-        say(f"{safe(reply['name'])} goes on; watch it: watchfloor attach {reply['sid']}")
+        say(f"{safe(went.name)} goes on; watch it: watchfloor attach {went.sid}")
     return exits.OK

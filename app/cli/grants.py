@@ -11,12 +11,13 @@ import msgspec
 
 from app import requests, rules
 from app.cli import exits
-from app.cli.context import Context, convert, rows
+from app.cli.context import Context
 from app.cli.output import age, emit, safe, say, table, warn
 from app.cli.queue import seen
 from app.cli.sessions import Usage
-from harness.events.grant_views import GrantPreview, GrantView
-from harness.events.views import ApprovalView
+from app.replies import ask
+from harness.events.grant_views import Granted, GrantPreview, GrantPreviewed, Grants
+from harness.events.replies import Approval, Sessions
 from harness.events.words import counted, local, who
 
 _SHOWN = 10
@@ -26,8 +27,8 @@ _SHOWN = 10
 def grants(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
         every = args.all or bool(args.id)
-        found = convert(client.call("grants", ended=every)["grants"], list[GrantView])
-        names = {row.sid: row.name for row in rows(client.call("sessions"))}
+        found = ask(client, Grants, "grants", ended=every).grants
+        names = {row.sid: row.name for row in ask(client, Sessions, "sessions").rows}
     if args.id:
         found = [grant for grant in found if grant.grant == args.id]
         if not found:
@@ -66,7 +67,7 @@ def grants(ctx: Context, args: argparse.Namespace) -> int:
 
 def grant(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
-        view = convert(client.call("approval", approval_id=args.id)["approval"], ApprovalView)
+        view = ask(client, Approval, "approval", approval_id=args.id).approval
         try:
             wish = requests.grant(
                 view,
@@ -80,18 +81,18 @@ def grant(ctx: Context, args: argparse.Namespace) -> int:
         except requests.Unusable as exc:
             raise Usage(f"--{exc.field}: {exc}") from exc
         if args.preview:
-            return _preview(convert(client.call("grant_preview", **wish)["preview"], GrantPreview), args)
+            return _preview(ask(client, GrantPreviewed, "grant_preview", **wish).preview, args)
         seen(view, args.hash, "allow")
-        reply = client.call("grant", **wish)
-    made = convert(reply["grant"], GrantView)
+        done = ask(client, Granted, "grant", **wish)
+    made = done.grant
     if args.json:
-        emit({"grant": msgspec.to_builtins(made), "decided": reply["decided"]})
+        emit({"grant": msgspec.to_builtins(made), "decided": done.decided})
         return exits.OK
     calls = counted(made.count, "call")
     say(f"rule {made.grant} stands for this {made.scope}, {calls}, until {safe(local(made.expires))}")
     for line in made.words:
         say(f"  {safe(line, 300)}")
-    say(f"open requests decided by it: {int(reply['decided'])}; take it back: watchfloor revoke {made.grant}")
+    say(f"open requests decided by it: {done.decided}; take it back: watchfloor revoke {made.grant}")
     return exits.OK
 
 

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import platform
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from app.cli import bundled, exits, export
-from app.cli.context import Context, convert
+from app.cli.context import Context
 from app.cli.output import emit, safe, say
 from app.cli.sessions import Refused
+from app.replies import ask
 from harness.events import endpoints, payloads
 from harness.events.framing import LogError
 from harness.events.reader import read
 from harness.events.reader import verify as verify_log
+from harness.events.replies import Approvals, FenceTested, Invariants, LimitHeld, Status
 from harness.events.types import SessionIntent, decode
-from harness.events.views import FleetView, TroubleView
+from harness.events.views import TroubleView
 from harness.protocol import api_key
 from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
@@ -120,27 +120,19 @@ def _fence() -> Finding:
             check=False,
             stdin=subprocess.DEVNULL,
         )
-        result = json.loads(done.stdout)
-    except (OSError, ValueError, subprocess.TimeoutExpired) as exc:
+        result = msgspec.json.decode(done.stdout, type=FenceTested)
+    except (OSError, msgspec.DecodeError, subprocess.TimeoutExpired) as exc:
         return Finding("bad", "fence", f"the self-test could not run: {exc}")
-    failed = [t for t in result.get("tests", []) if not t["ok"]]
-    acts = len(result.get("tests", []))
-    text = (
-        f"bwrap {result.get('version', '?')} at {result.get('bwrap', '?')}, Landlock ABI"
-        f" {result.get('landlock_abi', '?')}, {acts} acts tried"
-    )
-    if result.get("ok"):
-        return Finding("ok", "fence", text)
-    why = "; ".join(f"{t['name']}: {t['detail']}" for t in failed) or str(result.get("reason", "no working fence"))
-    return Finding("bad", "fence", f"tools refuse to run: {why}")
+    bwrap = f"bwrap {result.version or '?'} at {result.bwrap or '?'}, Landlock ABI {result.landlock_abi}"
+    if result.ok:
+        return Finding("ok", "fence", f"{bwrap}, {len(result.tests)} acts tried")
+    return Finding("bad", "fence", f"tools refuse to run: {result.why}")
 
 
-def _held(hold: dict[str, Any]) -> Finding:
+def _held(hold: LimitHeld) -> Finding:
     """What limits one resource of a call on this machine; nothing at all is a warning, since tools still run."""
-    strength = "the kernel refuses more: " if hold["hard"] else ""
-    return Finding(
-        "ok" if hold["holds"] else "warning", f"limit: {hold['what']}", f"{hold['limit']}; {strength}{hold['how']}"
-    )
+    strength = "the kernel refuses more: " if hold.hard else ""
+    return Finding("ok" if hold.holds else "warning", f"limit: {hold.what}", f"{hold.limit}; {strength}{hold.how}")
 
 
 def _folders(ctx: Context) -> list[Finding]:
@@ -171,23 +163,23 @@ def _configuration(ctx: Context) -> list[Finding]:
 def _fleet(ctx: Context) -> list[Finding]:
     try:
         with ctx.connect() as client:
-            status = client.call("status")
-            broken = client.call("invariants")["violations"]
-            requests = len(client.call("approvals")["approvals"])
+            status = ask(client, Status, "status")
+            broken = ask(client, Invariants, "invariants").violations
+            requests = len(ask(client, Approvals, "approvals").approvals)
     except (Unreachable, FolderError, SupervisorError) as exc:
         return [Finding("bad", "supervisor", str(exc))]
-    found = [Finding("ok", "supervisor", f"answers; {status['fleet'].get('sessions', 0)} sessions")]
+    found = [Finding("ok", "supervisor", f"answers; {status.fleet.sessions} sessions")]
     found += _right_now(status, requests)
     # the supervisor's: it and its tools may live in another cgroup than we
-    found += [_held(hold) for hold in status["fence"].get("limits", [])]
-    found += [Finding("bad", f"invariant {v['id']}", f"{v.get('sid', '')} {v['text']}".strip()) for v in broken]
+    found += [_held(hold) for hold in status.fence.limits]
+    found += [Finding("bad", f"invariant {v.id}", f"{v.sid} {v.text}".strip()) for v in broken]
     return found if broken else [*found, Finding("ok", "invariants", "all hold")]
 
 
-def _right_now(status: dict[str, Any], requests: int) -> list[Finding]:
+def _right_now(status: Status, requests: int) -> list[Finding]:
     """What is wrong in the running fleet at this moment, each with what happens next by itself and what can be done."""
-    fleet = convert(status["fleet"], FleetView)
-    troubles = convert(status.get("troubles", []), list[TroubleView])
+    fleet = status.fleet
+    troubles = status.troubles
     now = datetime.now(UTC)
     found = [
         Finding("bad" if at.state == endpoints.PERSON else "warning", "endpoint", endpoints.sentence(at, now))
@@ -195,7 +187,7 @@ def _right_now(status: dict[str, Any], requests: int) -> list[Finding]:
     ]
     found += [Finding("bad" if t.person else "warning", t.about, told(t)) for t in troubles]
     known = [t.cause for t in troubles if t.cause] + [t.headline for t in troubles if not t.cause]
-    rest = [str(p) for p in status.get("problems", []) if not any(cause in str(p) for cause in known)]
+    rest = [p for p in status.problems if not any(cause in p for cause in known)]
     found += [Finding("warning", "the fleet", text) for text in rest]
     if requests:
         waits = "1 request waits" if requests == 1 else f"{requests} requests wait"

@@ -15,9 +15,11 @@ from app.cli import exits
 from app.cli.context import Context
 from app.cli.output import emit, raw, reader_gone, safe, say, table
 from app.cli.sessions import Usage
+from app.replies import ask
 from harness.events import types as t
-from harness.events.job_views import JobView
+from harness.events.job_views import JobOutput, Jobs, JobView
 from harness.events.job_words import outcome
+from harness.events.replies import SessionShown
 from harness.events.words import stretch
 from harness.protocol.client import Client, SupervisorError
 from harness.protocol.paths import SessionFolder
@@ -40,8 +42,7 @@ def jobs(ctx: Context, args: argparse.Namespace) -> int:
 
 def _list(ctx: Context, named: list[str], *, as_json: bool) -> int:
     with ctx.connect() as client:
-        reply = client.call("jobs", sid=named[0] if named else "")
-    found = msgspec.convert(reply["jobs"], list[JobView])
+        found = ask(client, Jobs, "jobs", sid=named[0] if named else "").jobs
     if as_json:
         for job in found:
             emit(msgspec.to_builtins(job))
@@ -76,19 +77,19 @@ def _log(ctx: Context, sid: str, job: str, *, follow: bool) -> int:
     """Print what a job printed; of one that has ended what is kept, behind what was shown while it ran."""
     at = 0
     with ctx.connect() as client:
-        reply = client.call("session", sid=sid)
+        shown = ask(client, SessionShown, "session", sid=sid)
         while True:
             try:
-                piece = client.call("job_log", sid=sid, job=job, offset=at, most=_PIECE)
+                piece = ask(client, JobOutput, "job_log", sid=sid, job=job, offset=at, most=_PIECE)
             except SupervisorError as exc:
                 if exc.code not in ("not_found", "gone"):
                     raise
-                return _rest(ctx, client, Path(reply["folder"]), job, at, exc)
-            if missing := int(piece["offset"]) - at:
+                return _rest(ctx, client, Path(shown.folder), job, at, exc)
+            if missing := piece.offset - at:
                 say(f"[… {missing} bytes are not kept …]")
-            raw(base64.b64decode(piece["data"]))
-            at = int(piece["end"])
-            if not piece["data"] and (not follow or reader_gone(_POLL_MS)):
+            raw(base64.b64decode(piece.data))
+            at = piece.end
+            if not piece.data and (not follow or reader_gone(_POLL_MS)):
                 return exits.OK
 
 

@@ -15,8 +15,10 @@ from app.cli.context import Context
 from app.cli.log_filter import Last, Wanted, wanted
 from app.cli.output import escaped, raw, reader_gone, safe, say
 from app.cli.sessions import Usage
+from app.replies import ask
 from harness.events import types
 from harness.events.describe import describe
+from harness.events.replies import SessionShown
 from harness.events.words import local
 from harness.protocol.client import Client
 from harness.protocol.paths import SessionFolder
@@ -40,12 +42,12 @@ def logs(ctx: Context, args: argparse.Namespace) -> int:
         raise Usage(str(exc)) from exc
     if (file := bundled.file_of(args.id)) is not None:
         with bundled.shelf(file) as (shelf, sid):
-            folder = Path(shelf.call("session", sid=sid)["folder"])
+            folder = Path(ask(shelf, SessionShown, "session", sid=sid).folder)
             return _show(records.DiskRecords(SessionFolder(folder, folder / "none"), args.after), chosen, args, True)
     with ctx.look() as client:
-        reply = archive.session(client, args.id)
-        folder = Path(reply["folder"])
-        ended = bool(reply["state"].get("ended"))
+        found = archive.session(client, args.id)
+        folder = found.folder
+        ended = found.ended
         if isinstance(client, Client) and not records.readable(client.transport, folder):
             return _show(records.AskedRecords(client, folder.name, args.after), chosen, args, ended)
     on_disk = SessionFolder(folder, ctx.folders.session(folder.name).keeper_socket)

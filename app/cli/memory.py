@@ -6,13 +6,24 @@ import argparse
 import os
 import shlex
 import sys
-from typing import Any
+from typing import TypeVar
+
+import msgspec
 
 from app.cli import exits
-from app.cli.context import Context, convert
+from app.cli.context import Context
 from app.cli.output import age, emit, safe, say, table
-from harness.events.memory_views import LessonView, MemoryView, VersionView
+from app.replies import ask
+from harness.events.memory_views import (
+    MemoriesFound,
+    MemoriesShown,
+    MemoryVersions,
+    MemoryView,
+    MemoryWritten,
+    VersionView,
+)
 
+T = TypeVar("T")
 _LINE = 200
 
 
@@ -31,7 +42,7 @@ def memory(ctx: Context, args: argparse.Namespace) -> int:
     return what[args.what](ctx, args)
 
 
-def _place(args: argparse.Namespace) -> dict[str, Any]:
+def _place(args: argparse.Namespace) -> dict[str, str]:
     if args.user:
         return {"scope": "user"}
     if args.session is not None:
@@ -39,21 +50,21 @@ def _place(args: argparse.Namespace) -> dict[str, Any]:
     return {} if args.repo is None else {"scope": "repository", "of": os.path.abspath(args.repo)}
 
 
-def _ask(ctx: Context, op: str, **arguments: Any) -> dict[str, Any]:
+def _ask(ctx: Context, kind: type[T], op: str, **arguments: object) -> T:
     with ctx.connect() as client:
-        return client.call(op, **arguments)
+        return ask(client, kind, op, **arguments)
 
 
 # -- looking -----------------------------------------------------------------------------------------
 
 
 def _ls(ctx: Context, args: argparse.Namespace) -> int:
-    reply = _ask(ctx, "memories", **_place(args), decided=args.decided)
+    reply = _ask(ctx, MemoriesShown, "memories", **_place(args), decided=args.decided)
     if args.json:
-        emit(reply)
+        emit(msgspec.to_builtins(reply))
         return exits.OK
-    lessons = convert(reply["lessons"], list[LessonView])
-    _print(ctx, convert(reply["memories"], list[MemoryView]), "nothing is remembered yet")
+    lessons = reply.lessons
+    _print(ctx, reply.memories, "nothing is remembered yet")
     if lessons:
         say()
         rows = [
@@ -93,23 +104,22 @@ def _print(ctx: Context, memories: list[MemoryView], nothing: str) -> None:
 
 
 def _search(ctx: Context, args: argparse.Namespace) -> int:
-    reply = _ask(ctx, "memory_search", **_place(args), query=" ".join(args.words))
+    reply = _ask(ctx, MemoriesFound, "memory_search", **_place(args), query=" ".join(args.words))
     if args.json:
-        emit(reply)
+        emit(msgspec.to_builtins(reply))
         return exits.OK
-    _print(ctx, convert(reply["memories"], list[MemoryView]), "nothing was found")
+    _print(ctx, reply.memories, "nothing was found")
     return exits.OK
 
 
-def _one(ctx: Context, args: argparse.Namespace) -> tuple[dict[str, Any], MemoryView, list[VersionView]]:
-    reply = _ask(ctx, "memory_history", **_place(args), key=args.key)
-    return reply, convert(reply["memory"], MemoryView), convert(reply["versions"], list[VersionView])
+def _one(ctx: Context, args: argparse.Namespace) -> MemoryVersions:
+    return _ask(ctx, MemoryVersions, "memory_history", **_place(args), key=args.key)
 
 
 def _show(ctx: Context, args: argparse.Namespace) -> int:
-    reply, found, _ = _one(ctx, args)
+    found = _one(ctx, args).memory
     if args.json:
-        emit(reply["memory"])
+        emit(msgspec.to_builtins(found))
         return exits.OK
     newest = found.newest
     say(f"{safe(found.key)} · {_whose(found.scope, found.of)} · version {newest.version}, {age(newest.ts)} ago")
@@ -124,7 +134,9 @@ def _show(ctx: Context, args: argparse.Namespace) -> int:
 
 
 def _history(ctx: Context, args: argparse.Namespace) -> int:
-    _, found, versions = _one(ctx, args)
+    reply = _one(ctx, args)
+    found = reply.memory
+    versions = reply.versions
     if args.json:
         for version in versions:
             emit({name: getattr(version, name) for name in version.__struct_fields__})
@@ -163,15 +175,18 @@ def _set(ctx: Context, args: argparse.Namespace) -> int:
     place = _place(args) or {"scope": "repository", "of": os.getcwd()}
     text = sys.stdin.read() if args.text == "-" else args.text
     days = {} if args.days is None else {"days": args.days}
-    return _done(args, _ask(ctx, "memory_set", **place, key=args.key, text=text, why=args.why, **days, **_if(args)))
+    return _done(
+        args,
+        _ask(ctx, MemoryWritten, "memory_set", **place, key=args.key, text=text, why=args.why, **days, **_if(args)),
+    )
 
 
 def _change(ctx: Context, args: argparse.Namespace) -> int:
     given = {**_place(args), "key": args.key, "why": args.why, **_if(args)}
     if args.what == "rm":
-        return _done(args, _ask(ctx, "memory_remove", **given))
+        return _done(args, _ask(ctx, MemoryWritten, "memory_remove", **given))
     to = {} if args.to is None else {"to": args.to}
-    return _done(args, _ask(ctx, "memory_rollback", **given, **to))
+    return _done(args, _ask(ctx, MemoryWritten, "memory_rollback", **given, **to))
 
 
 def _if(args: argparse.Namespace) -> dict[str, str]:
@@ -179,14 +194,14 @@ def _if(args: argparse.Namespace) -> dict[str, str]:
 
 
 def _decide(ctx: Context, args: argparse.Namespace) -> int:
-    return _done(args, _ask(ctx, f"lesson_{args.what}", lesson=args.lesson, why=args.why))
+    return _done(args, _ask(ctx, MemoryWritten, f"lesson_{args.what}", lesson=args.lesson, why=args.why))
 
 
-def _done(args: argparse.Namespace, reply: dict[str, Any]) -> int:
+def _done(args: argparse.Namespace, reply: MemoryWritten) -> int:
     if args.json:
-        emit(reply)
+        emit(msgspec.to_builtins(reply))
         return exits.OK
-    written = convert(reply["written"], list[VersionView])
+    written = reply.written
     for version in written:
         say(f"{version.op}, version {version.version}" + (f", sha {version.sha}" if version.sha else ""))
     if not written:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from app import requests
 from app.cli import exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say
+from app.replies import ask
 from harness.events import merge_events as m
+from harness.events.merge_views import HandedBack, Merged
+from harness.events.replies import Compared, FileDiff
 from harness.events.words import counted
 
 _PATIENCE_S = 6 * 3600.0
@@ -20,15 +24,15 @@ _LISTED = 40
 
 def diff(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
-        reply = client.call("diff", sid=args.id)
-    cut = bool(reply.get("truncated"))
+        reply = ask(client, Compared, "diff", sid=args.id)
+    cut = reply.truncated
     if args.json:
-        emit({"files": reply["files"], "patch": reply["patch"], "truncated": cut})
+        emit({"files": msgspec.to_builtins(reply.files), "patch": reply.patch, "truncated": cut})
         return exits.OK
     if args.stat:
-        _stat(reply["files"])
+        _stat(reply.files)
         return exits.OK
-    for line in str(reply["patch"]).split("\n"):
+    for line in reply.patch.split("\n"):
         say(safe(line))
     if cut:
         where = f"all its files: watchfloor diff --stat {safe(args.id)}"
@@ -36,17 +40,17 @@ def diff(ctx: Context, args: argparse.Namespace) -> int:
     return exits.OK
 
 
-def _stat(files: list[dict[str, Any]]) -> None:
+def _stat(files: list[FileDiff]) -> None:
     """One line a file, and what they come to."""
     added = 0
     removed = 0
     for one in files:
-        plus = one["added"]
-        minus = one["removed"]
+        plus = one.added
+        minus = one.removed
         added += plus or 0
         removed += minus or 0
         count = "binary" if plus is None else f"+{plus:,} -{minus or 0:,}"
-        say(f"{count:>14}  {safe(str(one['status'])):<9}  {safe(str(one['path']), 300)}")
+        say(f"{count:>14}  {safe(one.status):<9}  {safe(one.path, 300)}")
     say(f"{counted(len(files), 'file')} changed, +{added:,} -{removed:,}")
 
 
@@ -57,7 +61,9 @@ def merge(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
         client.wait_up_to(_PATIENCE_S)
         try:
-            reply = client.call(
+            reply = ask(
+                client,
+                Merged,
                 "merge",
                 sid=args.id,
                 how=m.REBASE if args.rebase else how,
@@ -71,36 +77,36 @@ def merge(ctx: Context, args: argparse.Namespace) -> int:
             say(f"the merge goes on without you; what came of it: watchfloor logs {safe(args.id)} --kind merge")
             raise
     if args.json:
-        emit({key: value for key, value in reply.items() if key not in ("id", "ok")})
+        emit(msgspec.to_builtins(reply))
     else:
         _told(reply, args.id)
-    return exits.OK if reply["outcome"] == m.MERGED else exits.NO
+    return exits.OK if reply.outcome == m.MERGED else exits.NO
 
 
 def _resolve(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
-        reply = client.call("resolve", **requests.resolve(ctx.folders, args.id, args.message))
+        reply = ask(client, HandedBack, "resolve", **requests.resolve(ctx.folders, args.id, args.message))
     if args.json:
-        emit({key: value for key, value in reply.items() if key not in ("id", "ok")})
+        emit(msgspec.to_builtins(reply))
     else:
-        say(f"{safe(reply['name'])} goes on: it brings {safe(reply['into'])} into its work; then merge again")
+        say(f"{safe(reply.name)} goes on: it brings {safe(reply.into)} into its work; then merge again")
     return exits.OK
 
 
-def _told(reply: dict[str, Any], sid: str) -> None:
-    into = safe(str(reply["into"]))
-    if reply["outcome"] == m.MERGED:
-        say(f"{into} is at {safe(reply['commit'][:12])} now, with the work of {safe(reply['name'])}")
-        if why := reply.get("why"):
+def _told(reply: Merged, sid: str) -> None:
+    into = safe(reply.into)
+    if reply.outcome == m.MERGED:
+        say(f"{into} is at {safe(reply.commit[:12])} now, with the work of {safe(reply.name)}")
+        if why := reply.why:
             say(f"  {safe(why, 600)}")
         return
-    say(f"not merged into {into}, {safe(reply['outcome'])}; nothing was moved")
-    files = [str(name) for name in reply.get("conflicts", [])]
+    say(f"not merged into {into}, {safe(reply.outcome)}; nothing was moved")
+    files = reply.conflicts
     for name in files[:_LISTED]:
         say(f"  both sides changed {safe(name, 300)}")
     if len(files) > _LISTED:
         say(f"  and {len(files) - _LISTED} more")
-    if why := reply.get("why"):
+    if why := reply.why:
         say(f"  {safe(why, 600)}")
-    if reply["outcome"] in (m.CONFLICTS, m.CHECKS_FAILED):
+    if reply.outcome in (m.CONFLICTS, m.CHECKS_FAILED):
         say(f"have the agent settle it: watchfloor merge --resolve {safe(sid)}")

@@ -10,17 +10,18 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from app.cli import context, exits
+from app.cli import exits
 from app.cli.context import Context
 from app.cli.output import safe, say
 from app.cli.sessions import Refused, Usage
-from harness.events.views import SessionRow
+from app.replies import ask
+from harness.events.replies import SessionShown
 from harness.linux import programs
 
 
 def opened(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.look() as client:
-        row = context.convert(client.call("session", sid=args.id)["row"], SessionRow)
+        row = ask(client, SessionShown, "session", sid=args.id).row
     folder = Path(row.worktree)
     if not row.worktree or folder.is_symlink() or not folder.is_dir():
         raise Refused(

@@ -6,15 +6,15 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from app.cli import exits
-from app.cli.context import Context, convert
+from app.cli.context import Context
 from app.cli.output import age, emit, safe, say
 from app.cli.sessions import Usage
-from harness.events.policy_views import Explanation, PolicyCheck, Trial
+from app.replies import ask
+from harness.events.policy_views import PolicyChecked, PolicyExplained, PolicyTried
 from harness.events.words import counted
 
 _MOST = 1 << 20
@@ -58,7 +58,7 @@ def _check(ctx: Context, args: argparse.Namespace) -> int:
         return exits.OK
     with ctx.connect() as client:
         asked = {"text": _text(file), "source": file, "repository": args.repository}
-        found = convert(client.call("policy_check", **asked)["check"], PolicyCheck)
+        found = ask(client, PolicyChecked, "policy_check", **asked).check
     if args.json:
         emit(msgspec.to_builtins(found))
     elif found.problem:
@@ -71,14 +71,14 @@ def _check(ctx: Context, args: argparse.Namespace) -> int:
 
 
 def _explain(ctx: Context, args: argparse.Namespace) -> int:
-    asked: dict[str, Any] = {"approval_id": args.action}
+    asked: dict[str, object] = {"approval_id": args.action}
     if args.action == "-":
         try:
             asked = {"action": json.loads(_text("-"))}
         except ValueError as exc:
             raise Usage(f"standard input is not JSON: {exc}") from exc
     with ctx.connect() as client:
-        told = convert(client.call("policy_explain", **asked)["explanation"], Explanation)
+        told = ask(client, PolicyExplained, "policy_explain", **asked).explanation
     if args.json:
         emit(msgspec.to_builtins(told))
         return exits.OK
@@ -93,8 +93,7 @@ def _explain(ctx: Context, args: argparse.Namespace) -> int:
 
 def _try(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
-        reply = client.call("policy_try", text=_text(args.file), source=args.file)
-    trial = convert(reply["trial"], Trial)
+        trial = ask(client, PolicyTried, "policy_try", text=_text(args.file), source=args.file).trial
     if args.json:
         emit(msgspec.to_builtins(trial))
         return exits.OK

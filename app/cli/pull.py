@@ -10,18 +10,21 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from app import forge, publishing, pull_text
-from app.cli import context, exits
+from app.cli import exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say
 from app.cli.sessions import Refused
 from app.forge import Forge, NoForge
+from app.replies import ask
 from harness.events import pull_events as p
 from harness.events.merging import named
+from harness.events.pull_views import Pulled, PullLooked, SecretsFound
 from harness.events.pulling import PullView
-from harness.events.receipts import Receipt
+from harness.events.receipts import Receipts
 from harness.events.words import counted
 from harness.linux.proc import descendants
 from harness.protocol.client import Client
@@ -29,36 +32,35 @@ from harness.protocol.client import Client
 _PATIENCE_S = 600.0
 _PROGRAM_S = 180.0
 _WORDS = 600
-_NOT_TOLD = ("id", "ok", "pull")
 _ASKED = ("remote", "branch", "commit", "force", "seen")
 
 
 def pr(ctx: Context, args: argparse.Namespace) -> int:
     """Nothing is pushed before it is known that a request can be opened, and what stands in it."""
-    wish = {name: getattr(args, name) for name in _ASKED} | {"sid": args.id}
+    wish: dict[str, object] = {name: getattr(args, name) for name in _ASKED} | {"sid": args.id}
     with ctx.connect() as client, tempfile.TemporaryDirectory(prefix="watchfloor-") as folder:
         client.wait_up_to(_PATIENCE_S)
-        view = context.convert(client.call("pull_look", **wish)["pull"], PullView)
+        view = ask(client, PullLooked, "pull_look", **wish).pull
         wish["address"] = view.url
         opener = None if args.push_only else _opener(args, view, Path(folder))
         if args.shown:
             _hold_to_what_was_shown(client, args, view, opener)
         if args.commit and opener is not None and not args.dry_run:
             _text(client, args, view)
-            view = context.convert(client.call("pull_look", **wish, ready=True)["pull"], PullView)
+            view = ask(client, PullLooked, "pull_look", **wish, ready=True).pull
             wish["seen"] = view.seen
         title, body = _text(client, args, view) if opener is not None else ("", "")
         if args.dry_run:
             _preview(args, view, opener, title, body)
             return exits.OK
         try:
-            ended = client.call("pull", **wish)
+            ended = ask(client, Pulled, "pull", **wish)
         except KeyboardInterrupt:
             say(
                 f"the push goes on without you, and nothing is opened; what came of it: watchfloor logs {safe(args.id)}"
             )
             raise
-        if ended["outcome"] != p.PUSHED:
+        if ended.outcome != p.PUSHED:
             return _not_pushed(args, ended)
         if opener is None:
             _told(args, ended, "", "")
@@ -67,11 +69,9 @@ def pr(ctx: Context, args: argparse.Namespace) -> int:
         return _request(client, args, ended, opener, _opened(opener, command, folder))
 
 
-def _request(
-    client: Client, args: argparse.Namespace, ended: dict[str, Any], opener: Forge, came: tuple[int, str]
-) -> int:
+def _request(client: Client, args: argparse.Namespace, ended: Pulled, opener: Forge, came: tuple[int, str]) -> int:
     """Tell what became of the request for what was pushed; on record when it was opened."""
-    view = context.convert(ended["pull"], PullView)
+    view = ended.pull
     code, output = came
     address = forge.address_in(output)
     if code == 0:
@@ -99,10 +99,10 @@ def _opener(args: argparse.Namespace, view: PullView, folder: Path) -> Forge:
 
 def _text(client: Client, args: argparse.Namespace, view: PullView) -> tuple[str, str]:
     """Title and body; but for a title that was given they are displayed safely already. Raises Refused."""
-    found = context.convert(client.call("receipts", sid=view.sid)["receipts"], list[Receipt])
+    found = ask(client, Receipts, "receipts", sid=view.sid).receipts
 
     def finder(texts: Sequence[str]) -> list[list[str]]:
-        return context.convert(client.call("pull_secrets", texts=list(texts))["found"], list[list[str]])
+        return ask(client, SecretsFound, "pull_secrets", texts=list(texts)).found
 
     try:
         return pull_text.title(view, args.title, finder), pull_text.body(view, found, finder)
@@ -185,19 +185,26 @@ def _lines(args: argparse.Namespace, view: PullView, opener: Forge | None, title
     return lines
 
 
-def _not_pushed(args: argparse.Namespace, ended: dict[str, Any]) -> int:
+def _wire(ended: Pulled) -> dict[str, object]:
+    """How it ended, as data."""
+    made: dict[str, object] = msgspec.to_builtins(ended)
+    del made["pull"]
+    return made
+
+
+def _not_pushed(args: argparse.Namespace, ended: Pulled) -> int:
     if args.json:
-        emit({key: value for key, value in ended.items() if key not in _NOT_TOLD})
+        emit(_wire(ended))
     else:
-        say(f"not pushed to {safe(ended['branch'])} at {safe(ended['remote'])}, {safe(ended['outcome'])}")
-        say(f"  {safe(ended.get('why', ''), _WORDS)}")
+        say(f"not pushed to {safe(ended.branch)} at {safe(ended.remote)}, {safe(ended.outcome)}")
+        say(f"  {safe(ended.why, _WORDS)}")
     return exits.NO
 
 
-def _told(args: argparse.Namespace, ended: dict[str, Any], address: str, how: str) -> None:
+def _told(args: argparse.Namespace, ended: Pulled, address: str, how: str) -> None:
     if args.json:
-        emit({key: value for key, value in ended.items() if key not in _NOT_TOLD} | {"address": address})
+        emit(_wire(ended) | {"address": address})
         return
-    say(f"pushed {safe(ended['head'][:12])} to {safe(ended['branch'])} at {safe(ended['remote'])}")
+    say(f"pushed {safe(ended.head[:12])} to {safe(ended.branch)} at {safe(ended.remote)}")
     if how:
         say(f"request {how}: {safe(address, 300) or 'it named no address'}")

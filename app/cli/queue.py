@@ -5,18 +5,21 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import Any
+from typing import Unpack
 
 import msgspec
 
 from app import requests
-from app.cli import context, exits
+from app.cli import exits
 from app.cli.context import Context
-from app.cli.output import age, emit, safe, say, table
+from app.cli.output import age, emit, emit_all, safe, say, table
 from app.cli.sessions import Refused, Usage
 from app.cli.several import each
+from app.replies import ask
+from app.requests import Given
 from harness.events import needs, person_tool, trouble
 from harness.events.cap_request import CapRequest
+from harness.events.replies import Approval, Approvals, Changes, Decided, Sessions
 from harness.events.request import SPOKEN, Request
 from harness.events.views import ApprovalView
 from harness.protocol.client import Client
@@ -36,17 +39,15 @@ def approvals(ctx: Context, args: argparse.Namespace) -> int:
         return _card(ctx, args)
     if args.names:
         with ctx.reach() as client:
-            for view in context.approvals(client.call("approvals")):
+            for view in ask(client, Approvals, "approvals").approvals:
                 say(view.approval_id)
         return exits.OK
     with ctx.connect() as client:
-        reply = client.call("approvals")
-        hanging = [] if args.json else needs.items(context.rows(client.call("sessions")), ())
+        waiting = ask(client, Approvals, "approvals").approvals
+        hanging = [] if args.json else needs.items(ask(client, Sessions, "sessions").rows, ())
     if args.json:
-        for item in reply["approvals"]:
-            emit(item)
+        emit_all(msgspec.to_builtins(waiting))
         return exits.OK
-    waiting = context.approvals(reply)
     if not waiting and not hanging:
         say("nothing waits for you")
         return exits.OK
@@ -88,15 +89,17 @@ def _alike(item: Item) -> str:
 def _whole(client: Client, view: ApprovalView) -> ApprovalView:
     """The request with the whole comparison in place of what a card shows of it."""
     parts: list[str] = []
-    reply: dict[str, Any] = {"characters": 1}
-    while (offset := sum(map(len, parts))) < reply["characters"]:
-        before = reply.get("sha256")
-        reply = client.call("changes", approval_id=view.approval_id, offset=offset)
-        if before not in (None, reply["sha256"]):
+    before = ""
+    offset = 0
+    while True:
+        piece = ask(client, Changes, "changes", approval_id=view.approval_id, offset=offset)
+        if before not in ("", piece.sha256):
             raise Refused("the file changed while it was read; run this again")
-        if not reply["text"]:
+        before = piece.sha256
+        parts.append(piece.text)
+        offset += len(piece.text)
+        if not piece.text or offset >= piece.characters:
             break
-        parts.append(reply["text"])
     return msgspec.structs.replace(view, diff="".join(parts))
 
 
@@ -105,8 +108,8 @@ def _card(ctx: Context, args: argparse.Namespace) -> int:
     from widgets.card_text import card, shown_hash, wrap
 
     with ctx.connect() as client:
-        reply = client.call("approval", approval_id=args.id)
-        view = context.convert(reply["approval"], ApprovalView)
+        view = _find(client, args.id)
+        told: dict[str, object] = msgspec.to_builtins(view)
         if args.whole and view.diff:
             view = _whole(client, view)
     lines, _ = card(view).lines(unfolded=args.facts or args.json)
@@ -114,7 +117,7 @@ def _card(ctx: Context, args: argparse.Namespace) -> int:
         emit(
             {
                 "action_hash": "",
-                **reply["approval"],
+                **told,
                 "card": [line.text for line in lines],
                 "shown_hash": shown_hash(view),
             }
@@ -155,17 +158,17 @@ def _choices(view: ApprovalView) -> list[str]:
 
 
 def _find(client: Client, approval_id: str) -> ApprovalView:
-    return context.convert(client.call("approval", approval_id=approval_id)["approval"], ApprovalView)
+    return ask(client, Approval, "approval", approval_id=approval_id).approval
 
 
 def _decide(
-    ctx: Context, client: Client, view: ApprovalView, decision: str, args: argparse.Namespace, **more: Any
+    ctx: Context, client: Client, view: ApprovalView, decision: str, args: argparse.Namespace, **more: Unpack[Given]
 ) -> int:
-    reply = client.call("decide", **requests.decide(ctx.folders, view, decision, **more))
+    decided = ask(client, Decided, "decide", **requests.decide(ctx.folders, view, decision, **more))
     if args.json:
         emit(
             {
-                "decision_id": reply["decision_id"],
+                "decision_id": decided.decision_id,
                 "decision": decision,
                 "title": view.title,
                 "risk": view.risk,
@@ -214,7 +217,7 @@ def _cap_value(view: ApprovalView, text: str) -> int:
 
 
 def approve(ctx: Context, args: argparse.Namespace) -> int:
-    edited: dict[str, Any] | None = None
+    edited: dict[str, object] | None = None
     if args.edit is not None:
         try:
             edited = json.loads(args.edit)
@@ -255,7 +258,7 @@ def _together(args: argparse.Namespace, views: list[ApprovalView]) -> None:
             )
 
 
-def _chosen(args: argparse.Namespace, view: ApprovalView, edited: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
+def _chosen(args: argparse.Namespace, view: ApprovalView, edited: dict[str, object] | None) -> tuple[str, Given]:
     """The decision that the arguments name, and what goes with it. Raises Usage."""
     if edited is not None:
         return "allow_edited", {"edited": edited}

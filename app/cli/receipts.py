@@ -9,11 +9,13 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from app.cli import context, exits, since
+from app.cli import exits, since
 from app.cli.context import Context
 from app.cli.output import emit, safe, say
 from app.cli.sessions import Usage
-from harness.events.receipts import Receipt
+from app.replies import ask
+from harness.events.receipts import Receipt, Receipts
+from harness.events.replies import Sessions
 from harness.events.words import local, who
 from harness.protocol.client import Client, SupervisorError
 
@@ -62,7 +64,7 @@ def _found(client: Client, wanted: str) -> tuple[list[Told], list[str]]:
         return _of(client, wanted), []
     every: list[Told] = []
     unread: list[str] = []
-    for row in context.rows(client.call("sessions")):
+    for row in ask(client, Sessions, "sessions").rows:
         try:
             every += _of(client, row.sid)
         except SupervisorError as exc:
@@ -74,9 +76,8 @@ def _found(client: Client, wanted: str) -> tuple[list[Told], list[str]]:
 
 
 def _of(client: Client, sid: str) -> list[Told]:
-    reply = client.call("receipts", sid=sid)
-    made = context.convert(reply["receipts"], list[Receipt])
-    return [Told(reply["sid"], reply["name"], one) for one in made]
+    of = ask(client, Receipts, "receipts", sid=sid)
+    return [Told(of.sid, of.name, one) for one in of.receipts]
 
 
 def _say(one: Told, *, whole: bool) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+
+import msgspec
 
 from app.cli import bundled, exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say, table
+from app.replies import ask
+from harness.events.score_views import Scores, SessionScore
 from harness.events.views import PROOF
 from harness.events.words import counted, stretch, usd
 
@@ -36,10 +39,10 @@ def score(ctx: Context, args: argparse.Namespace) -> int:
     with bundled.look(ctx, args.ids) as (client, ids):
         client.wait_up_to(_PATIENCE_S)
         asked = [{"sid": sid} for sid in ids] or [{}]
-        found: list[dict[str, Any]] = [one for given in asked for one in client.call("score", **given)["scores"]]
+        found = [one for given in asked for one in ask(client, Scores, "score", **given).scores]
     if args.json:
         for one in found:
-            emit(one)
+            emit(msgspec.to_builtins(one))
         return exits.OK
     if not found:
         say("no session yet")
@@ -51,39 +54,39 @@ def score(ctx: Context, args: argparse.Namespace) -> int:
     return exits.OK
 
 
-def _row(one: dict[str, Any]) -> tuple[str, ...]:
-    per = one["nano_per_criterion"]
-    tokens = one["tokens_per_criterion"]
+def _row(one: SessionScore) -> tuple[str, ...]:
+    per = one.nano_per_criterion
+    tokens = one.tokens_per_criterion
     return (
-        safe(one["name"], 24),
-        safe(one["outcome"] or "-") + (f" {PROOF[one['verified']]}" if one["all_passed"] else ""),
-        f"{one['points']:g}/{sum(phase['of'] for phase in one['phases'])}",
-        f"{one['passed']}/{one['criteria']}",
-        f"{one['steps']:,}",
-        f"{one['replans']:,}",
-        f"{one['recovered']}/{one['failures']}",
+        safe(one.name, 24),
+        safe(one.outcome or "-") + (f" {PROOF[one.verified]}" if one.all_passed else ""),
+        f"{one.points:g}/{sum(phase.of for phase in one.phases)}",
+        f"{one.passed}/{one.criteria}",
+        f"{one.steps:,}",
+        f"{one.replans:,}",
+        f"{one.recovered}/{one.failures}",
         "-" if per is None else usd(round(per)),
         "-" if tokens is None else f"{tokens:,.0f}",
-        "-" if one["cache_hit"] is None else f"{one['cache_hit']:.0%}",
-        f"{one['interrupts']:,}",
-        stretch(one["blocked_seconds"]),
-        f"{one['false_claims']}/{one['claims']}",
-        f"{one['violations']:,}",
-        f"{one['untried']:,}",
-        f"{one['resets']:,}",
+        "-" if one.cache_hit is None else f"{one.cache_hit:.0%}",
+        f"{one.interrupts:,}",
+        stretch(one.blocked_seconds),
+        f"{one.false_claims}/{one.claims}",
+        f"{one.violations:,}",
+        f"{one.untried:,}",
+        f"{one.resets:,}",
     )
 
 
-def _whole(one: dict[str, Any]) -> None:
+def _whole(one: SessionScore) -> None:
     """Phases, and what it made."""
-    for phase in one["phases"]:
-        name = safe(phase["name"], 60) or "the plan"
-        say(f"  {name}: {phase['points']:g} of {phase['of']} points")
-    made = one.get("artifacts")
+    for phase in one.phases:
+        name = safe(phase.name, 60) or "the plan"
+        say(f"  {name}: {phase.points:g} of {phase.of} points")
+    made = one.artifacts
     if not made:
         return
-    are = "is another" if made["count"] == 1 else "are others"
-    say(f"  {counted(made['count'], 'file')} {are} than at the start (commit {safe(made['commit'][:12])}):")
-    for file in made["files"]:
-        digest = file["sha256"][:16] or "gone"
-        say(f"    {safe(file['how'])} {safe(digest):16} {file['bytes']:>10,}  {safe(file['path'], 200)}")
+    are = "is another" if made.count == 1 else "are others"
+    say(f"  {counted(made.count, 'file')} {are} than at the start (commit {safe(made.commit[:12])}):")
+    for file in made.files:
+        digest = file.sha256[:16] or "gone"
+        say(f"    {safe(file.how)} {safe(digest):16} {file.bytes:>10,}  {safe(file.path, 200)}")

@@ -6,7 +6,6 @@ import argparse
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -15,11 +14,13 @@ from app.cli import context, exits
 from app.cli.context import Context
 from app.cli.output import age, emit, emit_all, safe, say, table
 from app.cli.several import each
+from app.replies import ask
 from harness.events import trouble
 from harness.events.body import Caps
 from harness.events.cap import OF_SESSION, Cap
 from harness.events.cost_views import Costs, Paid, SessionPaid
 from harness.events.launch_wish import LaunchWish
+from harness.events.replies import ArchivedSessions, Launched, Removed, Said, Sessions, SessionShown
 from harness.events.request import Request
 from harness.events.states import State
 from harness.events.views import GROUPS, SessionRow
@@ -57,12 +58,12 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
     checks = commands(args.check) or _asked(args)
     request = requested(args, cfg, goal, checks)
     with ctx.connect() as client:
-        reply = client.call("launch", **msgspec.to_builtins(request))
+        made = ask(client, Launched, "launch", **msgspec.to_builtins(request))
     if args.json:
-        emit({"sid": reply["sid"], "name": reply["name"], "warnings": reply.get("warnings", [])})
+        emit(msgspec.to_builtins(made))
     else:
-        say(f"launched {safe(reply['name'])} ({reply['sid']}); watch it: watchfloor attach {reply['sid']}")
-        for text in reply.get("warnings", []):
+        say(f"launched {safe(made.name)} ({made.sid}); watch it: watchfloor attach {made.sid}")
+        for text in made.warnings:
             say(safe(text))
         if not (checks or _decided(args)):
             say(
@@ -154,10 +155,11 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 def _names(ctx: Context, *, archived: bool) -> int:
     with ctx.reach() as client:
-        for row in client.call("archived" if archived else "sessions")["rows"]:
-            say(safe(row["sid"]))
-            if _PLAIN.fullmatch(row["name"]):
-                say(row["name"])
+        rows = ask(client, ArchivedSessions, "archived").rows if archived else ask(client, Sessions, "sessions").rows
+        for row in rows:
+            say(safe(row.sid))
+            if _PLAIN.fullmatch(row.name):
+                say(row.name)
     return exits.OK
 
 
@@ -169,11 +171,11 @@ def ls(ctx: Context, args: argparse.Namespace) -> int:
 
         return archive.ls(ctx, args)
     with ctx.look() as client:
-        reply = client.call("sessions")
+        reply = ask(client, Sessions, "sessions")
     if args.json:
-        emit_all(reply["rows"])
+        emit_all(msgspec.to_builtins(reply.rows))
         return exits.OK
-    rows = context.rows(reply)
+    rows = reply.rows
     if not rows:
         say("no sessions yet; start one: watchfloor launch --repo DIR --goal TEXT --check CMD")
         return exits.OK
@@ -192,7 +194,7 @@ def ls(ctx: Context, args: argparse.Namespace) -> int:
     ]
     for line in table(("ID", "NAME", "STATE", "FOR", "SPENT/CAP", "CHECKS", "DETAIL"), body, width=ctx.width):
         say(line)
-    for line in context.endpoints(reply):
+    for line in context.endpoints(reply.fleet):
         say(line)
     return exits.OK
 
@@ -214,11 +216,11 @@ def _checks(row: SessionRow) -> str:
 
 def show(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.look() as client:
-        reply = client.call("session", sid=args.id)
+        shown = ask(client, SessionShown, "session", sid=args.id)
     if args.json:
-        emit({k: v for k, v in reply.items() if k not in ("id", "ok")})
+        emit(msgspec.to_builtins(shown))
         return exits.OK
-    row = context.convert(reply["row"], SessionRow)
+    row = shown.row
     facts = [
         ("name", safe(row.name)),
         ("state", f"{row.state} for {age(row.since)}: {safe(row.detail)}"),
@@ -242,11 +244,11 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
         *([("plan", f"{row.plan_passed} of {row.plan_total} entries pass")] if row.plan_total else []),
         *([("context", safe(row.context))] if row.context else []),
         *(("", f"{safe(name)}: {tokens:,} tokens") for name, tokens in row.layers.items() if tokens),
-        ("log", safe(str(reply.get("folder", "")))),
+        ("log", safe(shown.folder)),
     ]
     for label, text in facts:
         say(f"{label:>10}  {text}")
-    for approval in context.approvals(reply):
+    for approval in shown.approvals:
         say(
             f"{'waits':>10}  {approval.approval_id}  {safe(trouble.request(approval.kind))}:"
             f" {safe(approval.title, 300)}"
@@ -256,8 +258,8 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
 
 def message(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
-        note = client.call("say", **requests.say(args.id, args.text)).get("note")
-    return _done(args, str(note or "the agent reads it at its next turn"))
+        note = ask(client, Said, "say", **requests.say(args.id, args.text)).note
+    return _done(args, note or ("the agent reads it at its next turn"))
 
 
 _DAYS = 14
@@ -272,11 +274,10 @@ def _removed(gone: Paid) -> list[SessionPaid]:
 
 def cost(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.look() as client:
-        reply = client.call("costs")
+        costs = ask(client, Costs, "costs")
     if args.json:
-        emit({k: v for k, v in reply.items() if k not in ("id", "ok")})
+        emit(msgspec.to_builtins(costs))
         return exits.OK
-    costs = context.convert(reply, Costs)
     body = [
         (
             s.sid,
@@ -319,55 +320,53 @@ def desire(ctx: Context, args: argparse.Namespace) -> int:
     nothing.
     """
     with ctx.connect() as client:
-        found = [client.call("session", sid=one) for one in dict.fromkeys(args.ids)]
+        found = [ask(client, SessionShown, "session", sid=one) for one in dict.fromkeys(args.ids)]
 
-        def told(one: dict[str, Any]) -> None:
-            row = one["row"]
-            client.call("desire", **requests.desire(ctx.folders, row["sid"], _STATES[args.verb], args.reason))
-            named = f"{safe(row['name'])}: " if len(found) > 1 else ""
+        def told(one: SessionShown) -> None:
+            row = one.row
+            client.call("desire", **requests.desire(ctx.folders, row.sid, _STATES[args.verb], args.reason))
+            named = f"{safe(row.name)}: " if len(found) > 1 else ""
             held = _held(one) if args.verb == "resume" else ""
             _done(args, named + (held or _BECOMES[args.verb]))
 
-        return each(((one["row"]["name"], one) for one in found), told)
+        return each(((one.row.name, one) for one in found), told)
 
 
-def _held(one: dict[str, Any]) -> str:
+def _held(one: SessionShown) -> str:
     """What a session that is resumed waits for all the same; empty when it goes on."""
-    if one["row"]["state"] != State.WAITING:
+    if one.row.state != State.WAITING:
         return ""
-    asked = next((view for view in one["approvals"] if view["kind"] not in _RESUMED), None)
+    asked = next((view for view in one.approvals if view.kind not in _RESUMED), None)
     if asked is None:
         return ""
-    return f"it still waits for your answer: {safe(asked['title'])} (watchfloor approvals {asked['approval_id']})"
+    return f"it still waits for your answer: {safe(asked.title)} (watchfloor approvals {asked.approval_id})"
 
 
 def remove(ctx: Context, args: argparse.Namespace) -> int:
     """Archive each session. A wrong name changes nothing."""
     with ctx.connect() as client:
         client.wait_up_to(REMOVE_S)
-        rows = [client.call("session", sid=one)["row"] for one in dict.fromkeys(args.ids)]
+        rows = [ask(client, SessionShown, "session", sid=one).row for one in dict.fromkeys(args.ids)]
 
-        def gone(row: dict[str, Any]) -> None:
-            reply = client.call("remove", sid=row["sid"], force_keep=args.keep_as_ref, force=args.force)
-            _removed_one(args, row, reply, named=len(rows) > 1)
+        def remove_one(row: SessionRow) -> None:
+            gone = ask(client, Removed, "remove", sid=row.sid, force_keep=args.keep_as_ref, force=args.force)
+            _removed_one(args, row, gone, named=len(rows) > 1)
 
-        return each(((row["name"], row) for row in rows), gone)
+        return each(((row.name, row) for row in rows), remove_one)
 
 
-def _removed_one(args: argparse.Namespace, row: dict[str, Any], reply: dict[str, Any], *, named: bool) -> None:
-    kept, lost = ([str(text) for text in reply.get(name, [])] for name in ("kept", "lost"))
+def _removed_one(args: argparse.Namespace, row: SessionRow, gone: Removed, *, named: bool) -> None:
     if args.json:
-        gone = {"checkpoints": reply.get("checkpoints", 0), "archived": reply.get("archived", False)}
-        emit({"sid": row["sid"], "kept": kept, "lost": lost, **gone})
+        emit({"sid": row.sid, **msgspec.to_builtins(gone)})
         return
-    whose = f"{safe(row['name'])}: " if named else ""
-    say(f"{whose}removed" + (f"; kept {', '.join(safe(k) for k in kept)}" if kept else ""))
-    if reply.get("archived"):
+    whose = f"{safe(row.name)}: " if named else ""
+    say(f"{whose}removed" + (f"; kept {', '.join(safe(k) for k in gone.kept)}" if gone.kept else ""))
+    if gone.archived:
         say("  its log and costs stay: watchfloor ls --archived")
-    for text in lost:
+    for text in gone.lost:
         say(f"  not saved: {safe(text)}")
-    if gone := reply.get("checkpoints", 0):
-        say(f"  gone with it: {counted(gone, 'checkpoint')}")
+    if gone.checkpoints:
+        say(f"  gone with it: {counted(gone.checkpoints, 'checkpoint')}")
 
 
 def _done(args: argparse.Namespace, text: str) -> int:

@@ -4,9 +4,8 @@ process is started.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -14,9 +13,11 @@ from harness.events import briefing, score
 from harness.events.archived import fitting, listed
 from harness.events.cost_views import Costs, SessionPaid
 from harness.events.reader import read
+from harness.events.replies import ArchivedSessions, Sessions, SessionShown
 from harness.events.row_state import Liveness
 from harness.events.rows import row
 from harness.events.salvage import salvage
+from harness.events.score_views import Scores, SessionScore
 from harness.events.session_state import SessionState
 from harness.events.types import Record, decode
 from harness.events.views import ERRORS, FleetView, SessionRow
@@ -40,19 +41,23 @@ class Shelf:
     def wait_up_to(self, seconds: float) -> None:
         """Nothing here is waited for."""
 
-    def call(self, op: str, **arguments: Any) -> dict[str, Any]:
+    def call(self, op: str, **arguments: object) -> dict[str, object]:
         """The reply. Raises SupervisorError for what only a supervisor can do."""
+        made: dict[str, object] = msgspec.to_builtins(self._answer(op, arguments))
+        return made
+
+    def _answer(self, op: str, arguments: Mapping[str, object]) -> msgspec.Struct:
         if op == "sessions":
             rows = [made for made, _ in self._read()]
-            return {"rows": msgspec.to_builtins(rows), "fleet": msgspec.to_builtins(_totals(rows))}
+            return Sessions(rows=rows, fleet=_totals(rows))
         if op == "session":
             return self._session(str(arguments.get("sid", "")))
         if op == "archived":
-            return {"rows": msgspec.to_builtins(listed(self._folders.archive))}
+            return ArchivedSessions(rows=listed(self._folders.archive))
         if op == "costs":
             return self._costs()
         if op == "score":
-            return {"scores": self._scores(arguments)}
+            return Scores(scores=self._scores(arguments))
         if op == "brief":
             return self._brief(*self._chosen(arguments)[0], str(arguments.get("since", "")))
         raise SupervisorError("foreign", f"{op} needs a supervisor, and this state folder is not driven")
@@ -73,14 +78,14 @@ class Shelf:
             made = msgspec.structs.replace(made, detail=f"not driven here; its log says: {made.detail}")
         return made, state
 
-    def _chosen(self, arguments: dict[str, Any]) -> list[tuple[SessionRow, SessionState]]:
+    def _chosen(self, arguments: Mapping[str, object]) -> list[tuple[SessionRow, SessionState]]:
         """The session that is asked about, else all."""
         return [self._find(str(arguments["sid"]))] if arguments.get("sid") else self._read()
 
     def _records(self, sid: str) -> Iterator[Record]:
         return map(decode, read(self._folders.session(sid).log))
 
-    def _scores(self, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    def _scores(self, arguments: Mapping[str, object]) -> list[SessionScore]:
         try:
             chosen = self._chosen(arguments)
         except SupervisorError as exc:
@@ -90,9 +95,9 @@ class Shelf:
             return [_score(kept[0].sid, kept[0].name, map(decode, read(Path(kept[0].folder) / "log")))]
         return [_score(made.sid, made.name, self._records(made.sid)) for made, _ in chosen]
 
-    def _brief(self, made: SessionRow, state: SessionState, since: str) -> dict[str, Any]:
+    def _brief(self, made: SessionRow, state: SessionState, since: str) -> briefing.Briefed:
         told = briefing.brief(briefing.follow(self._records(made.sid)), since)
-        return {"sid": made.sid, "name": made.name, "upcoming": "", "brief": msgspec.to_builtins(told)}
+        return briefing.Briefed(sid=made.sid, name=made.name, upcoming="", brief=told)
 
     def _find(self, wanted: str) -> tuple[SessionRow, SessionState]:
         try:
@@ -112,17 +117,12 @@ class Shelf:
             raise SupervisorError("ambiguous" if fits else "not_found", why, "list them with: watchfloor ls")
         return fits[0]
 
-    def _session(self, wanted: str) -> dict[str, Any]:
+    def _session(self, wanted: str) -> SessionShown:
         made, state = self._find(wanted)
         folder = str(self._folders.session(made.sid).root)
-        return {
-            "row": msgspec.to_builtins(made),
-            "state": msgspec.to_builtins(state),
-            "approvals": [],
-            "folder": folder,
-        }
+        return SessionShown(row=made, state=msgspec.to_builtins(state), approvals=[], folder=folder)
 
-    def _costs(self) -> dict[str, Any]:
+    def _costs(self) -> Costs:
         found = self._read()
         sessions = [
             SessionPaid(
@@ -139,12 +139,12 @@ class Shelf:
             )
             for made, state in found
         ]
-        return dict(msgspec.to_builtins(Costs(fleet=_totals([made for made, _ in found]), sessions=sessions)))
+        return Costs(fleet=_totals([made for made, _ in found]), sessions=sessions)
 
 
-def _score(sid: str, name: str, records: Iterator[Record]) -> dict[str, Any]:
+def _score(sid: str, name: str, records: Iterator[Record]) -> SessionScore:
     figures = score.score(score.tally(records))
-    return {"sid": sid, "name": name, **msgspec.to_builtins(figures), "artifacts": None}
+    return SessionScore(**msgspec.structs.asdict(figures), sid=sid, name=name, artifacts=None)
 
 
 def _totals(rows: list[SessionRow]) -> FleetView:

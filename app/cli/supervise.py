@@ -8,11 +8,14 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from app.cli import exits
-from app.cli.context import Context, endpoints, fleet, money
+from app.cli.context import Context, endpoints, money
 from app.cli.output import emit, safe, say, warn
+from app.replies import ask, read
+from harness.events.replies import Halted, Hello, Sessions
 from harness.linux.proc import Identity, alive, identify
 from harness.protocol import locks
 from harness.protocol.client import Client, Mute, OtherFleet, Unreachable
@@ -42,13 +45,13 @@ def supervisor(ctx: Context, args: argparse.Namespace) -> int:
 def _running(args: argparse.Namespace, client: Client) -> int:
     epoch = client.hello.get("epoch")
     pid = client.hello.get("pid")
-    reply = client.call("sessions")
+    fleet = ask(client, Sessions, "sessions").fleet
     _tell(
         args,
-        {"running": True, "epoch": epoch, "pid": pid, "endpoints": reply["fleet"].get("endpoints", [])},
+        {"running": True, "epoch": epoch, "pid": pid, "endpoints": msgspec.to_builtins(fleet.endpoints)},
         f"running, epoch {epoch}, pid {pid}",
     )
-    for line in [] if args.json else [money(fleet(reply)), *endpoints(reply)]:
+    for line in [] if args.json else [money(fleet), *endpoints(fleet)]:
         say(line)
     return exits.OK
 
@@ -70,15 +73,15 @@ def _stop(ctx: Context, args: argparse.Namespace) -> int:
         client = ctx.connect()  # keepers live on without a supervisor, and only a supervisor ends them in good order
     with client:
         epoch = client.hello.get("epoch")
-        pid = int(client.hello.get("pid", 0))
+        pid = read(Hello, "hello", client.hello).pid
         began = identify(pid)
         client.wait_up_to(STOP_S)
-        reply = client.call("shutdown", sessions=args.sessions)
-    problems = [str(text) for text in reply.get("unrecorded", [])]
+        left = ask(client, Halted, "shutdown", sessions=args.sessions).unrecorded
+    problems = list(left)
     if not _gone(began):
         problems.append(f"the supervisor (process {pid}) has not ended")
-    if args.sessions == "stop" and (left := locks.kept(ctx.folders)):
-        problems.append(f"keepers still live: {', '.join(left)}")
+    if args.sessions == "stop" and (alive_still := locks.kept(ctx.folders)):
+        problems.append(f"keepers still live: {', '.join(alive_still)}")
     _tell(
         args, {"running": False, "epoch": epoch, "pid": pid, "problems": problems}, f"stopped, epoch {epoch}, pid {pid}"
     )
@@ -116,7 +119,7 @@ def _gone(who: Identity | None) -> bool:
     return True
 
 
-def _tell(args: argparse.Namespace, value: dict[str, Any], text: str) -> None:
+def _tell(args: argparse.Namespace, value: dict[str, object], text: str) -> None:
     if args.json:
         emit(value)
     else:

@@ -10,9 +10,12 @@ from typing import Any
 from app.cli.output import emit
 from app.demo import stage
 from app.demo.fleet import BRANCH, PARTS, Demo, DemoError, Part
+from app.replies import ask
 from harness.events.action import PushAction, from_wire
+from harness.events.replies import Invariants, Sessions
 from harness.events.request import Request
 from harness.events.states import OVER
+from harness.events.views import SessionRow
 from harness.protocol.amounts import NANO, usd_to_nano
 from harness.protocol.client import Client
 from harness.protocol.transport import UnixSocket
@@ -44,27 +47,25 @@ def _play(demo: Demo, speed: float, problems: list[str]) -> None:
     with Client(UnixSocket(demo.folders.supervisor_socket), timeout=60) as client:
         deadline = time.monotonic() + LIMIT_S
         while len(told) < len(parts):
-            rows = {row["sid"]: row for row in client.call("sessions")["rows"]}
+            rows = {row.sid: row for row in ask(client, Sessions, "sessions").rows}
             for sid, part in parts.items():
                 row = rows[sid]
                 if sid in told:
                     continue
-                if row["state"] in OVER:
+                if row.state in OVER:
                     told.add(sid)
                     problems += _check(demo, part, row)
-                elif set(row.get("approvals", [])) - story.answered:
+                elif set(row.approvals) - story.answered:
                     _answer(demo, story)
             if time.monotonic() > deadline:
                 late = [
-                    f"{part.name}: {rows[sid]['state']} ({rows[sid].get('detail', '')})"
+                    f"{part.name}: {rows[sid].state} ({rows[sid].detail})"
                     for sid, part in parts.items()
                     if sid not in told
                 ]
                 raise DemoError(f"not over after {LIMIT_S:.0f} s: {'; '.join(late)}")
             time.sleep(0.1)
-        problems += [
-            f"invariant {v['id']} {v.get('sid', '')}: {v['text']}" for v in client.call("invariants")["violations"]
-        ]
+        problems += [f"invariant {v.id} {v.sid}: {v.text}" for v in ask(client, Invariants, "invariants").violations]
     if story.pushes_approved != 1:
         problems.append(f"{story.pushes_approved} pushes were approved, not 1")
     if story.cap_asked != 1:
@@ -106,16 +107,16 @@ def _cap_holds(demo: Demo, part: Part) -> None:
         raise DemoError(f"{part.name}: the cap of {cap} nano-USD was passed: ledger {spent}, billed {billed}")
 
 
-def _check(demo: Demo, part: Part, row: Row) -> list[str]:
+def _check(demo: Demo, part: Part, row: SessionRow) -> list[str]:
     """Prove one finished session from outside and print its line."""
     cap = usd_to_nano(part.cap_usd)
-    spent = int(row.get("spent_nano", 0))
+    spent = row.spent_nano
     billed = stage.billed(demo, part)
     wanted = "stopped" if part.capped else "done"
     problems = []
-    if row["state"] != wanted:
-        problems.append(f"is {row['state']} ({row.get('detail', '')}), not {wanted}")
-    if not part.capped and not row.get("verified", False):
+    if row.state != wanted:
+        problems.append(f"is {row.state} ({row.detail}), not {wanted}")
+    if not part.capped and not row.verified:
         problems.append("ended without having passed its checks")
     if spent > cap or billed > cap:
         problems.append(f"the cap of {cap} nano-USD was passed: ledger {spent}, billed {billed}")
@@ -123,7 +124,7 @@ def _check(demo: Demo, part: Part, row: Row) -> list[str]:
         problems.append(f"the ledger counts {spent} nano-USD, but {billed} were billed")
     if not billed:
         problems.append("the model server billed nothing for it")
-    passed = [stage.passes(row["worktree"], check) for check in part.checks]
+    passed = [stage.passes(row.worktree, check) for check in part.checks]
     problems += [
         f"{check} does not pass in its worktree" for check, ok in zip(part.checks, passed, strict=True) if not ok
     ]
@@ -132,14 +133,14 @@ def _check(demo: Demo, part: Part, row: Row) -> list[str]:
         problems.append(f"its commit did not arrive in the remote as refs/heads/{BRANCH}")
     line = {
         "name": part.name,
-        "sid": row["sid"],
-        "state": row["state"],
-        "verified": row.get("verified", False),
+        "sid": row.sid,
+        "state": row.state,
+        "verified": row.verified,
         "spent_usd": spent / NANO,
         "billed_usd": billed / NANO,
         "cap_usd": cap / NANO,
-        "requests": row.get("requests", 0),
-        "tool_calls": row.get("tool_calls", 0),
+        "requests": row.requests,
+        "tool_calls": row.tool_calls,
         "checks": f"{sum(passed)}/{len(passed)}",
         "ok": not problems,
     }
@@ -157,8 +158,8 @@ def _revision(folder: str, name: str) -> str:
     return done.stdout.strip()
 
 
-def _pushed(demo: Demo, row: Row) -> bool:
+def _pushed(demo: Demo, row: SessionRow) -> bool:
     """The remote branch is exactly the session's branch, and that is a new commit."""
     there = _revision(str(demo.remote), f"refs/heads/{BRANCH}")
-    here = _revision(str(demo.repo), f"refs/heads/{row['branch']}")
+    here = _revision(str(demo.repo), f"refs/heads/{row.branch}")
     return bool(there) and there == here and there != _revision(str(demo.repo), "refs/heads/main")

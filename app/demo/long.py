@@ -16,15 +16,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from app import replies
 from app.cli.output import emit, warn
 from app.demo import stage
 from app.demo.fleet import Demo, DemoError, Part
+from app.replies import ask
 from harness.events import types as t
 from harness.events.fold import advance
 from harness.events.reader import read
+from harness.events.replies import Hello, Invariants, Sessions
 from harness.events.request import Request
 from harness.events.session_state import SessionState
 from harness.events.states import OVER
+from harness.events.views import SessionRow
 from harness.events.words import usd
 from harness.protocol.amounts import NANO, usd_to_nano
 from harness.protocol.client import ensure_supervisor
@@ -78,39 +82,39 @@ def _play(demo: Demo, speed: float, problems: list[str]) -> None:
     problems += _check(demo, story, row)
     with ensure_supervisor(demo.folders) as client:
         client.wait_up_to(60)
-        found = client.call("invariants")["violations"]
-    problems += [f"invariant {v['id']} {v.get('sid', '')}: {v['text']}" for v in found]
+        found = ask(client, Invariants, "invariants").violations
+    problems += [f"invariant {v.id} {v.sid}: {v.text}" for v in found]
     problems += [f"log {log['log']} is damaged: {log['problem']}" for log in demo.watchfloor("verify") if not log["ok"]]
 
 
-def _live(demo: Demo, story: Story) -> Row:
+def _live(demo: Demo, story: Story) -> SessionRow:
     """Answer and kill until the session is over; its last row. Raises DemoError when that takes too long."""
     deadline = time.monotonic() + LIMIT_S
-    row: Row = {}
+    row = _row(demo, story.sid)
     while time.monotonic() < deadline:
         row = _row(demo, story.sid)
         _tell(story, row)
-        if row["state"] in OVER:
+        if row.state in OVER:
             return row
-        if set(row.get("approvals", [])) - story.answered:
+        if set(row.approvals) - story.answered:
             _answer(demo, story)
         elif len(story.killed) < len(KILLS) and story.passed >= KILLS[len(story.killed)][0]:
             _kill(demo, story, KILLS[len(story.killed)][1])
         time.sleep(0.2)
-    raise DemoError(f"not over after {LIMIT_S:.0f} s: {row.get('state')} ({row.get('detail', '')})")
+    raise DemoError(f"not over after {LIMIT_S:.0f} s: {row.state} ({row.detail})")
 
 
-def _row(demo: Demo, sid: str) -> Row:
+def _row(demo: Demo, sid: str) -> SessionRow:
     with ensure_supervisor(demo.folders) as client:
         client.wait_up_to(60)
-        return next(row for row in client.call("sessions")["rows"] if row["sid"] == sid)
+        return next(row for row in ask(client, Sessions, "sessions").rows if row.sid == sid)
 
 
-def _tell(story: Story, row: Row) -> None:
-    passed = int(row.get("plan_passed", 0))
+def _tell(story: Story, row: SessionRow) -> None:
+    passed = row.plan_passed
     if passed != story.passed:
         story.passed = passed
-        warn(f"{passed} of {row.get('plan_total', 0)} entries pass · {usd(int(row.get('spent_nano', 0)))}")
+        warn(f"{passed} of {row.plan_total} entries pass · {usd(row.spent_nano)}")
 
 
 def _answer(demo: Demo, story: Story) -> None:
@@ -133,7 +137,7 @@ def _answer(demo: Demo, story: Story) -> None:
 def _kill(demo: Demo, story: Story, what: str) -> None:
     if what == "supervisor":
         with ensure_supervisor(demo.folders) as client:
-            pid = int(client.hello["pid"])
+            pid = replies.read(Hello, "hello", client.hello).pid
     else:
         lease = _state(demo, story.sid).lease
         if lease is None:
@@ -158,7 +162,7 @@ def _state(demo: Demo, sid: str) -> SessionState:
     return state
 
 
-def _check(demo: Demo, story: Story, row: Row) -> list[str]:
+def _check(demo: Demo, story: Story, row: SessionRow) -> list[str]:
     """Prove the finished session from outside, and print its line."""
     cap = usd_to_nano(PART.cap_usd)
     spent = stage.spent(demo, PART)
@@ -169,13 +173,13 @@ def _check(demo: Demo, story: Story, row: Row) -> list[str]:
     verdicts = [body.verdict for body in bodies if isinstance(body, t.EvaluationEnded)]
     jobs = [body.status for body in bodies if isinstance(body, t.JobEnded)]
     (score,) = demo.watchfloor("score", story.sid)
-    worktree = Path(row["worktree"])
+    worktree = Path(row.worktree)
     entries = json.loads((worktree / PLAN).read_text("utf-8"))["userStories"]
     passed = sum(entry["passes"] is True for entry in entries)
     held = {
-        f"it is {row['state']} ({row.get('detail', '')}), not done": row["state"] == "done",
-        "it ended without having been verified": bool(row.get("verified")),
-        f"{passed} of {len(entries)} entries pass in its plan": passed == len(entries) == row["plan_total"],
+        f"it is {row.state} ({row.detail}), not done": row.state == "done",
+        "it ended without having been verified": row.verified,
+        f"{passed} of {len(entries)} entries pass in its plan": passed == len(entries) == row.plan_total,
         "its tests do not pass when they are run from outside": stage.passes(str(worktree), "python3 -m unittest -q"),
         "its tests are not those it began with": _tests(demo.repo) == _tests(worktree),
         "the attempt to weaken a test was not noticed": happened["ratchet.violation"] >= 1,
@@ -196,8 +200,8 @@ def _check(demo: Demo, story: Story, row: Row) -> list[str]:
         {
             "name": PART.name,
             "sid": story.sid,
-            "state": row["state"],
-            "verified": row.get("verified", False),
+            "state": row.state,
+            "verified": row.verified,
             "passed": passed,
             "entries": len(entries),
             "spent_usd": spent / NANO,

@@ -18,8 +18,9 @@ from app.handlers import Handler, Handlers, bindings, in_list
 from app.models import Dirty, Snapshot
 from app.screens.base import WatchScreen
 from app.told import EMPTY, Told, unmoved
-from harness.events.briefing import Brief
-from harness.events.receipts import Receipt
+from harness.events.briefing import Briefed
+from harness.events.receipts import Receipt, Receipts
+from harness.events.replies import LogPiece
 from harness.events.types import decode
 from harness.events.views import SessionRow
 from harness.events.words import local, parse_ts
@@ -116,8 +117,8 @@ class BackScreen(WatchScreen):
         unread: list[str] = []
         for row in rows:
             try:
-                reply = await self.host.feed.call("receipts", sid=row.sid)
-                found += [(row.sid, row.name, it) for it in msgspec.convert(reply["receipts"], list[Receipt])]
+                of = await self.host.feed.reply(Receipts, "receipts", sid=row.sid)
+                found += [(row.sid, row.name, it) for it in of.receipts]
             except _FAILURES as exc:
                 unread.append(f"{row.name}: {exc}")
         self._entries[HISTORY] = back.history(found, unread)
@@ -127,8 +128,8 @@ class BackScreen(WatchScreen):
         if unmoved(row, self._since):
             return Told(row, EMPTY)
         try:
-            reply = await self.host.feed.call("brief", sid=row.sid, since=self._since)
-            return Told(row, msgspec.convert(reply["brief"], Brief), str(reply["upcoming"]))
+            told = await self.host.feed.reply(Briefed, "brief", sid=row.sid, since=self._since)
+            return Told(row, told.brief, told.upcoming)
         except _FAILURES as exc:
             return Told(row, EMPTY, problem=str(exc))
 
@@ -203,8 +204,8 @@ class BackScreen(WatchScreen):
         from app.screens.record import of_record
 
         try:
-            reply = await self.host.feed.call("read", sid=chosen.sid, from_seq=chosen.seq, most_bytes=1)
-            record = decode(str(reply["lines"][0]).encode())
+            piece = await self.host.feed.reply(LogPiece, "read", sid=chosen.sid, from_seq=chosen.seq, most_bytes=1)
+            record = decode(piece.lines[0].encode())
         except (*_FAILURES, IndexError, msgspec.DecodeError) as exc:
             self.host.tell(f"record {chosen.seq} cannot be read: {exc}", bad=True)
             return

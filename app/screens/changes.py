@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from app.host import Host, host_of
+from harness.events.replies import Changes
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
 from harness.protocol.client import SupervisorError, Unreachable
@@ -107,12 +108,14 @@ class ChangesScreen(ModalScreen[None]):
             text = ""
             digest = ""
             while True:
-                reply = await self.host.feed.call("changes", approval_id=self._view.approval_id, offset=len(text))
-                if digest not in ("", reply["sha256"]):
+                piece = await self.host.feed.reply(
+                    Changes, "changes", approval_id=self._view.approval_id, offset=len(text)
+                )
+                if digest not in ("", piece.sha256):
                     break
-                text = text + str(reply["text"])
-                digest = str(reply["sha256"])
-                if len(text) >= int(reply["characters"]) or not reply["text"]:
+                text = text + piece.text
+                digest = str(piece.sha256)
+                if len(text) >= piece.characters or not piece.text:
                     return text
         raise Unreachable("the file keeps changing while it is read; close this and try again")
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-import msgspec
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Input
@@ -19,7 +18,7 @@ from app.models import Dirty, Snapshot
 from app.screens import bulk
 from app.screens.base import WatchScreen
 from harness.events import words
-from harness.events.stretch import Stretch
+from harness.events.stretch import Timeline
 from harness.events.views import SessionRow
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets import fleet_columns, timeline
@@ -265,10 +264,10 @@ class FleetScreen(WatchScreen):
             for row in rows:
                 self._told.add(row.sid)
                 with contextlib.suppress(SupervisorError):  # one log that cannot be read leaves the others theirs
-                    reply = await self.host.feed.call("timeline", sid=row.sid)
+                    told = await self.host.feed.reply(Timeline, "timeline", sid=row.sid)
                     if self.stands:
-                        self.table.set_course(row.sid, msgspec.convert(reply["stretches"], list[Stretch]))
-        except (Unreachable, msgspec.ValidationError, KeyError) as exc:
+                        self.table.set_course(row.sid, told.stretches)
+        except Unreachable as exc:
             self.host.tell(f"no timeline: {exc}", bad=True)
         finally:
             self._asking = False

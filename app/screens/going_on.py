@@ -5,8 +5,6 @@ It closes when the supervisor has it on record: nothing typed is lost.
 
 from __future__ import annotations
 
-from typing import Any
-
 from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
@@ -65,7 +63,7 @@ class ContinueDialog(Dialog):
         self.complain("continuing …")
         self.host.run_beside(self._send(request))
 
-    async def _send(self, request: dict[str, Any]) -> None:
+    async def _send(self, request: dict[str, object]) -> None:
         said = ""
         try:
             await self.host.feed.call("continue", **request)
@@ -76,7 +74,7 @@ class ContinueDialog(Dialog):
         self._sending = False
         self.close_with(said, self._row.name, f"{self._row.name}: goes on")
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> dict[str, object]:
         typed = {name: self.query_one(f"#{name}", Input).value for name in _FIELDS}
         try:
             return requests.wish_of(

@@ -6,9 +6,7 @@ Nothing is sent before the supervisor has said what exactly these fields mean.
 from __future__ import annotations
 
 import time
-from typing import Any
 
-import msgspec
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widget import Widget
@@ -17,7 +15,7 @@ from textual.widgets import Input, Static
 from app import requests
 from app.screens.dialogs import Dialog
 from app.screens.typing_rest import TypingRest
-from harness.events.grant_views import GrantPreview, GrantView, PastRequest
+from harness.events.grant_views import Granted, GrantPreview, GrantPreviewed, PastRequest
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
 from harness.events.words import age, counted
@@ -40,7 +38,7 @@ class GrantDialog(Dialog):
     def __init__(self, view: ApprovalView) -> None:
         self._view = view
         self._sending = False
-        self.looked_at: dict[str, Any] = {}
+        self.looked_at: dict[str, object] = {}
         """The wish whose preview is on screen."""
         self._rest = TypingRest(self, _FIELDS, self._look)
         super().__init__(
@@ -85,15 +83,12 @@ class GrantDialog(Dialog):
         self.complain("")
         self.host.run_beside(self._preview(wish))
 
-    async def _preview(self, wish: dict[str, Any]) -> None:
+    async def _preview(self, wish: dict[str, object]) -> None:
         said: GrantPreview | str
         try:
-            reply = await self.host.feed.call("grant_preview", **wish)
-            said = msgspec.convert(reply["preview"], GrantPreview)
+            said = (await self.host.feed.reply(GrantPreviewed, "grant_preview", **wish)).preview
         except (SupervisorError, Unreachable) as exc:
             said = str(exc)
-        except (msgspec.ValidationError, KeyError) as exc:
-            said = f"the supervisor said what this screen does not understand: {exc}"
         if not self.is_open:
             return
         if isinstance(said, str):
@@ -120,26 +115,23 @@ class GrantDialog(Dialog):
         self._sending = True
         self.host.run_beside(self._send(wish))
 
-    async def _send(self, wish: dict[str, Any]) -> None:
+    async def _send(self, wish: dict[str, object]) -> None:
         said = ""
         decided = 0
         name = ""
         try:
-            reply = await self.host.feed.call("grant", **wish)
-            made = msgspec.convert(reply["grant"], GrantView)
-            decided = int(reply["decided"])
-            name = made.grant
+            made = await self.host.feed.reply(Granted, "grant", **wish)
+            decided = made.decided
+            name = made.grant.grant
         except SupervisorError as exc:
             said = exc.told
         except Unreachable as exc:
             said = f"{exc}; see what stands: watchfloor grants"
-        except (msgspec.ValidationError, KeyError) as exc:
-            said = f"the supervisor said what this screen does not understand: {exc}"
         self._sending = False
         done = f"rule {name} stands; it decided {decided} open now ({self.host.keys.shown('go.rules')} lists rules)"
         self.close_with(said, self._view.session_name, done)
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> dict[str, object]:
         """The arguments of ``grant``. Raises ValueError."""
         typed = {name: self.query_one(f"#{name}", Input).value.strip() for name in _FIELDS}
         scope = next((name for name in _SCOPES if typed["scope"] and name.startswith(typed["scope"].lower())), "")
@@ -164,7 +156,7 @@ class GrantDialog(Dialog):
             raise ValueError(f"{_FIELDS[field][0]}: {exc}") from exc
 
 
-def _known(wish: dict[str, Any]) -> dict[str, Any]:
+def _known(wish: dict[str, object]) -> dict[str, object]:
     """What of a wish decides what it covers."""
     return {name: value for name, value in wish.items() if name != "typed"}
 

@@ -27,6 +27,7 @@ from app.screens.form import Form
 from app.screens.picking import Choice, Picker
 from app.wish import FIELDS, FieldError, Wish
 from harness.events.launch_wish import LaunchWish
+from harness.events.replies import Launched, Starts
 from harness.events.untrusted import to_display
 from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
@@ -219,13 +220,13 @@ class LaunchForm(Form):
 
     async def _choose_start(self, repo: str) -> None:
         try:
-            reply = await self.host.feed.call("starts", repo=repo)
+            found = await self.host.feed.reply(Starts, "starts", repo=repo)
         except (SupervisorError, Unreachable) as exc:
             if self.is_open:
                 self.complain(str(exc))
             return
         if self.is_current and self._focused() == "branch":
-            self._offer("branch", map(str, reply["starts"]))
+            self._offer("branch", found.starts)
 
     def _offer(self, field: str, offered: Iterable[str]) -> None:
         found = list(dict.fromkeys(one for one in offered if one))
@@ -347,7 +348,7 @@ class LaunchForm(Form):
 
     async def _launch(self, one: Wish, request: LaunchWish) -> None:
         try:
-            reply = await self.host.feed.call("launch", **msgspec.to_builtins(request))
+            made = await self.host.feed.reply(Launched, "launch", **msgspec.to_builtins(request))
         except SupervisorError as exc:
             if self.is_open:
                 self._complain(wish.about(exc.code, exc.message), str(exc))
@@ -360,13 +361,12 @@ class LaunchForm(Form):
             self._sending = False
         self._store(launches.launched(self._known, one))
         self.host.tell(
-            f"launched {reply.get('name', '')}"
-            + ("" if wish.decided(one) else "; without checks it ends on the agent's word")
+            f"launched {made.name}" + ("" if wish.decided(one) else "; without checks it ends on the agent's word")
         )
         if self.is_open:
-            self.dismiss(str(reply.get("sid", "")))
-        if warnings := [str(text) for text in reply.get("warnings", [])]:
-            self.app.push_screen(Notice("Launched", str(reply.get("name", "")), "; ".join(warnings)))
+            self.dismiss(made.sid)
+        if made.warnings:
+            self.app.push_screen(Notice("Launched", made.name, "; ".join(made.warnings)))
 
 
 def _entry(field: wish.Field, value: str) -> Input | TextArea:

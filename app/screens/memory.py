@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 from textual.app import ComposeResult
@@ -14,7 +14,7 @@ from app.handlers import Handler, Handlers, bindings, in_list
 from app.models import Dirty, Snapshot
 from app.screens.base import WatchScreen
 from harness.events import words
-from harness.events.memory_views import LessonView, MemoryView, VersionView
+from harness.events.memory_views import LessonView, MemoriesShown, MemoryVersions, MemoryView, VersionView
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets.fact_list import Facts
 from widgets.fleet_bar import Banner
@@ -73,13 +73,11 @@ class MemoryScreen(WatchScreen):
 
     async def _read(self) -> None:
         try:
-            reply = await self.host.feed.call("memories")
-            lessons = msgspec.convert(reply.get("lessons", []), list[LessonView])
-            memories = msgspec.convert(reply.get("memories", []), list[MemoryView])
+            found = await self.host.feed.reply(MemoriesShown, "memories")
         except _FAILURES as exc:
             self.host.tell(f"no memory: {exc}", bad=True)
             return
-        self._entries = [*lessons, *memories]
+        self._entries = [*found.lessons, *found.memories]
         if self.stands:
             self.list.set_entries(self._entries, self._names(), time.time())
 
@@ -96,12 +94,11 @@ class MemoryScreen(WatchScreen):
 
     async def _read_versions(self, of: MemoryView) -> None:
         try:
-            reply = await self.host.feed.call("memory_history", scope=of.scope, of=of.of, key=of.key)
-            versions = msgspec.convert(reply.get("versions", []), list[VersionView])
+            found = await self.host.feed.reply(MemoryVersions, "memory_history", scope=of.scope, of=of.of, key=of.key)
         except _FAILURES:
             return  # what it says now stands there; rolling back asks again
         if self.stands and self._read_of == of:
-            self._versions = versions
+            self._versions = found.versions
             self._show()
 
     def _show(self) -> None:
@@ -191,8 +188,9 @@ class MemoryScreen(WatchScreen):
         from app.screens.versions import VersionDialog
 
         try:
-            reply = await self.host.feed.call("memory_history", scope=memory.scope, of=memory.of, key=memory.key)
-            versions = msgspec.convert(reply.get("versions", []), list[VersionView])
+            found = await self.host.feed.reply(
+                MemoryVersions, "memory_history", scope=memory.scope, of=memory.of, key=memory.key
+            )
         except _FAILURES as exc:
             self.host.tell(f"{memory.key}: {exc}", bad=True)
             return
@@ -202,12 +200,12 @@ class MemoryScreen(WatchScreen):
                 self._ask("rolled back", "memory_rollback", **requests.memory(memory), to=to)
 
         if self.app.screen is self:  # not above a question that was opened meanwhile
-            self.app.push_screen(VersionDialog(memory.key, versions, time.time()), answered)
+            self.app.push_screen(VersionDialog(memory.key, found.versions, time.time()), answered)
 
-    def _ask(self, done: str, op: str, **arguments: Any) -> None:
+    def _ask(self, done: str, op: str, **arguments: object) -> None:
         self.host.run_beside(self._change(done, op, arguments))
 
-    async def _change(self, done: str, op: str, arguments: dict[str, Any]) -> None:
+    async def _change(self, done: str, op: str, arguments: dict[str, object]) -> None:
         await self.host.change(done, op, arguments)
         await self._read()
 

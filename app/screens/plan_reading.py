@@ -6,23 +6,24 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
-import msgspec
-
-from harness.events.plan_views import PlanBoard
+from harness.events.plan_views import PlanBoard, PlanShown
+from harness.events.replies import Compared
 from harness.events.views import SessionRow
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets.patch_files import files_of
 from widgets.plan_board import as_file
 from widgets.plan_view import NOTES, PlanFile, Stamp, notes, read, stamps
 
+T = TypeVar("T")
+
 
 class Calls(Protocol):
     """Whoever carries a request to the supervisor."""
 
-    async def call(self, op: str, **arguments: Any) -> dict[str, Any]:
-        """The reply. Raises SupervisorError, Unreachable."""
+    async def reply(self, kind: type[T], op: str, **arguments: object) -> T:
+        """The reply, as what it is. Raises SupervisorError, Unreachable."""
 
 
 class PlanReading:
@@ -61,9 +62,8 @@ class PlanReading:
         if row.seq == self._seq or not row.plan_total:
             return False
         try:
-            reply = await supervisor.call("plan", sid=row.sid)
-            found = msgspec.convert(reply["plan"], PlanBoard | None)
-        except (SupervisorError, Unreachable, msgspec.ValidationError, KeyError):
+            found = (await supervisor.reply(PlanShown, "plan", sid=row.sid)).plan
+        except (SupervisorError, Unreachable):
             return False  # the banner says that nobody answers, and what is shown stays until somebody does
         self._seq = row.seq
         changed = found != self._board
@@ -84,8 +84,8 @@ class PlanReading:
     async def _written(self, sid: str, supervisor: Calls) -> list[str]:
         """The lines of the notes that are in no commit from before the session."""
         try:
-            reply = await supervisor.call("diff", sid=sid)
+            found = await supervisor.reply(Compared, "diff", sid=sid)
         except (SupervisorError, Unreachable):
             return []  # what cannot be compared is not called the session's
-        patch = next((file for file in files_of(str(reply.get("patch", "")), []) if file.path == NOTES), None)
+        patch = next((file for file in files_of(found.patch, []) if file.path == NOTES), None)
         return [row.text[1:] for row in patch.rows if row.role == "add"] if patch is not None else []

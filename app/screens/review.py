@@ -24,6 +24,7 @@ from app.screens.going_on import ContinueDialog
 from app.screens.publish import PublishDialog
 from app.screens.session_commands import not_merging
 from app.screens.taking import MergeDialog
+from harness.events.replies import Compared
 from harness.events.states import Desired
 from harness.events.untrusted import to_display
 from harness.events.views import SessionRow
@@ -147,7 +148,7 @@ class ReviewScreen(WatchScreen):
 
     async def _read(self) -> None:
         try:
-            reply = await self.host.feed.call("diff", sid=self.sid)
+            found = await self.host.feed.reply(Compared, "diff", sid=self.sid)
         except (SupervisorError, Unreachable) as exc:
             self._trouble = str(exc)
             if self.stands:
@@ -155,10 +156,10 @@ class ReviewScreen(WatchScreen):
                 self.host.tell(f"no diff: {exc}", bad=True)
             return
         before = self.file.path if self.file is not None else ""
-        self.files = files_of(str(reply.get("patch", "")), reply.get("files", []))
+        self.files = files_of(found.patch, found.files)
         self._trouble = "" if self.files else "it changed nothing"
-        self._cut = reply.get("truncated") is True
-        self._seen = str(reply.get("seen", ""))
+        self._cut = found.truncated
+        self._seen = found.seen
         self._file = next((at for at, file in enumerate(self.files) if file.path == before), 0)
         if self.stands:
             self._paint(self.view.at if before else 0)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import msgspec
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Static
@@ -15,7 +14,7 @@ from app import rules
 from app.handlers import Handler, Handlers, bindings, in_list
 from app.models import Dirty, Snapshot
 from app.screens.base import WatchScreen
-from harness.events.grant_views import GrantView
+from harness.events.grant_views import Grants, GrantView
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets.entry_list import EntryList, Item
 from widgets.fact_list import Facts
@@ -80,9 +79,8 @@ class RulesScreen(WatchScreen):
 
     async def _read(self) -> None:
         try:
-            reply = await self.host.feed.call("grants", ended=self._ended)
-            found = msgspec.convert(reply["grants"], list[GrantView])
-        except (SupervisorError, Unreachable, msgspec.ValidationError, KeyError) as exc:
+            found = (await self.host.feed.reply(Grants, "grants", ended=self._ended)).grants
+        except (SupervisorError, Unreachable) as exc:
             self.host.tell(f"no rules: {exc}", bad=True)
             return
         if self.stands:
@@ -179,10 +177,10 @@ class RulesScreen(WatchScreen):
         )
         self.app.push_screen(Confirm("Revoke the rule", rule.grant, text, "revoke it"), answered)
 
-    def _ask(self, done: str, op: str, **arguments: Any) -> None:
+    def _ask(self, done: str, op: str, **arguments: object) -> None:
         self.host.run_beside(self._change(done, op, arguments))
 
-    async def _change(self, done: str, op: str, arguments: dict[str, Any]) -> None:
+    async def _change(self, done: str, op: str, arguments: dict[str, object]) -> None:
         await self.host.change(done, op, arguments, "the rule may still stand")
         await self._read()
 

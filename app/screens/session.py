@@ -22,6 +22,7 @@ from app.screens.plan_reading import PlanReading
 from app.screens.session_commands import SessionCommands
 from harness.events.cost_views import Costs
 from harness.events.describe import describe, detail
+from harness.events.replies import Compared
 from harness.events.views import SessionRow
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets.budget_bar import BudgetBar
@@ -165,12 +166,12 @@ class SessionScreen(SessionCommands):
 
     async def _read_diff(self) -> None:
         try:
-            reply = await self.host.feed.call("diff", sid=self.sid)
+            found = await self.host.feed.reply(Compared, "diff", sid=self.sid)
         except (SupervisorError, Unreachable) as exc:
             self.host.tell(f"no diff: {exc}", bad=True)
             return
         if self.stands:
-            self.query_one(DiffView).set_diff(str(reply.get("patch", "")), reply.get("files", []))
+            self.query_one(DiffView).set_diff(found.patch, found.files)
 
     async def _read_costs(self) -> None:
         try:

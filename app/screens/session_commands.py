@@ -136,13 +136,12 @@ class SessionCommands(WatchScreen):
             self.host.run_beside(self._ask_undo(row))
 
     async def _ask_undo(self, row: SessionRow) -> None:
-        import msgspec
-
-        from app.screens.undo import UndoDialog, points_of
+        from app.screens.undo import UndoDialog
+        from harness.events.undo_views import UndoPoints
 
         try:
-            points = points_of(await self.host.feed.call("undo_points", sid=row.sid))
-        except (SupervisorError, Unreachable, msgspec.ValidationError) as exc:
+            points = (await self.host.feed.reply(UndoPoints, "undo_points", sid=row.sid)).points
+        except (SupervisorError, Unreachable) as exc:
             self.host.tell(f"{row.name}: {exc}", bad=True)
             return
         if not points:
@@ -157,17 +156,19 @@ class SessionCommands(WatchScreen):
             self.app.push_screen(UndoDialog(row.name, points, time.time()), chosen)
 
     async def _bring_back(self, row: SessionRow, call_id: str) -> None:
+        from harness.events.undo_views import Undone
+
         try:
-            reply = await self.host.feed.call("undo", sid=row.sid, to=call_id)
+            made = await self.host.feed.reply(Undone, "undo", sid=row.sid, to=call_id)
         except (SupervisorError, Unreachable) as exc:
             self.host.tell(f"{row.name}: {exc}", bad=True)
             return
-        refused = int(reply.get("refused_count", 0))
+        refused = made.refused_count
         left = f"; {counted(refused, 'name')} could not be brought back" if refused else ""
-        back = counted(int(reply.get("restored", 0)), "name")
-        gone = counted(int(reply.get("removed", 0)), "name")
-        done = f"undone to before {reply.get('to', call_id)}: {back} brought back, {gone} removed"
-        kept = f"; what was there is checkpoint {reply['before']}" if reply.get("before") else ""
+        back = counted(made.restored, "name")
+        gone = counted(made.removed, "name")
+        done = f"undone to before {made.to}: {back} brought back, {gone} removed"
+        kept = f"; what was there is checkpoint {made.before}" if made.before else ""
         self.host.tell(f"{row.name}: {done}{left}{kept}", bad=bool(refused))
 
     def _end_job(self) -> None:

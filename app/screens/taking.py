@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import Any, ClassVar
 
-import msgspec
 from textual.app import App
 from textual.containers import Horizontal
 from textual.content import Content
@@ -17,7 +16,10 @@ from app import requests
 from app.host import Host
 from app.screens.dialogs import Dialog
 from harness.events import merge_events as m
+from harness.events.checkpoint_views import Checkpoints, CheckpointView
+from harness.events.merge_views import HandedBack, Merged, MergeLooked
 from harness.events.merging import MergeLook, named
+from harness.events.replies import Forked
 from harness.events.untrusted import to_display
 from harness.events.views import SessionRow
 from harness.events.words import age, counted
@@ -88,7 +90,7 @@ class Taking(Dialog):
         self._sending = True
         self.host.run_beside(self._send(asked))
 
-    async def _send(self, asked: dict[str, Any]) -> None:
+    async def _send(self, asked: dict[str, object]) -> None:
         done = ""
         try:
             said, done = await self.carry_out(asked)
@@ -99,7 +101,7 @@ class Taking(Dialog):
         self._sending = False
         self.close_with(said, self._row.name, done)
 
-    async def carry_out(self, asked: dict[str, Any]) -> tuple[str, str]:
+    async def carry_out(self, asked: dict[str, object]) -> tuple[str, str]:
         """Why it was not done, else empty, and what to say when it was. Raises as `Feed.call`, ConfigError."""
         raise NotImplementedError
 
@@ -142,14 +144,13 @@ class MergeDialog(Taking):
     async def _look(self) -> None:
         """Say into which branch of which checkout it would go, and what is in the way there."""
         try:
-            reply = await self.host.feed.call("merge_look", sid=self._row.sid)
-            shown = where(msgspec.convert(reply["merge"], MergeLook))
-        except (*_FAILURES, msgspec.ValidationError) as exc:
+            shown = where((await self.host.feed.reply(MergeLooked, "merge_look", sid=self._row.sid)).merge)
+        except _FAILURES as exc:
             shown = Content.styled(to_display(f"where it would go is not known: {exc}", limit=_SHOWN), "$warning")
         if self.is_open:
             self.query_one("#where", Static).update(shown)
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> dict[str, object]:
         how = next((way for way in _WAYS if self.typed("how") and way.startswith(self.typed("how").lower())), "")
         if not how:
             raise self.wrong("how", "say merge, squash, rebase or resolve")
@@ -157,14 +158,14 @@ class MergeDialog(Taking):
         asked |= {"seen": self._seen} if self._seen and how != _RESOLVE else {}
         return asked | {name: self.yes(name) for name in ("checks", "commit")}
 
-    async def carry_out(self, asked: dict[str, Any]) -> tuple[str, str]:
+    async def carry_out(self, asked: dict[str, object]) -> tuple[str, str]:
         name = self._row.name
         if asked["how"] == _RESOLVE:
-            wish = requests.resolve(self.host.folders, self._row.sid, asked["message"])
-            reply = await self.host.feed.call("resolve", **wish)
-            return "", f"{name} goes on: it brings {reply['into']} into its work; then merge again"
+            wish = requests.resolve(self.host.folders, self._row.sid, self.typed("message"))
+            back = await self.host.feed.reply(HandedBack, "resolve", **wish)
+            return "", f"{name} goes on: it brings {back.into} into its work; then merge again"
         self.complain("merging, its checks run on the result; this may be closed, it goes on")
-        ended = msgspec.convert(await self.host.feed.call_within(_PATIENCE_S, "merge", **asked), m.MergeEnded)
+        ended = await self.host.feed.reply_within(_PATIENCE_S, Merged, "merge", **asked)
         return (not_merged(ended), "") if ended.outcome != m.MERGED else ("", merged(name, ended))
 
 
@@ -198,16 +199,6 @@ def not_merged(ended: m.MergeEnded) -> str:
 # -- another session from here -------------------------------------------------------------------------
 
 
-class Point(msgspec.Struct, frozen=True):
-    """A checkpoint, as the supervisor lists it."""
-
-    id: str
-    ts: str
-    why: str
-    label: str = ""
-    commit: str = ""
-
-
 class ForkDialog(Taking):
     """Choose a checkpoint with the arrows; goal and name may stay empty."""
 
@@ -216,7 +207,7 @@ class ForkDialog(Taking):
         "name": ("Name", "", "made of its name"),
     }
 
-    def __init__(self, row: SessionRow, points: list[Point], now: float) -> None:
+    def __init__(self, row: SessionRow, points: list[CheckpointView], now: float) -> None:
         text = "Another session goes on from there, beside this one, with the files as they were."
         super().__init__(row, "Fork", text, "fork")
         self._points = points[:_SHOWN]
@@ -233,29 +224,28 @@ class ForkDialog(Taking):
         found.highlighted = 0
         found.focus()
 
-    def _line(self, point: Point) -> Content:
+    def _line(self, point: CheckpointView) -> Content:
         words = to_display(point.label or point.why, limit=200)
         return Content(f"{age(point.ts, self._now):>4}  {to_display(point.id, limit=20):<6} {words}")
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> dict[str, object]:
         at = self.query_one(OptionList).highlighted or 0
         chosen = self._points[at - 1].id if at else ""
         return {"sid": self._row.sid, "checkpoint": chosen, "goal": self.typed("goal"), "name": self.typed("name")}
 
-    async def carry_out(self, asked: dict[str, Any]) -> tuple[str, str]:
+    async def carry_out(self, asked: dict[str, object]) -> tuple[str, str]:
         self.complain("forking; this may be closed, it goes on")
-        reply = await self.host.feed.call_within(_KEPT_S, "fork", **asked)
-        more = "".join(f"; {text}" for text in reply.get("warnings", []))
-        return "", f"{reply['name']} goes on from checkpoint {reply['checkpoint_id']} of {self._row.name}{more}"
+        made = await self.host.feed.reply_within(_KEPT_S, Forked, "fork", **asked)
+        more = "".join(f"; {text}" for text in made.warnings)
+        return "", f"{made.name} goes on from checkpoint {made.checkpoint_id} of {self._row.name}{more}"
 
 
 async def ask_fork(app: App[Any], host: Host, row: SessionRow) -> None:
     """Show from where it can go on."""
     above = app.screen
     try:
-        reply = await host.feed.call("checkpoints", sid=row.sid)
-        points = msgspec.convert(reply["checkpoints"], list[Point])
-    except (*_FAILURES, msgspec.ValidationError) as exc:
+        points = (await host.feed.reply(Checkpoints, "checkpoints", sid=row.sid)).checkpoints
+    except _FAILURES as exc:
         host.tell(f"{row.name}: {exc}", bad=True)
         return
     if app.screen is above:  # not above a question that was opened meanwhile

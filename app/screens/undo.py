@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import msgspec
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.screens.dialogs import Dialog
+from harness.events.undo_views import UndoPoint
 from harness.events.untrusted import to_display
 from harness.events.words import age, counted
 
 _SHOWN = 200
-
-
-class UndoPoint(msgspec.Struct, frozen=True):
-    """A state that can be had back, as the supervisor lists it: the one just before ``call_id``."""
-
-    call_id: str
-    ts: str
-    tool: str = ""
-    title: str = ""
-    changed: int = 0
-    left_out: int = 0
-    undone: bool = False
-    expired: bool = False
-    yours: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +25,6 @@ class Consequence:
     names: int
     left_out: int
     yours: int
-
-
-def points_of(reply: dict[str, Any]) -> list[UndoPoint]:
-    """The points of a reply, newest first. Raises msgspec.ValidationError."""
-    return msgspec.convert(reply.get("points", []), list[UndoPoint])
 
 
 def first_choice(points: list[UndoPoint]) -> int:
@@ -121,7 +101,9 @@ class UndoDialog(Dialog):
             return Content.styled("This state is no longer kept.", "bold $warning")
         what = consequence(self._points, self._chosen)
         calls = counted(what.calls, "call")
-        parts: list[Any] = [(f"Takes back {calls} that changed {counted(what.names, 'name')}. ", "bold $warning")]
+        parts: list[str | tuple[str, str] | Content] = [
+            (f"Takes back {calls} that changed {counted(what.names, 'name')}. ", "bold $warning")
+        ]
         if what.yours:
             parts.append(("Takes what you committed after it off the branch as well. ", "$error"))
         if what.left_out:

@@ -21,7 +21,7 @@ class AsyncClient:
     def __init__(self, exchange: Exchange) -> None:
         self._pushes: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         self._asking = Asking(self._pushes.put_nowait, lambda: self._pushes.put_nowait(None), exchange)
-        self.hello: dict[str, Any] = {}
+        self.hello: dict[str, object] = {}
         """The answer to our greeting."""
 
     @classmethod
@@ -55,7 +55,7 @@ class AsyncClient:
         await client._asking.attach(sock)
         return client
 
-    async def call(self, op: str, within_s: float | None = None, /, **arguments: Any) -> dict[str, Any]:
+    async def call(self, op: str, within_s: float | None = None, /, **arguments: object) -> dict[str, object]:
         """Send one request and wait for its reply. Raises SupervisorError or Unreachable."""
         try:
             return yes(await self._asking.call(op, within_s, arguments))

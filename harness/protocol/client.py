@@ -52,7 +52,7 @@ class OtherFleet(Unreachable):
     """Who answers at our socket drives another state folder."""
 
 
-def yes(reply: dict[str, Any]) -> dict[str, Any]:
+def yes(reply: dict[str, object]) -> dict[str, object]:
     """The reply when it is one of success. Raises SupervisorError."""
     no = refusal(reply, "the supervisor refused without a reason")
     if no is not None:
@@ -114,7 +114,7 @@ class Client:
         """How long each of the next replies may take."""
         self._timeout = seconds
 
-    def call(self, op: str, **arguments: Any) -> dict[str, Any]:
+    def call(self, op: str, **arguments: object) -> dict[str, object]:
         """Send one request and wait for its reply. Raises SupervisorError or Unreachable."""
         try:
             return yes(self._connection.call(op, self._timeout, arguments))

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from app.screens.undo import UndoPoint, consequence, first_choice
+from app.screens.undo import consequence, first_choice
+from harness.events.undo_views import UndoPoint
 from tests.tui.app_pilot import shown
 from tests.tui.app_world import World, point, stamp, work
 from widgets.help_bar import HelpBar
@@ -102,7 +103,7 @@ async def test_a_session_that_did_nothing_offers_no_undo(tmp_path: Path) -> None
 def made(
     call_id: str, changed: int = 0, *, tool: str = "exec", undone: bool = False, expired: bool = False
 ) -> UndoPoint:
-    return UndoPoint(call_id, stamp(1), tool, "", changed, 0, undone, expired)
+    return UndoPoint(call_id, tool, "", stamp(1), "", undone=undone, changed=changed, expired=expired)
 
 
 def test_the_first_choice_is_the_newest_call_whose_change_is_still_there() -> None:

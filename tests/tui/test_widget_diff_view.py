@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
+from harness.events.replies import FileDiff
 from tests.tui.painted import painted
 from widgets.diff_view import DiffView, code_display, patch_display, roles
 
@@ -91,8 +92,8 @@ async def test_it_shows_scrolls_and_jumps(size: tuple[int, int]) -> None:
         view.set_diff(
             PATCH,
             [
-                {"path": "src/a.py", "status": "M", "added": 2, "removed": 1},
-                {"path": "b\x07.txt", "status": "A", "added": 50, "removed": 0},
+                FileDiff("src/a.py", "M", 2, 1),
+                FileDiff("b\x07.txt", "A", 50, 0),
             ],
         )
         view.focus()

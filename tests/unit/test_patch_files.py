@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.review import Review, anchor_of, message
+from harness.events.replies import FileDiff
 from harness.workspace.diff import spelled
 from widgets.patch_files import FilePatch, beside, files_of, find, next_hunk, unquoted
 
@@ -18,17 +19,17 @@ LINE = st.text(st.characters(blacklist_characters="\n", codec="utf-8"), max_size
 TEXT = st.lists(LINE, max_size=12)
 
 
-def made(name: str, before: list[str], after: list[str]) -> tuple[str, dict[str, object]]:
+def made(name: str, before: list[str], after: list[str]) -> tuple[str, FileDiff]:
     """A file as git compares it, and how the supervisor names it."""
     lines = difflib.unified_diff(before, after, f"a/{name}", f"b/{name}", lineterm="", n=1)
     patch = "\n".join((f"diff --git a/{name} b/{name}", *lines)) + "\n"
-    return patch, {"path": name, "status": "modified", "added": 1, "removed": 1}
+    return patch, FileDiff(name, "modified", 1, 1)
 
 
 def several() -> list[FilePatch]:
     one, first = made("a.py", ["x"] * 9, ["new", *["x"] * 7, "End"])
     two, second = made("b.py", ["keep"], ["keep", "the end"])
-    gone = {"path": "big.bin", "status": "added", "added": None, "removed": None}
+    gone = FileDiff("big.bin", "added", None, None)
     return files_of(one + two, [first, second, gone])
 
 
@@ -49,7 +50,7 @@ def test_every_line_keeps_its_text_and_its_number_on_both_sides(changes: list[tu
 
 @given(st.text(max_size=300) | st.lists(LINE, max_size=30).map("\n".join))
 def test_whatever_a_patch_says_no_line_is_lost(patch: str) -> None:
-    files = files_of(patch, [{"path": "x", "status": "added"}])
+    files = files_of(patch, [FileDiff("x", "added", None, None)])
     assert all(file.rows for file in files)
     shown = [row.text for file in files for row in file.rows]
     lines = patch.split("\n")
@@ -97,7 +98,7 @@ def test_a_file_is_named_by_its_rename_its_old_side_or_its_first_line() -> None:
         "diff --git a/gone b/gone\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
         "diff --git a/pic b/pic\nBinary files a/pic and b/pic differ\n"
     )
-    known = [{"path": path, "status": "modified"} for path in ("gone", "new", "pic")]
+    known = [FileDiff(path, "modified", None, None) for path in ("gone", "new", "pic")]
     files = files_of(patch, known)
     assert [(file.path, len(file.rows)) for file in files] == [("gone", 4), ("new", 2), ("pic", 1)]
     assert files[0].rows[3].old == 1

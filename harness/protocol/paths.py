@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 STATE_VERSION = 1
+CHECKPOINTS = "checkpoints.git"
+"""In a session's folder: a git repository of ours with the commits of its checkpoints."""
 STOPPING = "supervisor.stopping"
 """Written into the runtime folder when a supervisor is asked to stop, with its pid: dying while it leaves is no reason
 to start it again.
@@ -125,6 +127,10 @@ class SessionFolder:
     def vault(self) -> Path:
         """States of the worktree, for undo."""
         return self.root / "vault"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.root / CHECKPOINTS
 
     @property
     def git(self) -> Path:

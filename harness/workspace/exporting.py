@@ -27,10 +27,12 @@ from harness.events.framing import BadLine, LogError
 from harness.events.regular import opened
 from harness.events.session_state import SessionState
 from harness.events.words import counted
-from harness.workspace import checkpoint_refs
+from harness.protocol.paths import CHECKPOINTS
 from harness.workspace import kept as kept_work
+from harness.workspace.checkpoint_store import Store
 from harness.workspace.errors import GitFailed, WorkspaceError
 from harness.workspace.git import Git, open_repository
+from harness.workspace.scratch import scratch
 from harness.workspace.worktrees import open_worktree
 
 _CHUNK = 1 << 20
@@ -239,10 +241,13 @@ def _commits(folder: Path, state: SessionState, target: Path, order: Order, note
         except WorkspaceError:
             common = open_repository(Path(state.intent.repo)).common
         git = Git(common)
+        store = Store(folder.name, folder / CHECKPOINTS)
         refs = git.text("for-each-ref", "--format=%(refname)", f"refs/heads/{state.created.branch}").split()
         if not refs:
             notes.append("its branch is not there any more, so it is not in it")
-        kept = checkpoint_refs.standing(git, folder.name) + kept_work.standing(git, folder.name)
+        own = store.standing()
+        before = [ref for ref in store.of_before(git) if ref not in own]
+        kept = sorted([*own, *before]) + kept_work.standing(git, folder.name)
         if kept and order.checkpoints:
             notes.append(
                 f"{counted(len(kept), 'ref')} of checkpoints and kept work are in it: these hold files that git"
@@ -257,10 +262,14 @@ def _commits(folder: Path, state: SessionState, target: Path, order: Order, note
         if not refs:
             return []
         since = [f"^{state.created.base}"] if order.thin else []
-        if order.thin and not git.text("rev-list", "-n1", *refs, *since, "--"):
-            notes.append("nothing was committed since its start, so no commits are in it")
-            return []
-        git.run("bundle", "create", "--quiet", str(target), *refs, *since)
+        with scratch(common, target.parent, store.objects) as made:
+            held = [(ref, Git(store.folder) if ref in own else git) for ref in refs]
+            named = "".join(f"create {ref} {repository.commit(ref)}\n" for ref, repository in held)
+            made.git.run("update-ref", "--stdin", stdin=named.encode("utf-8", "surrogateescape"))
+            if order.thin and not made.git.text("rev-list", "-n1", *refs, *since, "--"):
+                notes.append("nothing was committed since its start, so no commits are in it")
+                return []
+            made.git.run("bundle", "create", "--quiet", str(target), *refs, *since)
     except (WorkspaceError, GitFailed, OSError) as exc:
         notes.append(f"no commits are in it: {exc}")
         return []

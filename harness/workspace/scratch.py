@@ -33,11 +33,12 @@ class Scratch:
     own.
     """
 
-    def __init__(self, common: Path, made: Path) -> None:
+    def __init__(self, common: Path, made: Path, *more: Path) -> None:
         self.tree = made / "tree"
         self._git_dir = made / "git"
         self._common = common
         self.store = Path(os.path.realpath(common / "objects"))
+        self._more = more
         self.tree.mkdir(mode=0o700)
 
     @functools.cached_property
@@ -47,16 +48,14 @@ class Scratch:
         """
         git_dir = self._git_dir
         user = Git(self._common)
-        for path in (git_dir / "objects" / "info", git_dir / "objects" / "pack", git_dir / "refs", git_dir / "info"):
-            path.mkdir(mode=0o700, parents=True)
-        (git_dir / "HEAD").write_text("ref: refs/heads/none\n", "ascii")
         kind, settings = _settings(user)
-        (git_dir / "config").write_text(_format(kind), "ascii")
+        lay_out(git_dir, kind)
         for known in ("shallow", "info/exclude", "info/attributes"):
             if (self._common / known).is_file():
                 shutil.copyfile(self._common / known, git_dir / known)
         extra = (*settings, ("core.commitGraph", "false"), ("core.multiPackIndex", "false"))
-        return Git(git_dir, self.tree, extra).with_env(GIT_ALTERNATE_OBJECT_DIRECTORIES=quoted(self.store))
+        borrowed = ":".join(map(quoted, (self.store, *self._more)))
+        return Git(git_dir, self.tree, extra).with_env(GIT_ALTERNATE_OBJECT_DIRECTORIES=borrowed)
 
     @property
     def storing(self) -> Git:
@@ -112,21 +111,29 @@ class Scratch:
 
 
 @contextmanager
-def scratch(common: Path, folder: Path) -> Iterator[Scratch]:
-    """A fresh scratch repository below ``folder`` (ours), borrowing the objects of the repository ``common``; it is
-    gone afterwards.
+def scratch(common: Path, folder: Path, *more: Path) -> Iterator[Scratch]:
+    """A fresh scratch repository below ``folder`` (ours), borrowing the objects of the repository ``common`` and of
+    ``more`` stores; it is gone afterwards.
     """
     for left in folder.glob(f"{PREFIX}*"):
         if not os.path.exists(f"/proc/{left.name.split('-')[1]}"):  # of a process that was killed
             shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-", dir=folder, ignore_cleanup_errors=True) as name:
-        yield Scratch(common, Path(name))
+        yield Scratch(common, Path(name), *more)
 
 
-def _format(kind: str) -> str:
-    if kind == "sha1":
-        return "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"
-    return f"[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectFormat = {kind}\n"
+def lay_out(git_dir: Path, kind: str, *, bare: bool = False) -> None:
+    """Make an empty git directory, with a configuration of ours; its HEAD, which makes it one, comes last. ``kind`` is
+    that of its object ids.
+    """
+    for name in ("", "objects/info", "objects/pack", "refs", "info"):
+        (git_dir / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+    version = 0 if kind == "sha1" else 1
+    text = f"[core]\n\trepositoryformatversion = {version}\n\tbare = {str(bare).lower()}\n"
+    if version:
+        text += f"[extensions]\n\tobjectFormat = {kind}\n"
+    (git_dir / "config").write_text(text, "ascii")
+    (git_dir / "HEAD").write_text("ref: refs/heads/none\n", "ascii")
 
 
 def _settings(user: Git) -> tuple[str, list[tuple[str, str]]]:

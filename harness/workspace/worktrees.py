@@ -26,7 +26,7 @@ from harness.workspace.git import Git, Repository, head_commit, open_repository
 from harness.workspace.locks import repository_lock
 from harness.workspace.look import look
 from harness.workspace.private import Worktree
-from harness.workspace.scratch import scratch
+from harness.workspace.scratch import quoted, scratch
 
 AS_THEY_LIE = "* -text -ident -filter -working-tree-encoding -crlf\n"
 """Attributes by which git writes the files of a checkpoint as they lay there, whatever the repository says."""
@@ -35,12 +35,18 @@ AS_THEY_LIE = "* -text -ident -filter -working-tree-encoding -crlf\n"
 @dataclass(frozen=True, slots=True)
 class Start:
     """Where a session begins that goes on from another: the files of ``commit`` over the commit ``head``; ``base`` is
-    what its work is compared with.
+    what its work is compared with. ``store`` has the objects of that commit which the repository has not.
     """
 
     base: str
     head: str
     commit: str
+    store: Path | None = None
+
+    @property
+    def stores(self) -> tuple[Path, ...]:
+        """What is borrowed from beside the repository."""
+        return () if self.store is None else (self.store,)
 
 
 class _Saved(msgspec.Struct, frozen=True):
@@ -152,8 +158,11 @@ def create(
 
 def _may_begin(repository: Repository, git: Git, begin: Start, branch: str, worktree: Path) -> None:
     """Raises DamagedWorktree, GitFailed, BranchExists, WorktreeExists."""
-    if lost := next((c for c in (begin.base, begin.head, begin.commit) if git.commit(c) is None), ""):
+    both = git.with_env(GIT_ALTERNATE_OBJECT_DIRECTORIES=":".join(map(quoted, begin.stores)))
+    if lost := next((c for c in (begin.base, begin.head) if git.commit(c) is None), ""):
         raise DamagedWorktree(f"commit {lost[:12]} is no longer in {repository.root}, so nothing can begin there")
+    if both.commit(begin.commit) is None:
+        raise DamagedWorktree(f"checkpoint {begin.commit[:12]} is no longer kept, so nothing can begin there")
     git.run("check-ref-format", "--branch", branch)
     if git.commit(f"refs/heads/{branch}") is not None:
         raise BranchExists(f"branch {branch} exists already in {repository.root}; choose another name")
@@ -169,7 +178,7 @@ def _fill(tree: Worktree, start: Start) -> None:
     """Write the files of a checkpoint into the empty worktree; the index is that of the head, so that what they are
     beyond it is work that is not committed.
     """
-    with scratch(tree.common, tree.private.parent) as made:
+    with scratch(tree.common, tree.private.parent, *start.stores) as made:
         plain = (("core.autocrlf", "false"), ("core.protectHFS", "false"), ("core.protectNTFS", "false"))
         git = replace(made.git, work_tree=tree.root, extra=(*made.git.extra, *plain))
         (git.git_dir / "info" / "attributes").write_text(AS_THEY_LIE, "ascii")

@@ -21,8 +21,8 @@ from harness.events.action import action_hash
 from harness.hands import fence
 from harness.policy.build import build_action
 from harness.protocol.config_sections import FenceConfig
-from harness.protocol.paths import ensure_private
-from harness.workspace import worktrees
+from harness.protocol.paths import CHECKPOINTS, ensure_private
+from harness.workspace import checkpoint_store, worktrees
 from harness.workspace.gather_facts import gather
 from harness.workspace.private import Worktree
 from tests.attack.model import Inside, Result
@@ -90,6 +90,7 @@ class Ground:
             base / "state/sessions/other00000/git/private",
         )
         self._plant(other.root / "notes.txt", "other session")
+        self._keep(other)
         self.keeper = 0
         self.number = 0
         self.seen = 0
@@ -139,6 +140,16 @@ class Ground:
         self.tokens[name] = token
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.write_text(token + "\n")
+
+    def _keep(self, tree: Worktree) -> None:
+        """A checkpoint of another session on the repository, with what nobody committed."""
+        folder = tree.private.parent.parent
+        text = (tree.root / "notes.txt").read_text()
+        stream = self.base / "stream"
+        changes = f'deleteall\nM 100644 inline "notes.txt"\ndata {len(text)}\n{text}\ndone\n'
+        stream.write_text(checkpoint_store.head(tree.base, "kept") + changes)
+        checkpoint_store.Store(folder.name, folder / CHECKPOINTS).keep(tree, 1, tree.base, stream)
+        stream.unlink()
 
     def _secrets(self) -> list[Path]:
         base = self.base

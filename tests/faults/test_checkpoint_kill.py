@@ -53,10 +53,8 @@ def answers(f: Fleet, sid: str, dead: int) -> None:
 
 
 def held(f: Fleet, sid: str) -> dict[str, str]:
-    """The checkpoints in the repository: number and commit."""
-    told = git(
-        f.repository(), "for-each-ref", "--format=%(refname) %(objectname)", f"refs/watchfloor/checkpoints/{sid}"
-    )
+    """The checkpoints in the store: number and commit."""
+    told = git(f.folders.session(sid).checkpoints, "for-each-ref", "--format=%(refname) %(objectname)")
     return {line.split()[0].rpartition("/")[2]: line.split()[1] for line in told.splitlines()}
 
 

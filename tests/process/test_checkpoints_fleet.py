@@ -49,14 +49,20 @@ def tree(f: Fleet, sid: str) -> State:
 
 
 def refs(f: Fleet, sid: str) -> list[str]:
-    """Numbers of the checkpoints that the repository holds for a session."""
-    found = git(f.repository(), "for-each-ref", "--format=%(refname)", f"refs/watchfloor/checkpoints/{sid}").split()
-    return sorted((name.rpartition("/")[2] for name in found), key=int)
+    """Numbers of the checkpoints that are held for a session."""
+    store = f.folders.session(sid).checkpoints
+    told = git(store, "for-each-ref", "--format=%(refname)").split() if store.is_dir() else []
+    return sorted((name.rpartition("/")[2] for name in told), key=int)
 
 
-def files(f: Fleet, commit: str) -> dict[str, str]:
-    names = git(f.repository(), "ls-tree", "-r", "--name-only", commit).split()
-    return {name: git(f.repository(), "show", f"{commit}:{name}") for name in names}
+def in_repository(f: Fleet) -> str:
+    return git(f.repository(), "for-each-ref", "--format=%(refname)", "refs/watchfloor")
+
+
+def files(f: Fleet, sid: str, commit: str) -> dict[str, str]:
+    store = f.folders.session(sid).checkpoints
+    names = git(store, "ls-tree", "-r", "--name-only", commit).split()
+    return {name: git(store, "show", f"{commit}:{name}") for name in names}
 
 
 def test_milestones_are_kept_and_one_is_gone_back_to(f: Fleet) -> None:
@@ -78,7 +84,7 @@ def test_milestones_are_kept_and_one_is_gone_back_to(f: Fleet) -> None:
     first = bodies(f, sid, t.CheckpointCreated)[0]
     assert (first.checkpoint_id, first.why, first.label) == ("k1", "entry", "entry US-001 passed")
     assert first.passing == ["US-001"]
-    held = files(f, first.commit)
+    held = files(f, sid, first.commit)
     assert held["one.txt"] == "1\n"
     assert held[".env"] == "secret\n"
     assert held["src/a.txt"] == "alpha\n"
@@ -94,7 +100,7 @@ def test_milestones_are_kept_and_one_is_gone_back_to(f: Fleet) -> None:
     wait_for("the end is kept", lambda: bodies(f, sid, t.CheckpointCreated)[-1].label == last)
     made = bodies(f, sid, t.CheckpointCreated)
     assert refs(f, sid) == [b.checkpoint_id[1:] for b in made]
-    assert git(f.repository(), "log", "-1", "--format=%s", f"{made[-1].commit}^").strip() == "two"
+    assert git(f.folders.session(sid).checkpoints, "log", "-1", "--format=%s", f"{made[-1].commit}^").strip() == "two"
     listed = f.json("checkpoints", sid)
     assert [one["id"] for one in listed] == [b.checkpoint_id for b in reversed(made)]
 
@@ -161,6 +167,46 @@ def test_another_session_goes_on_from_one_whatever_dies_meanwhile(f: Fleet) -> N
     assert f.violations() == []
 
 
+SEARCH = """
+git cat-file --batch-all-objects --batch --unordered > all; grep -ac {token} all; grep -ac seed all
+git for-each-ref | grep -c refs/watchfloor; find / -name checkpoints.git 2>/dev/null
+for c in {commits}; do git cat-file -t $c; git show $c:.env; git show $c:mine.txt; done 2>/dev/null
+ls {folder} 2>/dev/null
+true
+"""
+
+
+def test_an_agent_of_another_session_on_the_repository_reads_nothing_of_them(f: Fleet) -> None:
+    token = "canary-0f9d3b"
+    sid = f.launch(play([shell(f"echo {token} > .env; echo seed > s; git add s; git commit -qm s")], [ASK], "Done."))
+    f.wait_state(sid, "waiting")
+    f.run("checkpoint", sid)
+    (Path(f.row(sid)["worktree"]) / "mine.txt").write_text(f"{token} of a person\n")
+    f.run("checkpoint", sid)
+    commits = [b.commit for b in bodies(f, sid, t.CheckpointCreated)]
+    assert all(token in files(f, sid, commit)[".env"] for commit in commits)
+    folder = f.folders.session(sid).root
+    search = SEARCH.format(token=token, commits=" ".join(commits), folder=folder)
+    other = f.launch(play([shell(search)], "Done."))
+    f.wait_state(other, "done")
+    ended = next(b for b in bodies(f, other, t.ToolEnded) if b.status == "ok")
+    assert ended.preview.split() == ["0", "1", "0"], "it reads what was committed, and nothing else"
+    child = f.json("fork", sid, "--goal", play("Done."))[0]["sid"]
+    assert token in (Path(f.wait_state(child, "done")["worktree"]) / ".env").read_text(), "a person can have it go on"
+
+    assert sid in in_repository(f)
+    f.run("stop", sid)
+    f.wait_state(sid, "stopped")
+    assert "gone with it: 3 checkpoints" in f.run("rm", "--force", sid).stdout
+    assert f"/under/{sid}/" not in in_repository(f)
+    kept = f.folders.archive / sid
+    assert (kept / "log").is_dir()
+    assert not (kept / "checkpoints.git").exists()
+    f.run("purge", sid)
+    assert not kept.exists()
+    assert f.violations() == []
+
+
 def test_what_leaves_the_fence_a_stop_and_a_sigterm_are_kept(f: Fleet) -> None:
     def whys(sid: str) -> list[str]:
         return [b.why for b in bodies(f, sid, t.CheckpointCreated)]
@@ -176,7 +222,7 @@ def test_what_leaves_the_fence_a_stop_and_a_sigterm_are_kept(f: Fleet) -> None:
     wait_gone(supervisor)
     assert whys(sid) == ["leaving", "stop"]
     last = bodies(f, sid, t.CheckpointCreated)[-1]
-    assert (last.label, files(f, last.commit)["b"]) == ("as Watchfloor was stopped", "2\n")
+    assert (last.label, files(f, sid, last.commit)["b"]) == ("as Watchfloor was stopped", "2\n")
 
     with f.folders.config_file.open("a") as file:
         file.write("\n[checkpoints]\nkeep = 2\n")
@@ -187,7 +233,7 @@ def test_what_leaves_the_fence_a_stop_and_a_sigterm_are_kept(f: Fleet) -> None:
     f.wait_state(other, "waiting")
     f.run("stop", other)
     wait_for("its stop is kept", lambda: whys(other) == ["stop"])
-    assert files(f, bodies(f, other, t.CheckpointCreated)[-1].commit)["c"] == "3\n"
+    assert files(f, other, bodies(f, other, t.CheckpointCreated)[-1].commit)["c"] == "3\n"
     f.run("stop", sid)
     f.wait_state(sid, "stopped")
     assert whys(sid) == ["leaving", "stop", "hand"], "nothing changed since"

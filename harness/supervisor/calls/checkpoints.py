@@ -1,6 +1,6 @@
 """Checkpoints of a session: made when its log asks for one, before a call that leaves the fence, by hand, at an end.
 
-The vault keeps the state, the repository a commit of its files; the record comes last, so whoever dies in between
+The vault keeps the state, the store a commit of its files; the record comes last, so whoever dies in between
 leaves at most a ref that the next checkpoint takes over.
 """
 
@@ -23,7 +23,8 @@ from harness.supervisor.calls.ground import held, private_of
 from harness.supervisor.errors import LinkLost, OpError, out_of_space
 from harness.supervisor.fleet.session import Session
 from harness.vault.export import EXPORT
-from harness.workspace import checkpoint_refs
+from harness.workspace import checkpoint_store
+from harness.workspace.checkpoint_store import Store
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.look import tip
 from harness.workspace.private import Worktree, publish
@@ -141,9 +142,8 @@ async def make(session: Session, found: Due, config: CheckpointConfig, by: t.By 
             ground=ready.ground,
             since=ready.since,
         )
-        ref = _ref(session, name)
         commit = await session.do(
-            "keeping a checkpoint", _STORE_S, lambda: _store(session, ready.tree, ref), lasting=True
+            "keeping a checkpoint", _STORE_S, lambda: _store(session, ready, int(name[1:])), lasting=True
         )
         plan = s.plan
         await session.append(
@@ -201,22 +201,23 @@ def _prepare(session: Session, name: str, found: Due) -> _Prepared:
         publish(tree)
     parent = tip(tree)
     newest = session.state.checkpoints.find("")
-    ground = checkpoint_refs.ground(tree, newest.commit) if newest is not None else ""
+    ground = store_of(session).ground(tree.common, newest.commit) if newest is not None else ""
     since = newest.snapshot if newest is not None and ground else ""
     message = f"Checkpoint {name} of session {session.sid}: {checkpoints.words(found.why, found.label)}"
-    return _Prepared(tree, checkpoint_refs.head(parent, message), ground, since, parent)
+    return _Prepared(tree, checkpoint_store.head(parent, message), ground, since, parent)
 
 
-def _store(session: Session, tree: Worktree, ref: str) -> str:
+def _store(session: Session, ready: _Prepared, number: int) -> str:
     stream = session.folder.root / EXPORT
     try:
-        return checkpoint_refs.store(tree, ref, stream)
+        return store_of(session).keep(ready.tree, number, ready.parent, stream)
     finally:
         stream.unlink(missing_ok=True)
 
 
-def _ref(session: Session, name: str) -> str:
-    return checkpoint_refs.ref(session.sid, int(name[1:]))
+def store_of(session: Session) -> Store:
+    """Where the commits of its checkpoints are."""
+    return Store(session.sid, session.folder.checkpoints)
 
 
 async def _thin(session: Session, tree: Worktree, keep: int, spare: str) -> None:
@@ -225,13 +226,14 @@ async def _thin(session: Session, tree: Worktree, keep: int, spare: str) -> None
         return
     await session.append(t.CheckpointDropped(checkpoint_ids=[one.id for one in gone], keep=keep))
     stays = [one.number for one in session.state.checkpoints.kept]
+
+    def let_go() -> None:
+        store = store_of(session)
+        store.drop(tree.common, stays)
+        store.tidy(tree)
+
     with contextlib.suppress(WorkspaceError):  # what stays is dropped with the next ones
-        await session.do(
-            "letting go of old checkpoints",
-            _PREPARE_S,
-            lambda: checkpoint_refs.drop(tree.common, session.sid, stays),
-            lasting=True,
-        )
+        await session.do("letting go of old checkpoints", _PREPARE_S, let_go, lasting=True)
 
 
 def _now() -> str:

@@ -11,9 +11,10 @@ from pathlib import Path
 from harness.events import archived
 from harness.events.archived import Archived
 from harness.events.views import SessionRow
+from harness.protocol.paths import CHECKPOINTS
 from harness.workspace.discard import discard
 
-_WORK = ("git", "vault", "spool", "jobs", "snapshots", "merge")
+_WORK = ("git", CHECKPOINTS, "vault", "spool", "jobs", "snapshots", "merge")
 """Folders of a session that serve its work and its processes, and nobody once both are gone."""
 _DISCARDED = ".discarded-"
 _deleting = threading.Lock()

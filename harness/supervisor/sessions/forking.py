@@ -16,12 +16,14 @@ from harness.events import types as t
 from harness.events.checkpoints import Checkpoint
 from harness.events.framing import LogError
 from harness.events.handed import HandedOn
+from harness.protocol.paths import Folders
 from harness.supervisor.calls import plans
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.threads import at_home
+from harness.workspace.checkpoint_store import Store
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.private import Worktree
 from harness.workspace.worktrees import Start
@@ -79,10 +81,13 @@ async def _known(parent: Session) -> HandedOn:
         raise OpError("unreadable", f"the log of {parent.name} cannot be read: {exc}") from exc
 
 
-def start(intent: t.SessionIntent) -> Start | None:
+def start(folders: Folders, intent: t.SessionIntent) -> Start | None:
     """Where its worktree begins; None for the repository's HEAD."""
     forked = intent.forked
-    return Start(forked.base, forked.head, forked.commit) if forked is not None else None
+    if forked is None:
+        return None
+    store = Store(forked.sid, folders.session(forked.sid).checkpoints)
+    return Start(forked.base, forked.head, forked.commit, store.objects)
 
 
 async def handed_on(session: Session, tree: Worktree, bodies: Sequence[t.Body]) -> list[t.Body]:

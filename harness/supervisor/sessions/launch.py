@@ -408,7 +408,7 @@ class Launcher:
         try:
             await at_home(session.folder.git.mkdir, 0o700, True, True)
             where = (Path(intent.repo), self._folders.worktrees / session.sid, intent.branch, private_of(session))
-            start = forking.start(intent)
+            start = forking.start(self._folders, intent)
             tree = await session.do(
                 "making its worktree", _CREATE_S, lambda: worktrees.create(*where, start, intent.start), lasting=True
             )

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from harness.events.views import SessionRow
 from harness.protocol import locks
 from harness.protocol.paths import Folders
+from harness.supervisor.calls.checkpoints import store_of
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.calls.pushed import pushed
 from harness.supervisor.errors import OpError
@@ -19,7 +20,7 @@ from harness.supervisor.fleet.session import Session
 from harness.supervisor.sessions import archive
 from harness.supervisor.sessions.merging import merged
 from harness.supervisor.threads import at_home
-from harness.workspace import checkpoint_refs, removing, worktrees
+from harness.workspace import removing, worktrees
 from harness.workspace.discard import discard
 from harness.workspace.errors import DamagedWorktree, UnsavedWork, WorkspaceError
 from harness.workspace.git import open_repository
@@ -85,16 +86,19 @@ class Removal:
         return removed._replace(checkpoints=gone, archived=True)
 
     async def _checkpoints(self) -> int:
-        """Take its checkpoints out of the repository, once nothing else of it is left; those of a repository that
-        cannot be asked are gone with it.
+        """Count its checkpoints, which go with its folder, and take what holds them out of the repository, once nothing
+        else of it is left; a repository that cannot be asked holds nothing.
         """
         intent = self._session.state.intent
         if intent is None:
             return 0
 
         def drop() -> int:
+            common = None
             with contextlib.suppress(WorkspaceError, OSError):
-                return checkpoint_refs.drop(open_repository(Path(intent.repo)).common, self._session.sid)
+                common = open_repository(Path(intent.repo)).common
+            with contextlib.suppress(WorkspaceError, OSError):
+                return store_of(self._session).drop(common)
             return 0
 
         return await self._session.do("removing its checkpoints", REMOVE_S, drop, lasting=True)

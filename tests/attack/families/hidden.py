@@ -50,6 +50,7 @@ LOOKS = {
         "return run('/bin/bash', '-c', f'cd {given[\"repo\"]}/.git/worktrees && find . -type f -exec head -c 65536"
         " {{}} +')"
     ),
+    "git's objects": "return run('/usr/bin/git', 'cat-file', '--batch-all-objects', '--batch', '--unordered')",
     "git's configuration": "return run('/usr/bin/git', 'config', '--list', '--show-origin')",
     "everything small": (
         "return run('/bin/bash', '-c', 'find / -xdev -type f -size -32k ! -path \"/usr/*\" ! -path \"/proc/*\" ! -path"

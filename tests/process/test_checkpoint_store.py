@@ -130,6 +130,41 @@ def test_whatever_goes_from_the_repository_takes_nothing_of_it_away(tmp_path: Pa
     assert store.ground(tree.common, stands) == "", "nothing begins from one whose ground is gone"
 
 
+@pytest.mark.parametrize("kind", ["sha256", "shallow", "borrowing", "name"])
+def test_any_repository_has_them(tmp_path: Path, kind: str) -> None:
+    main = repository(tmp_path / "main", {"a.txt": "alpha\n"})
+    committed(main, "b.txt", "beta\n")
+    git(main, "checkout", "-q", "-B", "main", "HEAD@{1}")
+    repo = tmp_path / "repo"
+    if kind == "sha256":
+        git(tmp_path, "init", "-q", "-b", "main", "--object-format=sha256", str(repo))
+        (repo / "a.txt").write_text("alpha\n")
+        git(repo, "add", ".")
+        git(repo, *ME, "commit", "-qm", "start")
+    elif kind == "shallow":
+        git(tmp_path, "clone", "-q", "--depth=1", f"file://{main}", str(repo))
+    elif kind == "borrowing":
+        git(tmp_path, "clone", "-q", "--shared", str(main), str(repo))
+    else:
+        repo = tmp_path / 'od:d "name" é' / "repo"
+        repo.parent.mkdir()
+        git(tmp_path, "clone", "-q", str(main), str(repo))
+    folder = repo.parent / "sessions" / "s1"
+    tree = create(repo, repo.parent / "trees" / "s1", "watchfloor/s1", folder / "git" / "private")
+    store = Store("s1", folder / "checkpoints.git")
+    first = kept(tree, store, 1, file("a.txt", "alpha\n") + file("n", "new"))
+    commit = kept(tree, store, 2, file("m", "more"), store.ground(tree.common, first))
+    assert git(store.folder, "show", f"{commit}:a.txt", f"{commit}:n", f"{commit}:m") == "alpha\nnewmore"
+    child = create(
+        repo,
+        repo.parent / "trees" / "s2",
+        "watchfloor/s2",
+        folder.with_name("s2") / "git" / "private",
+        Start(tree.base, tree.base, commit, store.objects),
+    )
+    assert (child.root / "m").read_text() == "more"
+
+
 def test_many_become_one_pack_without_those_that_went(tmp_path: Path) -> None:
     tree, store = begun(tmp_path)
     commit = ""

@@ -126,11 +126,15 @@ class Store:
 
     def standing(self) -> list[str]:
         """The refs of the checkpoints in the store. Raises GitFailed."""
-        return _refs(Git(self.folder), f"{REFS}{self.sid}/") if self.folder.is_dir() else []
+        return _refs(Git(self.folder), f"{REFS}{self.sid}/") if self._made else []
 
     def of_before(self, repository: Git) -> list[str]:
         """The refs of those that an earlier version kept in the repository. Raises GitFailed."""
         return _refs(repository, f"{REFS}{self.sid}/")
+
+    @property
+    def _made(self) -> bool:
+        return (self.folder / "HEAD").is_file()
 
     def _under(self, number: int | str) -> str:
         return f"{UNDER}{self.sid}/{number}"
@@ -140,7 +144,7 @@ class Store:
 
     def _prepare(self, common: Path, commit: str) -> None:
         """Make the store, or finish one whose making died; a person's git finds what it borrows."""
-        if not (self.folder / "HEAD").is_file():
+        if not self._made:
             lay_out(self.folder, "sha256" if len(commit) == 64 else "sha1", bare=True)
         borrowed = self.objects / "info" / "alternates"
         text = os.fsencode(f"{real_objects(common)}\n")

@@ -211,5 +211,6 @@ def test_what_a_killed_git_leaves_stands_in_nobodys_way(tmp_path: Path) -> None:
     kept(tree, store, 1, file("a", "a"))
     (store.folder / "refs/watchfloor/checkpoints/s1/2.lock").write_bytes(b"")
     (store.folder / "HEAD").unlink()
+    assert store.drop(tree.common, {1}) == 0, "a store that was only half made holds none"
     second = kept(tree, store, 2, file("b", "b"))
     assert git(store.folder, "rev-parse", store.ref(2)).strip() == second

@@ -169,7 +169,7 @@ def test_another_session_goes_on_from_one_whatever_dies_meanwhile(f: Fleet) -> N
 
 SEARCH = """
 git cat-file --batch-all-objects --batch --unordered > all; grep -ac {token} all; grep -ac seed all
-git for-each-ref | grep -c refs/watchfloor; find / -name checkpoints.git 2>/dev/null
+git for-each-ref | grep -c refs/watchfloor
 for c in {commits}; do git cat-file -t $c; git show $c:.env; git show $c:mine.txt; done 2>/dev/null
 ls {folder} 2>/dev/null
 true

@@ -101,6 +101,7 @@ def test_a_fleet_that_is_told_to_end_puts_all_on_record_within_the_grace_and_goe
         assert (ended.status, ended.exit_code) == ("cancelled", 0) or ended.status == "ok"
         assert (worktree / "saved").read_text() == "saved\n"
         assert [b.status for b in bodies(f, sid, t.ToolEnded) if isinstance(b, t.ToolEnded)][-1] == "cancelled"
+        kept = f.folders.session(sid).checkpoints
         made = [b for b in bodies(f, sid, t.CheckpointCreated) if isinstance(b, t.CheckpointCreated)]
         assert [b.label for b in made] == ["as Watchfloor was stopped"], "what it left is kept within the grace"
         assert git(worktree, "show", f"{made[0].commit}:ran") == "ran\n"

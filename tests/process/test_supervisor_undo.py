@@ -219,8 +219,8 @@ def test_what_a_person_did_by_hand_stays_on_a_ref_when_a_call_is_undone(f: Fleet
     newest = f.state(sid).checkpoints.find("")
     assert newest is not None
     assert f"kept before it: checkpoint {newest.id}," in done.stdout
-    assert git(f.repository(), "show", f"{newest.commit}:mine") == "edited\n"
-    assert git(f.repository(), "rev-parse", f"{newest.commit}^").strip() == commit
+    assert git(f.folders.session(sid).checkpoints, "show", f"{newest.commit}:mine") == "edited\n"
+    assert git(f.folders.session(sid).checkpoints, "rev-parse", f"{newest.commit}^").strip() == commit
     wait_for("the branch to stand where the call began", lambda: head(f, sid) == began)
     f.run("restore", sid, newest.id)
     assert (worktree / "mine").read_text() == "edited\n"

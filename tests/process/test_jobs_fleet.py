@@ -104,8 +104,8 @@ def test_a_fleet_that_is_told_to_end_puts_all_on_record_within_the_grace_and_goe
         kept = f.folders.session(sid).checkpoints
         made = [b for b in bodies(f, sid, t.CheckpointCreated) if isinstance(b, t.CheckpointCreated)]
         assert [b.label for b in made] == ["as Watchfloor was stopped"], "what it left is kept within the grace"
-        assert git(worktree, "show", f"{made[0].commit}:ran") == "ran\n"
-        assert git(worktree, "show", f"{made[0].commit}:saved") == "saved\n"
+        assert git(kept, "show", f"{made[0].commit}:ran") == "ran\n"
+        assert git(kept, "show", f"{made[0].commit}:saved") == "saved\n"
         assert len(bodies(f, sid, t.KeeperStarted)) == 1
         f.run("resume", sid)
         assert f.wait_state(sid, "done", timeout=90)["verified"]

@@ -161,12 +161,15 @@ class Fleet:
         return fold(self.records(sid))
 
     def wait_state(self, sid: str, *states: str, timeout: float = 60.0) -> dict[str, Any]:
+        """The row in one of these states; ``stopped`` is shown from the wish on, and awaited until it has come true."""
+
         def probe() -> dict[str, Any] | None:
             try:
                 row = self.row(sid)
             except Unreachable:
                 return None
-            return row if row["state"] in states else None
+            true = row["state"] != "stopped" or row.get("ended")
+            return row if row["state"] in states and true else None
 
         try:
             return wait_for(f"session {sid} in {states}", probe, timeout)

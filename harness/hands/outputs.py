@@ -20,6 +20,7 @@ _PLACE_OF_TYPE = 200
 _ENDED = b'"type":"tool.ended"'
 _JOB_ENDED = b'"type":"job.ended"'
 _REPLY = b'"type":"model.message"'
+_CUT = b"\n[the output was cut here: what came after it was not kept]\n"
 
 
 class NoOutput(Exception):
@@ -44,7 +45,7 @@ def of_call(folder: SessionFolder, call: str) -> bytes:
     if not isinstance(stored, dict):
         return str(ended.get("preview", "")).encode("utf-8", "replace")
     try:
-        return blobs.get(folder.blobs, str(stored.get("sha")))
+        return blobs.get(folder.blobs, str(stored.get("sha"))) + (_CUT if ended.get("truncated") else b"")
     except (LogError, OSError, ValueError) as exc:
         raise NoOutput(f"the output of call {call} cannot be read: {exc}") from exc
 

@@ -61,6 +61,18 @@ def test_every_part_of_a_large_output_can_be_read_again(fleet: Keepers, tmp_path
     assert not list(work.iterdir()), "the fence showed it and the worktree got nothing of it"
 
 
+def test_an_output_that_was_cut_says_so_where_it_ends(fleet: Keepers, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    link = fleet.supervisor()
+    cut = run(fleet, link, action(work, "c0.0", ["seq", "1", "100000"], output_bytes=20_000))
+    assert cut["truncated"]
+    status, text = read(fleet, link, work, "c0.1", call="c0.0", grep="cut here")
+    assert (status, text.partition("\t")[2]) == ("ok", "[the output was cut here: what came after it was not kept]")
+    whole = run(fleet, link, action(work, "c0.2", ["seq", "1", "10000"]))
+    assert "truncated" not in whole
+    assert read(fleet, link, work, "c0.3", call="c0.2", grep="cut here") == ("error", "no line of the output matches")
+
+
 def test_a_damaged_output_is_said_and_never_shown(fleet: Keepers, tmp_path: Path) -> None:
     link = fleet.supervisor()
     large = run(fleet, link, action(tmp_path / "work", "c0.0", ["seq", "1", "9000"]))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
+from harness.protocol.client import Unreachable
 from harness.supervisor.endpoints.credentials import Credentials
 from harness.supervisor.money.day import Clock
 from harness.supervisor.money.purse import Purse
@@ -32,10 +35,16 @@ async def served(
     supervisor = Supervisor(f.folders, epochs.advance(f.folders), Credentials(), settings, purse, clocks)
     running = asyncio.create_task(supervisor.run(None, lock))
     try:
-        await asyncio.to_thread(wait_for, "the socket", f.folders.supervisor_socket.exists)
+        await asyncio.to_thread(wait_for, "the socket to answer", partial(_answers, f))
         yield purse.books
     finally:
         await asyncio.to_thread(f.stop)
         await running
         await purse.close()
         os.close(lock)
+
+
+def _answers(f: Fleet) -> bool:
+    with contextlib.suppress(Unreachable):
+        return f.supervisor_pid() > 0
+    return False

@@ -36,7 +36,7 @@ class Parser(argparse.ArgumentParser):
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         # argparse drops this value, as if it ended the options, and gives an empty list in its place
-        if action.option_strings and arg_strings == ["--"]:
+        if action.option_strings and action.nargs is None and arg_strings == ["--"]:
             return self._get_value(action, "--")
         return super()._get_values(action, arg_strings)
 

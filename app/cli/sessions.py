@@ -259,7 +259,7 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
 def message(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
         note = ask(client, Said, "say", **requests.say(args.id, args.text)).note
-    return _done(args, note or ("the agent reads it at its next turn"))
+    return _done(args, note or "the agent reads it at its next turn")
 
 
 _DAYS = 14

@@ -114,7 +114,7 @@ class ChangesScreen(ModalScreen[None]):
                 if digest not in ("", piece.sha256):
                     break
                 text = text + piece.text
-                digest = str(piece.sha256)
+                digest = piece.sha256
                 if len(text) >= piece.characters or not piece.text:
                     return text
         raise Unreachable("the file keeps changing while it is read; close this and try again")

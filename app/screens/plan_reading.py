@@ -35,6 +35,7 @@ class PlanReading:
         self._board: PlanBoard | None = None
         self._stamps: dict[str, Stamp] = {}
         self._files: list[PlanFile] = []
+        self._notes: list[PlanFile] = []
 
     def forget(self) -> None:
         """The next look reads everything."""
@@ -76,16 +77,21 @@ class PlanReading:
         if found == self._stamps:
             return False
         self._files = await asyncio.to_thread(read, folder, [name for name in found if name != NOTES])
-        if (stamp := found.get(NOTES)) is not None and (added := await self._written(row.sid, supervisor)):
-            self._files.append(notes(added, stamp.mtime_ns / 1e9))
+        stamp = found.get(NOTES)
+        if stamp != self._stamps.get(NOTES):
+            added = await self._written(row.sid, supervisor) if stamp is not None else []
+            self._notes = [notes(added, stamp.mtime_ns / 1e9)] if stamp is not None and added else []
+            if added is None:
+                del found[NOTES]  # the next look asks again
+        self._files += self._notes
         self._stamps = found
         return True
 
-    async def _written(self, sid: str, supervisor: Calls) -> list[str]:
-        """The lines of the notes that are in no commit from before the session."""
+    async def _written(self, sid: str, supervisor: Calls) -> list[str] | None:
+        """The lines of the notes that are in no commit from before the session; None when that cannot be told now."""
         try:
             found = await supervisor.reply(Compared, "diff", sid=sid)
         except (SupervisorError, Unreachable):
-            return []  # what cannot be compared is not called the session's
+            return None
         patch = next((file for file in files_of(found.patch, []) if file.path == NOTES), None)
         return [row.text[1:] for row in patch.rows if row.role == "add"] if patch is not None else []

@@ -59,5 +59,5 @@ def _base(found: Sequence[Sequence[shell.Word]], first: Sequence[shell.Word]) ->
     moves = sum(words[0].text is None or words[0].text in _LEADS_ELSEWHERE for words in found)
     if not moves:
         return ""
-    led = moves == 1 and len(first) == 2 and first[0].text == "cd" and first[1].text != "-" and not first[1].glob
-    return first[1].text if led else None
+    led = moves == 1 and len(first) == 2 and first[0].text == "cd" and not first[1].glob
+    return first[1].text if led and not (first[1].text or "-").startswith("-") else None

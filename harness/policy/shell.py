@@ -61,14 +61,15 @@ def commands(tree: object) -> Iterator[list[Word]]:
     """The words of every plain command of a script, wherever in it, as they stand there: in the order of the text, and
     whether or not it is reached.
     """
-    if isinstance(tree, Mapping):
-        if tree.get("Type") == "CallExpr" and (words := [word(w) for w in _list(tree, "Args")]):
-            yield words
-        for inner in tree.values():
-            yield from commands(inner)
-    elif isinstance(tree, list):
-        for inner in tree:
-            yield from commands(inner)
+    pending = [tree]  # no recursion: whoever wrote the script also chose how deep it is
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Mapping):
+            if node.get("Type") == "CallExpr" and (words := [word(w) for w in _list(node, "Args")]):
+                yield words
+            pending += reversed(list(node.values()))
+        elif isinstance(node, list):
+            pending += reversed(node)
 
 
 def first_of_all(tree: Mapping[str, object] | None) -> list[Word]:

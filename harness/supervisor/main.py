@@ -13,7 +13,8 @@ from typing import TypeVar
 
 from harness.linux import heap, kernel
 from harness.linux.proc import identify
-from harness.protocol.paths import FolderError, resolve
+from harness.protocol import locks
+from harness.protocol.paths import FolderError, Folders, resolve
 from harness.supervisor.endpoints.credentials import Credentials
 from harness.supervisor.errors import out_of_space
 from harness.supervisor.guardian import EXIT_BROKEN, EXIT_REFUSED
@@ -27,6 +28,8 @@ from harness.supervisor.upkeep import epochs
 from harness.workspace import processes
 
 _PAUSE_FULL = 1.0
+_TAKEOVER_S = 5.0
+"""Seconds that a new guardian may take to begin."""
 T = TypeVar("T")
 
 
@@ -51,8 +54,10 @@ def _with_room(work: Callable[[], T]) -> T:
             time.sleep(_PAUSE_FULL)
 
 
-def _new_guardian(credentials: int) -> None:
-    """Start a guardian that takes over the credentials' memory."""
+def _new_guardian(credentials: int, folders: Folders) -> None:
+    """Start a guardian that takes over the credentials' memory; our own lock is held until it has its, so that whoever
+    asks for a stop meanwhile finds one of the two.
+    """
     os.set_inheritable(credentials, True)
     os.posix_spawn(
         sys.executable,
@@ -60,6 +65,9 @@ def _new_guardian(credentials: int) -> None:
         os.environ,
         setsid=True,
     )
+    deadline = time.monotonic() + _TAKEOVER_S
+    while not locks.held(folders.guardian_lock) and time.monotonic() < deadline:
+        time.sleep(0.02)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -108,7 +116,7 @@ def main(argv: list[str] | None = None) -> int:
         code = EXIT_BROKEN
         orphaned = False
     if orphaned and folders.state.is_dir():
-        _new_guardian(fd)
+        _new_guardian(fd, folders)
     return code
 
 

@@ -191,6 +191,9 @@ class Supervisor:
     async def _asked_to_stop(self) -> None:
         """Stop, and return when everything is closed but the connection that asked."""
         (self.folders.runtime / STOPPING).write_text(str(os.getpid()), "ascii")
+        if self.orphaned:  # it was leaving for another one to take over, which nobody wants any more
+            self.orphaned = False
+            self.exit_code = EXIT_ASKED
         self._stop.set()
         await self._closed.wait()
 

@@ -9,7 +9,7 @@ import pytest
 
 from harness.events.launch_wish import LaunchWish
 from harness.supervisor.errors import OpError
-from harness.supervisor.sessions import launch, starting
+from harness.supervisor.sessions import launch_request, starting
 from tests.fleetlib import fleet, git, make_repository, play
 
 
@@ -31,10 +31,10 @@ def test_a_name_leads_to_its_commit_and_the_branch_comes_before_the_tag(tmp_path
     git(repo, "tag", "-a", "-m", "one", "v1", "topic~0^{commit}")
     git(repo, "update-ref", "refs/remotes/origin/far", topic)
     for name, commit in (("topic", topic), ("main", main), (topic[:10], topic), ("origin/far", topic), ("v1", main)):
-        assert launch.check(LaunchWish(repo=str(repo), goal="x", start=name)).start == commit
-    assert launch.check(LaunchWish(repo=str(repo), goal="x")).start == ""
+        assert launch_request.check(LaunchWish(repo=str(repo), goal="x", start=name)).start == commit
+    assert launch_request.check(LaunchWish(repo=str(repo), goal="x")).start == ""
     with pytest.raises(OpError) as refused:
-        launch.check(LaunchWish(repo=str(repo), goal="x", start="far"))
+        launch_request.check(LaunchWish(repo=str(repo), goal="x", start="far"))
     assert (refused.value.code, refused.value.hint) == (
         "bad_start",
         "only the remote has it here: --branch origin/far",
@@ -60,16 +60,16 @@ def test_all_that_is_offered_can_be_begun_from_and_sessions_branches_come_last(t
 def test_a_plan_that_is_in_no_commit_is_told_in_words(tmp_path: Path) -> None:
     repo = make_repository(tmp_path / "repo")
     with pytest.raises(OpError) as refused:
-        launch.check(LaunchWish(repo=str(repo), goal="x", plan="prd.json"))
+        launch_request.check(LaunchWish(repo=str(repo), goal="x", plan="prd.json"))
     assert refused.value.message == f"there is no plan prd.json in commit {git(repo, 'rev-parse', 'main')[:12]}"
     (repo / "prd.json").write_text("{}")
     with pytest.raises(OpError) as refused:
-        launch.check(LaunchWish(repo=str(repo), goal="x", plan="prd.json"))
+        launch_request.check(LaunchWish(repo=str(repo), goal="x", plan="prd.json"))
     assert refused.value.hint == f"it lies in {repo}, and a session begins from a commit: commit it first"
     git(repo, "add", "prd.json")
     git(repo, "commit", "-q", "-m", "no plan")
     with pytest.raises(OpError) as refused:
-        launch.check(LaunchWish(repo=str(repo), goal="x", plan="prd.json"))
+        launch_request.check(LaunchWish(repo=str(repo), goal="x", plan="prd.json"))
     assert "is no plan: it is neither" in refused.value.message
     assert refused.value.hint.endswith("watchfloor spec check prd.json")
     assert "commit it first" not in refused.value.hint
@@ -82,10 +82,10 @@ def test_a_plan_that_is_in_no_commit_is_told_in_words(tmp_path: Path) -> None:
 def test_what_is_said_of_a_plan_that_is_not_there_is_refused(tmp_path: Path, asked: Any, option: str) -> None:
     repo = make_repository(tmp_path / "repo")
     with pytest.raises(OpError) as refused:
-        launch.check(LaunchWish(repo=str(repo), goal="x", checks=["true"], **asked))
+        launch_request.check(LaunchWish(repo=str(repo), goal="x", checks=["true"], **asked))
     assert refused.value.code == "bad_plan"
     assert f"leave {option} out" in refused.value.hint
-    assert launch.check(LaunchWish(repo=str(repo), goal="x", plan_from_goal="plan.json", **asked))
+    assert launch_request.check(LaunchWish(repo=str(repo), goal="x", plan_from_goal="plan.json", **asked))
 
 
 @pytest.mark.parametrize("where", ["../other.json", "{repo}/prd.json"])
@@ -93,7 +93,7 @@ def test_a_plan_is_named_by_its_path_from_the_top(tmp_path: Path, where: str) ->
     repo = make_repository(tmp_path / "repo", {"prd.json": "[]"})
     (tmp_path / "other.json").write_text("[]")
     with pytest.raises(OpError) as refused:
-        launch.check(LaunchWish(repo=str(repo), goal="x", plan=where.format(repo=repo)))
+        launch_request.check(LaunchWish(repo=str(repo), goal="x", plan=where.format(repo=repo)))
     assert refused.value.hint == "name a file of the repository by its path from the top"
 
 
@@ -105,7 +105,7 @@ def test_a_name_that_is_none_is_named(tmp_path: Path, name: str) -> None:
     repo = make_repository(tmp_path / "repo")
     _two_branches(repo)
     with pytest.raises(OpError) as refused:
-        launch.check(LaunchWish(repo=str(repo), goal="x", start=name))
+        launch_request.check(LaunchWish(repo=str(repo), goal="x", start=name))
     assert refused.value.code == "bad_start"
     assert "\x1b" not in refused.value.message
     assert "\0" not in refused.value.message

@@ -23,7 +23,7 @@ from harness.events import types as t
 from harness.protocol import frames
 from harness.protocol.client import Client, SupervisorError, Unreachable, ensure_supervisor
 from harness.protocol.transport import UnixSocket
-from tests.fleetlib import HOLD, KEY, Fleet, alive, fleet, kill, play, wait_for
+from tests.fleetlib import COMMAND, HOLD, KEY, Fleet, alive, fleet, kill, play, wait_for
 
 ASK = play([("exec", {"argv": ["true"], "access": "network"})], "Done.")
 
@@ -131,6 +131,31 @@ def test_killed_guardian_is_replaced_and_the_key_survives(f: Fleet) -> None:
     f.wait_state(sid, "done")
     environ = Path(f"/proc/{third}/environ").read_bytes() + Path(f"/proc/{third}/cmdline").read_bytes()
     assert KEY.encode() not in environ
+
+
+def test_a_stop_holds_also_when_the_guardian_died_just_before_it(f: Fleet) -> None:
+    f.run("supervisor", "start")
+    pid = f.supervisor_pid()
+    guardian = parent(pid)
+    os.kill(pid, signal.SIGSTOP)
+    kill(guardian)
+    asking = subprocess.Popen([COMMAND, "supervisor", "stop"], env=f.env, stderr=subprocess.PIPE, text=True)
+    wait_for("it to be connected", lambda: connected(asking.pid))
+    os.kill(pid, signal.SIGCONT)
+    said = asking.communicate(timeout=60)[1]
+    while asking.returncode:  # it met the moment between the two, and says so
+        assert "nothing was stopped" in said
+        asking = subprocess.Popen([COMMAND, "supervisor", "stop"], env=f.env, stderr=subprocess.PIPE, text=True)
+        said = asking.communicate(timeout=60)[1]
+    wait_for("the supervisor to be gone", lambda: not alive(pid))
+    assert not [text for _, text in f.processes() if "harness.supervisor" in text], "nobody is left to start another"
+
+
+def connected(pid: int) -> bool:
+    """Whether a process has a socket open."""
+    with contextlib.suppress(OSError):
+        return any(os.readlink(fd).startswith("socket:") for fd in Path(f"/proc/{pid}/fd").iterdir())
+    return False
 
 
 def test_a_stop_ends_a_guardian_whose_supervisor_never_comes_up(f: Fleet) -> None:

@@ -103,9 +103,8 @@ def test_a_nested_repository_is_work_and_is_kept_whole(tmp_path: Path, tree: Wor
     git(tree.repo, "fsck", "--strict")
 
 
-def test_a_removal_that_fell_once_its_work_was_kept_keeps_it_once(
-    tree: Worktree, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def fall_once_it_is_kept(tree: Worktree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A removal that dies between keeping the work and saying so."""
     (tree.root / "new.txt").write_text("new\n")
 
     def fall(_path: Path, _data: bytes) -> None:
@@ -115,21 +114,19 @@ def test_a_removal_that_fell_once_its_work_was_kept_keeps_it_once(
         patched.setattr(durable, "write_file", fall)
         with pytest.raises(OSError, match="the machine falls"):
             removing.remove(tree, "s1", force_keep=True)
+
+
+def test_a_removal_that_fell_once_its_work_was_kept_keeps_it_once(
+    tree: Worktree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fall_once_it_is_kept(tree, monkeypatch)
     assert shown(tree, "new.txt") == b"new\n"
     assert removing.remove(tree, "s1", force_keep=True) == [KEPT]
     assert git(tree.repo, "for-each-ref", "--format=%(refname)", "refs/watchfloor/kept").split() == [KEPT]
 
 
 def test_what_was_written_since_a_removal_fell_is_kept_as_well(tree: Worktree, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tree.root / "new.txt").write_text("new\n")
-
-    def fall(_path: Path, _data: bytes) -> None:
-        raise OSError("the machine falls")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(durable, "write_file", fall)
-        with pytest.raises(OSError, match="the machine falls"):
-            removing.remove(tree, "s1", force_keep=True)
+    fall_once_it_is_kept(tree, monkeypatch)
     (tree.root / "new.txt").write_text("newer\n")
     assert removing.remove(tree, "s1", force_keep=True) == [f"{KEPT}-2"]
     assert shown(tree, "new.txt", f"{KEPT}-2") == b"newer\n"

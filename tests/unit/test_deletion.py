@@ -23,6 +23,7 @@ SCRIPTS = {
     "(cd sub && rm a); rm b": [],
     "cd $X && rm a": [],
     "cd - && rm a": [],
+    "cd -P && rm a": [],
     "cd a b && rm c": [],
     "cd a && cd b && rm c": [],
     "pushd a && rm b": [],
@@ -39,6 +40,16 @@ SCRIPTS = {
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_the_names_of_a_script(script: str) -> None:
     assert names_in(parse_shell(script)) == SCRIPTS[script]
+
+
+def test_no_depth_of_a_script_is_too_much() -> None:
+    tree: dict[str, object] = {
+        "Type": "CallExpr",
+        "Args": [{"Parts": [{"Type": "Lit", "Value": w}]} for w in ("rm", "/a")],
+    }
+    for _ in range(100_000):
+        tree = {"Type": "Subshell", "Stmts": [{"Cmd": tree}]}
+    assert names_in(tree) == ["/a"]
 
 
 def test_a_command_of_its_own_means_each_word_as_it_is() -> None:

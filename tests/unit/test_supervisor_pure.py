@@ -31,7 +31,7 @@ from harness.supervisor.endpoints.credentials import Credentials, fingerprint
 from harness.supervisor.errors import OpError, out_of_space
 from harness.supervisor.fleet.call_records import Track, signature
 from harness.supervisor.fleet.rooms import Restarts, Work
-from harness.supervisor.sessions.launch import check, parse
+from harness.supervisor.sessions.launch_request import check, parse
 from harness.workspace.errors import GitFailed
 
 TS = "2026-01-02T03:04:05.000Z"

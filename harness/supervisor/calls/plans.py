@@ -32,8 +32,8 @@ TOLD = (
 )
 MAX_TITLE = 200
 SETUP = "init.sh"
-MEDIA = "application/json"
 """The script that makes the place ready, at the top of the repository."""
+MEDIA = "application/json"
 _LOOK_S = 60.0
 """Seconds that reading or writing a plan may take."""
 

@@ -16,7 +16,7 @@ from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.server import Connection, Fields, Handler
 from harness.supervisor.sessions import unanswered
-from harness.supervisor.sessions.launch import MAX_GOAL, MAX_NAME
+from harness.supervisor.sessions.launch_request import MAX_GOAL, MAX_NAME
 from harness.supervisor.sessions.restoring import MAX_LABEL
 
 T = TypeVar("T")

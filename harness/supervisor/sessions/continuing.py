@@ -22,7 +22,8 @@ from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.sessions.conductor import Conductor
 from harness.supervisor.sessions.keepers import Keepers
-from harness.supervisor.sessions.launch import MAX_CHECKS, Launcher
+from harness.supervisor.sessions.launch import Launcher
+from harness.supervisor.sessions.launch_request import MAX_CHECKS
 from harness.workspace import worktrees
 from harness.workspace.errors import DamagedWorktree, WorkspaceError
 

@@ -1,0 +1,176 @@
+"""What a launch asks for, looked at before anything is made. Blocking."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from harness.events import tool_input, tools
+from harness.events.evaluation_events import AT_END, AT_TASK
+from harness.events.iteration_events import NEVER
+from harness.events.launch_wish import LaunchWish
+from harness.plan import patterns
+from harness.plan.formats import BadPlan
+from harness.protocol.config_sections import FRESH, JUDGE_AT, PlanConfig
+from harness.protocol.credential import Credential
+from harness.protocol.session_names import SessionName
+from harness.supervisor.calls import plans
+from harness.supervisor.endpoints.credentials import given_credential, unusable
+from harness.supervisor.errors import OpError
+from harness.supervisor.sessions.starting import starting_at
+from harness.workspace.errors import GitFailed, NoCommits, NotARepository, WorkspaceError
+from harness.workspace.git import Git, head_commit, open_repository
+
+MAX_GOAL = 256 * 1024
+MAX_NAME = 60
+MAX_CHECKS = 50
+MAX_PLAN_CHECKS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A request that can be carried out."""
+
+    request: LaunchWish
+    repo: Path
+    credential: Credential | None
+    checks: tuple[str, ...] = ()
+    start: str = ""
+    """The commit that was named."""
+
+
+def parse(arguments: Mapping[str, object]) -> LaunchWish:
+    """Raises OpError ``bad_request`` naming the field."""
+    try:
+        return msgspec.convert({k: v for k, v in arguments.items() if k in LaunchWish.__struct_fields__}, LaunchWish)
+    except msgspec.ValidationError as exc:
+        raise OpError("bad_request", f"launch: {exc}") from exc
+
+
+def check(request: LaunchWish) -> Checked:
+    """Look at the repository and the texts (blocking). Raises OpError with a code for each thing that can be wrong."""
+    if not request.goal.strip():
+        raise OpError("bad_goal", "the goal is empty", "say what the agent should achieve")
+    if len(request.goal.encode("utf-8", "replace")) > MAX_GOAL:
+        raise OpError(
+            "bad_goal",
+            f"the goal is longer than {MAX_GOAL // 1024} KiB",
+            "put the details into a file of the repository and name it",
+        )
+    if len(request.name) > MAX_NAME or any(ord(c) < 32 for c in request.name):
+        raise OpError("bad_name", f"a name has at most {MAX_NAME} characters and no control characters")
+    if SessionName.parse(request.name.strip()).host:
+        raise OpError("bad_name", "this name reads as the id of a session on another machine", "choose another name")
+    if len(request.checks) > MAX_CHECKS:
+        raise OpError("bad_check", f"more than {MAX_CHECKS} checks")
+    for command in request.checks:
+        if problem := tool_input.validate(tools.CHECK, {"command": command}):
+            raise OpError("bad_check", problem)
+    for pattern in (*request.protect, *request.may_change):
+        if problem := patterns.problem(pattern):
+            raise OpError("bad_pattern", problem)
+    if request.caps is not None and any(v is not None and v < 0 for v in msgspec.structs.astuple(request.caps)):
+        raise OpError("bad_caps", "a cap must not be negative")
+    if request.fresh and request.fresh not in FRESH:
+        raise OpError("bad_request", f"fresh must be one of {', '.join(FRESH)}")
+    if request.judge_at and request.judge_at not in JUDGE_AT:
+        raise OpError("bad_request", f"judge_at must be one of {', '.join(JUDGE_AT)}")
+    if request.base_url and (problem := unusable(request.base_url)):
+        raise OpError("bad_request", problem)
+    repo = repository_at(Path(request.repo))
+    start = starting_at(repo, request.start) if request.start else ""
+    if request.plan_from_goal:
+        _to_be_written(repo, request, start)
+    _fits_its_plan(request)
+    of_plan = _plan_checks(repo, request.plan, request.gates, start) if request.plan else ()
+    checks = tuple(dict.fromkeys([*request.checks, *of_plan]))
+    return Checked(request, repo, given_credential(request.credential), checks, start)
+
+
+def _fits_its_plan(request: LaunchWish) -> None:
+    """Raise OpError ``bad_plan`` when something is said about a plan that is not there."""
+    if request.accept_plan and not request.plan_from_goal:
+        why = "a plan that the agent writes is accepted unseen, and it is to write none"
+        raise OpError("bad_plan", why, "let it write one with --plan-from-goal, or leave --yes-plan out")
+    if request.plan or request.plan_from_goal:
+        return
+    if request.gates:
+        raise OpError("bad_plan", "a gate belongs to a phase of a plan, and no plan is given", "name it with --plan")
+    if request.fresh:
+        why = "--fresh says when the context of a plan begins anew, and no plan is given"
+        raise OpError("bad_plan", why, "name it with --plan, or leave --fresh out")
+
+
+def judge_at(request: LaunchWish, config: PlanConfig, fresh: str) -> str:
+    """When the judge looks. Raises OpError ``bad_plan`` when tasks are to be judged and none are given out."""
+    if fresh != NEVER and (request.plan or request.plan_from_goal):
+        return request.judge_at or config.judge_at
+    if request.judge_at == AT_TASK:
+        why = "a judge looks at tasks only where a plan is worked through task by task"
+        raise OpError("bad_plan", why, "name one with --plan, with --fresh per-task; or judge at the end")
+    return AT_END
+
+
+def _to_be_written(repo: Path, request: LaunchWish, start: str) -> None:
+    """Raise OpError ``bad_plan`` when the session cannot write its plan there."""
+    path = request.plan_from_goal
+    if request.plan:
+        raise OpError("bad_plan", "a plan is given and one is to be written", "use one of the two")
+    if PurePosixPath(path).is_absolute() or ".." in path.split("/") or not path.endswith(".json") or "\0" in path:
+        raise OpError("bad_plan", f"{path} is no place for a plan", "name a .json file of the repository")
+    repository = open_repository(repo)
+    with contextlib.suppress(GitFailed):
+        Git.of(repository.git_dir).run("cat-file", "-e", f"{start or head_commit(repository)}:{path}")
+        raise OpError("bad_plan", f"{path} is there already", f"work on it with --plan {path}, or name another file")
+
+
+def _plan_checks(repo: Path, path: str, gates: list[str], start: str) -> list[str]:
+    """The commands that decide the plan at this path of the commit it begins from. Raises OpError ``bad_plan``."""
+    repository = open_repository(repo)
+    commit = start or head_commit(repository)
+    git = Git.of(repository.git_dir)
+    if git.call("cat-file", "-e", f"{commit}:{path}", ok=(0, 1, 128))[0]:
+        raise _no_plan(repository.root, path, commit)
+    try:
+        entries = plans.entries(git, commit, path, gates)
+    except (BadPlan, WorkspaceError) as exc:
+        hint = f"mend it and commit that; this says what is wrong with it: watchfloor spec check {path}"
+        raise OpError("bad_plan", f"{path} at commit {commit[:12]} is no plan: {exc}", hint) from exc
+    found = list(dict.fromkeys(command for entry in entries for command in entry.checks))
+    if len(found) > MAX_PLAN_CHECKS:
+        raise OpError("bad_plan", f"{path} asks for {len(found)} checks, more than {MAX_PLAN_CHECKS}")
+    return found
+
+
+def _no_plan(root: Path, path: str, commit: str) -> OpError:
+    """That the commit it begins from has no such file, and what to do."""
+    hint = "name a file of the repository by its path from the top"
+    inside = not PurePosixPath(path).is_absolute() and ".." not in PurePosixPath(path).parts
+    if inside and (root / path).is_file():
+        hint = f"it lies in {root}, and a session begins from a commit: commit it first"
+    return OpError("bad_plan", f"there is no plan {path} in commit {commit[:12]}", hint)
+
+
+def repository_at(path: Path) -> Path:
+    """The real path of a repository that has a commit. Raises OpError."""
+    if not path.is_absolute():
+        raise OpError("no_repo", f"{path} is not an absolute path")
+    if not path.exists():
+        raise OpError("no_repo", f"{path} does not exist", "name a folder that is a git repository")
+    if not path.is_dir():
+        raise OpError("no_repo", f"{path} is not a directory", "name the folder of a git repository")
+    try:
+        repository = open_repository(path)
+        head_commit(repository)
+    except NotARepository as exc:
+        raise OpError("not_git", str(exc), f"make it one: git -C {path} init") from exc
+    except NoCommits as exc:
+        raise OpError("no_commits", str(exc), "commit something first: a worktree starts from a commit") from exc
+    except WorkspaceError as exc:
+        raise OpError(exc.code, str(exc)) from exc
+    return Path(os.path.realpath(path))

@@ -4,9 +4,7 @@ their own, find what they would find then. No clock is set, and nothing of the p
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
@@ -14,7 +12,7 @@ from pathlib import Path
 from harness.events import anchor
 from harness.events.framing import GENESIS, TRAILER, closed, hash_of, is_header
 from harness.linux.proc import boot_id
-from tests.fleetlib import Fleet, alive, wait_for
+from tests.fleetlib import Fleet, power_off
 
 _DAY = re.compile(rb'(?<=")(20\d\d-\d\d-\d\d)(?=["T])')
 _PREV = re.compile(rb'(?<="prev":")[0-9a-f]{32}')
@@ -23,13 +21,7 @@ EARLIER_BOOT = b"00000000-0000-4000-8000-000000000000"
 
 def pass_while_off(f: Fleet, days: int) -> None:
     """Cut the power, and let so many days go by; nobody is started again."""
-    while left := [pid for pid, _ in f.processes()]:
-        for pid in left:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        _gone(left)
+    power_off(f)
     for log in _logs(f):
         _date_back(log, days)
     for path in f.folders.state.glob("sessions/*"):
@@ -38,10 +30,6 @@ def pass_while_off(f: Fleet, days: int) -> None:
     f.folders.state.joinpath("ledger.anchor").unlink(missing_ok=True)
     for path in f.folders.state.glob("index.sqlite*"):
         path.unlink()
-
-
-def _gone(pids: list[int]) -> None:
-    wait_for("everything to be gone", lambda: not any(map(alive, pids)))
 
 
 def _logs(f: Fleet) -> Iterator[Path]:

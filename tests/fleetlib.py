@@ -266,8 +266,13 @@ def alive(pid: int) -> bool:
         return False
 
 
-def killed(made: Fleet) -> int:
-    """Kill what belongs to a fleet; how many processes that were: a guardian may start another one meanwhile."""
+def power_off(made: Fleet) -> None:
+    """Kill all that belongs to a fleet, until nobody is left who would start anything again."""
+    wait_for("every process of the fleet to be gone", lambda: not _killed(made))
+
+
+def _killed(made: Fleet) -> int:
+    """Kill what is there now; how many processes that were."""
     left = made.processes()
     for pid, _ in left:
         with suppress(ProcessLookupError):
@@ -321,7 +326,7 @@ def fleet(
                 yield made
             finally:
                 made.stop()
-                wait_for("every process of the fleet to be gone", lambda: not killed(made))
+                power_off(made)
                 made.simulator.kill()  # another one, when a test took the first away and brought it back
                 made.simulator.wait()
         finally:

@@ -4,7 +4,6 @@ reached.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import os
@@ -23,7 +22,7 @@ from harness.protocol import locks
 from harness.protocol.client import Client, Unreachable
 from harness.protocol.paths import Folders
 from harness.protocol.transport import UnixSocket
-from tests.fleetlib import COMMAND, HOLD, Fleet, alive, fleet, git, kill, play, wait_for
+from tests.fleetlib import COMMAND, HOLD, Fleet, alive, fleet, git, kill, play, power_off, wait_for
 
 ASK = play([("exec", {"argv": ["true"], "access": "network"})], "Done.")
 WRITES = play([("exec", {"argv": ["sh", "-c", "echo ran >> effects.txt"]})], "Done.")
@@ -367,9 +366,7 @@ def test_a_state_replaced_while_it_runs_names_the_processes_to_end(f: Fleet) -> 
     assert "WATCHFLOOR_RUNTIME" not in refused.stderr
     told = f.run("supervisor", "stop", check=False).stderr  # until it has seen that its folder is gone, it answers
     assert "drives" not in told
-    for pid, _ in f.processes():
-        with contextlib.suppress(ProcessLookupError):
-            kill(pid)
+    power_off(f)
     assert f.json("adopt")[0]["kind"] == "restored"
     f.run("supervisor", "start")
     f.wait_event(busy, "tool.in_doubt")

@@ -19,7 +19,7 @@ import pytest
 from harness.events import types as t
 from harness.events.log import LogWriter
 from harness.linux.proc import identify
-from tests.fleetlib import HOLD, Fleet, alive, fleet, play, wait_for
+from tests.fleetlib import HOLD, Fleet, alive, fleet, play, power_off, wait_for
 
 ASK = play([("exec", {"argv": ["true"], "access": "network"})], "Done.")
 OTHER_BOOT = "00000000-1111-2222-3333-444444444444"
@@ -34,12 +34,7 @@ def f() -> Iterator[Fleet]:
 
 def power_cut(f: Fleet) -> None:
     """Everything of the fleet dies at once, and the runtime folder, which a boot empties, with it."""
-    for _ in range(3):  # a guardian that was missed starts another one
-        for pid, _ in f.processes():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+    power_off(f)
     keepers = {
         r.body.pid
         for sid in os.listdir(f.folders.sessions)

@@ -14,7 +14,7 @@ from harness.events import receipts as r
 from harness.events import trouble
 from harness.events.receipts import Receipt
 from harness.events.views import PROOF
-from harness.events.words import local, who
+from harness.events.words import decided, local, who
 
 _WIDTH = 54
 _EXACT = "%Y-%m-%d %H:%M:%S %Z"
@@ -98,7 +98,7 @@ def history(found: Iterable[tuple[str, str, Receipt]], unread: Sequence[str] = (
 
 
 def _receipt(name: str, it: Receipt) -> str:
-    how = f"{it.decision.replace('_', ' ')} by {who(it.by)}: " if it.decision else ""
+    how = f"{decided(it.decision)} by {who(it.by)}: " if it.decision else ""
     return f"{name} {trouble.request(it.kind)}: {how}{it.title} ({' → '.join(step.stage for step in it.steps)})"
 
 
@@ -106,7 +106,7 @@ def facts(it: Receipt) -> list[tuple[str, str]]:
     """A receipt whole: each step with its time and its record."""
     head = [("request", f"{it.approval_id}, {it.kind}, {it.risk} risk"), ("asked", it.title), ("outcome", it.outcome)]
     if it.decision:
-        head.append(("decided", f"{it.decision.replace('_', ' ')} by {who(it.by)}"))
+        head.append(("decided", f"{decided(it.decision)} by {who(it.by)}"))
     return [*head, ("", ""), *((step.stage, f"#{step.seq} {local(step.ts, _EXACT)}  {step.text}") for step in it.steps)]
 
 

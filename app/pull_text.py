@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from harness.events.pulling import CheckLine, PullView
 from harness.events.receipts import Receipt
 from harness.events.untrusted import to_display
+from harness.events.words import decided
 
 MOST_BYTES = 60_000
 """Of a body; the forges take 65,536 characters, and a program's argument is at most 128 KiB."""
@@ -60,14 +61,14 @@ def body(view: PullView, receipts: Sequence[Receipt], finder: Finder) -> str:
     ticks = [f"[{'x' if one.passes else ' '}] " for one in view.plan]
     checks = [one.command for one in view.checks]
     passed = [_outcome(one) for one in view.checks]
-    decided = [f"{one.decision} by {one.by or 'someone'}: {one.title}" for one in reversed(receipts) if one.decision]
+    chosen = [f"{decided(one.decision)}: {one.title}" for one in reversed(receipts) if one.decision]
     said = _VERIFIED[any(one.untried for one in view.checks)] if view.verified else "Not verified by Watchfloor."
     parts = (
         ("Goal", list(_goal(view.goal.strip(), finder))),
         ("Commits", _listed(view.commits, [], view.count, finder)),
         ("Plan", _listed(plan, ticks, len(plan), finder)),
         ("Checks", [said, "", *_listed(checks, passed, len(checks), finder)]),
-        ("Decided by a person, newest first", _listed(decided, [], len(decided), finder)),
+        ("Decided by a person, newest first", _listed(chosen, [], len(chosen), finder)),
     )
     made = [f"## {head}\n\n" + "\n".join(lines).rstrip() for head, lines in parts if lines]
     at = f", at {view.head[:12]}" if view.head else ""

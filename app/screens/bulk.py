@@ -132,7 +132,9 @@ async def carry_out(host: Host, act: Act, targets: Sequence[SessionRow], ask: Ca
     for row in targets:
         try:
             await ask(row.sid)
-        except (SupervisorError, Unreachable, ConfigError) as exc:
+        except SupervisorError as exc:
+            refused[row.name] = exc.told if len(targets) == 1 else exc.message  # of many, why, and not each time how
+        except (Unreachable, ConfigError) as exc:
             refused[row.name] = str(exc)
     host.tell(outcome(act, len(targets) - len(refused), refused), bad=bool(refused))
 

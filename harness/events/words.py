@@ -11,12 +11,30 @@ from datetime import UTC, datetime
 NANO = 1_000_000_000
 """Nano-USD in a dollar."""
 _WHO = {"tui": "you, on the screen", "cli": "you, on the command line"}
+_DECIDED = {
+    "allow": "allowed",
+    "allow_edited": "allowed as edited",
+    "deny": "denied",
+    "answer": "answered",
+    "raise": "raised",
+    "finish": "told to finish up",
+    "retry": "to be tried again",
+    "stop": "stopped",
+    "done": "said to be done",
+    "failed": "said to have failed",
+    "unknown": "left open",
+}
 _UNITS = ((86400, "d"), (3600, "h"), (60, "m"))
 
 
 def who(client: str, nobody: str = "someone") -> str:
     """Who did something, by the kind of client that a record names; ``nobody`` when it names none."""
     return _WHO.get(client, client) or nobody
+
+
+def decided(decision: str) -> str:
+    """What was decided, as something that has been done."""
+    return _DECIDED.get(decision, decision.replace("_", " "))
 
 
 def by_whom(client: str) -> str:

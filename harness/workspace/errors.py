@@ -108,10 +108,7 @@ class UnsavedWork(WorkspaceError):
             parts.append(f"{counted(commits, 'commit')} that {verb} on no other branch and at no remote")
         goes = "goes" if reproducible == 1 else "go"
         note = f" ({counted(reproducible, 'file')} in ignored folders {goes} in any case)" if reproducible else ""
-        super().__init__(
-            f"the worktree holds {' and '.join(parts)}{note}; push or merge it, or keep it under"
-            " refs/watchfloor/kept: rm --keep-as-ref"
-        )
+        super().__init__(f"the worktree holds {' and '.join(parts)}{note}")
         self.files = list(files)
         self.commits = commits
         self.nested = list(nested)

@@ -37,7 +37,7 @@ def test_a_briefing_and_the_receipts_of_a_run() -> None:
         (one,) = told["sessions"]
         assert (one["sid"], one["state"], one["needs"]) == (sid, "done", [])
         by = {line["kind"]: line for line in one["lines"]}
-        assert "allow by you, on the command line" in by["decided"]["text"]
+        assert "allowed by you, on the command line" in by["decided"]["text"]
         assert "test -e made.txt" in by["passed"]["text"]
         records = {r["seq"]: r["type"] for r in f.json("logs", sid)}
         assert (records[by["decided"]["seq"]], records[by["passed"]["seq"]]) == ("approval.decided", "check.verdict")

@@ -38,15 +38,16 @@ def search(work: Path, call_id: str) -> dict[str, Any]:
 
 
 def searches(work: Path) -> int:
-    """How many are at work in this worktree."""
-    found = 0
+    """How many are at work in this worktree; a child that is about to become a `sleep` is none."""
+    found: dict[int, int] = {}
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
             try:
-                found += f"{work}/bin/rg\0".encode() in (process / "cmdline").read_bytes()
+                if f"{work}/bin/rg\0".encode() in (process / "cmdline").read_bytes():
+                    found[int(process.name)] = int((process / "stat").read_text().rpartition(")")[2].split()[1])
             except OSError:
                 continue
-    return found
+    return sum(parent not in found for parent in found.values())
 
 
 def begun(fleet: Keepers, link: Link, *actions: dict[str, Any]) -> list[int]:

@@ -60,7 +60,7 @@ async def test_both_lists_say_what_happened_and_each_line_opens_its_record(
         await s.press("enter")
         await s.see("session.ended", "esc closes")
         await s.press("escape", "tab")
-        await s.see("cart wants to: deny by you, on the screen")
+        await s.see("cart wants to: denied by you, on the screen")
         assert "\x1b" not in s.text
         await s.press("enter")
         await s.see("outcome", "effect", "asked", "#")

@@ -80,7 +80,7 @@ def test_a_receipt_whole_has_every_step_with_its_record(monkeypatch: pytest.Monk
         monkeypatch.undo()
         time.tzset()
     assert found[-2:] == [("asked", "#0 2026-01-01 01:00:00 UTC  "), ("effect", "#1 2026-01-01 01:00:01 UTC  ")]
-    assert ("decided", "allow by you, on the screen") in found
+    assert ("decided", "allowed by you, on the screen") in found
 
 
 @pytest.mark.parametrize(("after", "gone", "expected"), [(100, 99, False), (100, 100, True), (0, 10**6, False)])

@@ -115,7 +115,7 @@ def test_an_evening_in_lines() -> None:
         t.SessionEnded(outcome="done", verified=True),
     )
     assert kinds(made) == [(3, PASSED), (4, COMMIT), (5, ANOMALY), (7, DECIDED), (8, RESTART), (11, COURSE)]
-    assert made.lines[3].text == "a2222222 allow by you, on the screen · wants to: git push · risk medium (#6)"
+    assert made.lines[3].text == "a2222222 allowed by you, on the screen · wants to: git push · risk medium (#6)"
     assert [(line.seq, line.kind) for line in made.needs] == [(10, NEEDS)]
     assert made.figures == Figures(
         records=True,

@@ -6,7 +6,7 @@ from harness.events import grant_words
 from harness.events import types as t
 from harness.events.cap import amount_of
 from harness.events.describing.line import Describers, Line, first
-from harness.events.words import local, who
+from harness.events.words import decided, local, who
 
 DESCRIBERS = Describers()
 _on = DESCRIBERS.on
@@ -26,16 +26,16 @@ def _decided(b: t.ApprovalDecided) -> Line:
     text = f": {first(b.message)}" if b.message else ""
     return Line(
         "decided",
-        f"{b.approval_id} {chosen(b)} by {who(b.by.client)}{text}",
+        f"{b.approval_id} {chosen(b, done=True)} by {who(b.by.client)}{text}",
         "good" if b.decision in ("allow", "allow_edited") else "info",
     )
 
 
-def chosen(b: t.ApprovalDecided) -> str:
+def chosen(b: t.ApprovalDecided, *, done: bool = False) -> str:
     """What was decided, a raise in the unit of its cap; a raise whose record names no cap is given no number, for
-    nobody knows what it counts.
+    nobody knows what it counts. ``done``: as something that has been done.
     """
-    how = b.decision.replace("_", " ")
+    how = decided(b.decision) if done else b.decision.replace("_", " ")
     if b.value is None:
         return how
     if b.decision != "raise":

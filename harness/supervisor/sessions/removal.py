@@ -75,7 +75,7 @@ class Removal:
                 "removing its worktree", REMOVE_S, lambda: self._worktree(force_keep, force), lasting=True
             )
         except UnsavedWork as exc:
-            hint = f"keep it as a ref (watchfloor rm --keep-as-ref {session.sid}), or push or merge it first"
+            hint = f"push or merge it first, or keep it as a ref: watchfloor rm --keep-as-ref {session.sid}"
             raise OpError("unsaved", str(exc), hint) from exc
         except WorkspaceError as exc:
             raise await self._unexamined(exc) from exc

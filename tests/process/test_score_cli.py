@@ -18,6 +18,8 @@ def test_the_score_of_a_run_and_what_it_made() -> None:
         sid = f.launch(play("Done.", [write], [commit], "Done."), checks=("test -e made.txt",), name="maker")
         f.wait_state(sid, "done")
         wait_for("its branch is published", lambda: f.json("score", sid)[0]["artifacts"]["count"] == 2)
+        f.wait_event(sid, "checkpoint.created")
+        f.wait_event(sid, "lease.ended")  # the log has ended: its seconds go on no more
         (one,) = f.json("score", sid)
         assert (one["outcome"], one["verified"], one["steps"], one["calls"]) == ("done", True, 4, 2)
         assert (one["claims"], one["false_claims"]) == (2, 1)

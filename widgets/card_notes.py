@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from harness.events.action import PushAction
 from harness.events.card_facts import LAST_SEEN, CardNotes, CommitNote, FileCount, Outgoing, RunFile
@@ -22,17 +22,24 @@ def effects_of(notes: CardNotes, root: str = "") -> list[CardLine]:
     which names stand without it.
     """
     out = [line for one in notes.outgoing for line in _outgoing(one)]
-    if notes.going:
-        out.append(CardLine("GOES AWAY", "label"))
-        for gone in notes.going:
-            kept = to_display(gone.kept or gone.lacks or "nothing is known to have it besides")
-            name = gone.path.removeprefix(f"{root}/") if root else gone.path
-            text = f"  {to_display(name)}  {to_display(gone.what)}, {kept}"
-            out.append(CardLine(text, "text" if gone.kept else "warn"))
-            out += [CardLine(f"      {to_display(name)}", "dim") for name in gone.files]
-        if notes.going_more:
-            out.append(CardLine(f"  and {counted(notes.going_more, 'other thing')}, not listed", "warn"))
+    if notes.going or notes.going_unknown:
+        out += [CardLine("GOES AWAY", "label"), *_going(notes, root)]
     return out
+
+
+def _going(notes: CardNotes, root: str) -> Iterator[CardLine]:
+    for gone in notes.going:
+        kept = to_display(gone.kept or gone.lacks or "nothing is known to have it besides")
+        name = gone.path.removeprefix(f"{root}/") if root else gone.path
+        text = f"  {to_display(name)}  {to_display(gone.what)}, {kept}"
+        yield CardLine(text, "text" if gone.kept else "warn")
+        yield from (CardLine(f"      {to_display(name)}", "dim") for name in gone.files)
+    if notes.going_more:
+        yield CardLine(f"  and {counted(notes.going_more, 'other thing')}, not listed", "warn")
+    for word in notes.going_unknown:
+        yield CardLine(f"  {to_display(word)}  known only when it runs", "warn")
+    if notes.going_unknown_more:
+        yield CardLine(f"  and {counted(notes.going_unknown_more, 'more word')} of that kind", "warn")
 
 
 def told(notes: CardNotes, action: PushAction) -> frozenset[str]:

@@ -100,7 +100,8 @@ class CardNotes(msgspec.Struct, frozen=True, omit_defaults=True):
     """``of`` names the kind of request that is compared, ``facts`` its facts as digests.
 
     ``unusual`` are those that no approved request had so; ``before`` counts the approved ones that equal it in all;
-    ``first``: none of its kind was approved.
+    ``first``: none of its kind was approved. ``going_unknown``: the words of a deletion, as written, that only its
+    run turns into names.
     """
 
     of: str = ""
@@ -111,6 +112,8 @@ class CardNotes(msgspec.Struct, frozen=True, omit_defaults=True):
     outgoing: list[Outgoing] = []
     going: list[Going] = []
     going_more: int = 0
+    going_unknown: list[str] = []
+    going_unknown_more: int = 0
     runs: list[RunFile] = []
     goal: str = ""
     step: str = ""

@@ -110,7 +110,7 @@ def gather(
         identity={"dev": info.st_dev, "ino": info.st_ino},
         cwd_identity=precheck.identity(resolved[cwd]),
         program=_program(kind, input, resolved[cwd], open_env["PATH"]),
-        deletes=_deletes(kind, argv, syntax, resolved[cwd]) if unfenced else {},
+        deletes=_deletes(argv, script, syntax, resolved[cwd], home) if unfenced else {},
         snapshot=kept.snapshot,
         unprotected=kept.unprotected,
         resolved=resolved,
@@ -169,9 +169,11 @@ def _program(kind: str, input: Mapping[str, Any], cwd: str, path: str) -> dict[s
     return precheck.program(name, cwd, path)
 
 
-def _deletes(kind: str, argv: Sequence[str] | None, syntax: Mapping[str, object] | None, cwd: str) -> dict[str, str]:
+def _deletes(
+    argv: Sequence[str] | None, script: str, syntax: Mapping[str, object] | None, cwd: str, home: str
+) -> dict[str, str]:
     """What a deletion outside the fence takes away, as it is now."""
-    named = deletion.names(argv) if kind == ExecAction.KIND else deletion.names_in(syntax)
+    named = deletion.deleted_in(script, syntax, home).names if script else deletion.names(argv)
     return {name: deleted.state(os.path.join(cwd, name)) for name in named[: deletion.BOUND]}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from harness.events.action import Action, ExecAction, ShellAction
 from harness.events.card_facts import Going
@@ -24,21 +25,38 @@ _MOST_NAMED = 8
 _TEXT = 300
 
 
-def going(action: Action) -> tuple[list[Going], int]:
-    """(what goes, how many further names the command has); empty for what is no deletion without a fence."""
-    named = _named(action) if action.access == "unfenced" else []
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """What a deletion takes away. ``more``: names that are not told of one by one; ``unknown``: words as written that
+    only its run turns into names, ``unknown_more`` further ones.
+    """
+
+    going: list[Going]
+    more: int
+    unknown: list[str]
+    unknown_more: int
+
+
+def going(action: Action) -> Gone:
+    """What of this action is known to go; nothing for what is no deletion without a fence."""
+    named = _named(action) if action.access == "unfenced" else deletion.Deleted()
     kept = bool(action.world.get("snapshot"))
     root = action.fence.worktree
-    gone = [_real(os.path.join(action.cwd, name)) for name in named[: deletion.MOST]]
-    return [_one(path, root, kept, gone) for path in gone], max(0, len(named) - deletion.MOST)
+    gone = [_real(os.path.join(action.cwd, name)) for name in named.names[: deletion.MOST]]
+    return Gone(
+        [_one(path, root, kept, gone) for path in gone],
+        max(0, len(named.names) - deletion.MOST),
+        [word[:_TEXT] for word in named.unknown[: deletion.MOST]],
+        max(0, len(named.unknown) - deletion.MOST),
+    )
 
 
-def _named(action: Action) -> list[str]:
+def _named(action: Action) -> deletion.Deleted:
     if isinstance(action, ExecAction):
-        return deletion.names(action.argv)
+        return deletion.Deleted(tuple(deletion.names(action.argv)))
     if not isinstance(action, ShellAction) or not deletion.may_hold(action.script):
-        return []
-    return deletion.names_in(parse_shell(action.script))
+        return deletion.Deleted()
+    return deletion.deleted_in(action.script, parse_shell(action.script), action.env.get("HOME", ""))
 
 
 def _real(path: str) -> str:

@@ -64,6 +64,8 @@ NOTES = CardNotes(
     ],
     going=[Going("path", "a folder", "kept"), Going("other", "a file")],
     going_more=2,
+    going_unknown=["$x", "*.log"],
+    going_unknown_more=2,
     goal="goal",
     step="step",
     checks=2,

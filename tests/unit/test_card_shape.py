@@ -442,6 +442,11 @@ def test_what_a_push_takes_away_and_what_nobody_knows_is_said() -> None:
     assert "a  file, git, in HEAD" in gone
     assert "b  file, nothing is known to have it besides" in gone
     assert "and 2 other things, not listed" in gone
+    words = card(view(CardNotes(going_unknown=["$x/\x1b", "*.log"], going_unknown_more=3))).text
+    assert "GOES AWAY" in words
+    assert "$x/␛  known only when it runs" in words
+    assert "*.log  known only when it runs" in words
+    assert "and 3 more words of that kind" in words
     lacks = card(view(CardNotes(going=[Going("c", "a file", lacks="it is in no commit of tally\x1b")]))).text
     assert "c  a file, it is in no commit of tally␛" in lacks
     own = Going("/state/worktrees/abcdefghij/build", "a folder with 2 files", "undo brings it back", ["x", "y\n"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.policy.deletion import names, names_in
+from harness.policy.deletion import deleted_in, names
 from harness.workspace.gather_facts import parse_shell
 
 SCRIPTS = {
@@ -30,6 +30,12 @@ SCRIPTS = {
     "$CMD && rm a /b": ["/b"],
     "cd a* && rm b": [],
     "! cd a && rm b": [],
+    # where the person's home is
+    "rm -rf ~/.cache/x ~ ~/'a b'": ["/home/ann/.cache/x", "/home/ann", "/home/ann/a b"],
+    'rm $HOME/x "$HOME/y" ${HOME}/z "${HOME}"': ["/home/ann/x", "/home/ann/y", "/home/ann/z", "/home/ann"],
+    "cd ~ && rm x": ["/home/ann/x"],
+    "cd ~/src && rm -r x": ["/home/ann/src/x"],
+    "rm '~/x' \\~/y a~": ["~/x", "~/y", "a~"],
     # no deletion
     "echo rm a": [],
     "xargs rm": [],
@@ -39,7 +45,32 @@ SCRIPTS = {
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_the_names_of_a_script(script: str) -> None:
-    assert names_in(parse_shell(script)) == SCRIPTS[script]
+    assert list(deleted_in(script, parse_shell(script), "/home/ann").names) == SCRIPTS[script]
+
+
+UNKNOWN = {
+    "rm a": [],
+    'rm é $x/a *.log "$(pwd)" ~bob/x ~"a" ~$x': ["$x/a", "*.log", '"$(pwd)"', "~bob/x", '~"a"', "~$x"],
+    "cd $x && rm a /b 'c d'": ["a", "'c d'"],
+    "rm ${HOME%/*}/x ${HOME:-/} ${#HOME} ~/*": ["${HOME%/*}/x", "${HOME:-/}", "${#HOME}", "~/*"],
+    # another home than the person's
+    "HOME=/x; rm ~/a": ["~/a"],
+    "read HOME; rm $HOME/a": ["$HOME/a"],
+    "source ./env; rm ~/a": ["~/a"],
+    "$x; rm ~/a": ["~/a"],
+}
+
+
+@pytest.mark.parametrize("script", UNKNOWN)
+def test_words_that_only_a_run_turns_into_names_are_told_as_they_are_written(script: str) -> None:
+    assert list(deleted_in(script, parse_shell(script), "/home/ann").unknown) == UNKNOWN[script]
+
+
+def test_a_home_that_the_shell_would_part_into_words_is_not_guessed() -> None:
+    script = 'rm $HOME/x "$HOME/y" ~/z'
+    found = deleted_in(script, parse_shell(script), "/home/ann b")
+    assert (list(found.names), list(found.unknown)) == (["/home/ann b/y", "/home/ann b/z"], ["$HOME/x"])
+    assert deleted_in("rm ~/x", parse_shell("rm ~/x"), "").unknown == ("~/x",)
 
 
 def test_no_depth_of_a_script_is_too_much() -> None:
@@ -49,7 +80,7 @@ def test_no_depth_of_a_script_is_too_much() -> None:
     }
     for _ in range(100_000):
         tree = {"Type": "Subshell", "Stmts": [{"Cmd": tree}]}
-    assert names_in(tree) == ["/a"]
+    assert deleted_in("", tree, "").names == ("/a",)
 
 
 def test_a_command_of_its_own_means_each_word_as_it_is() -> None:

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 from harness.events.action import Action, PushAction
 from harness.events.approved import Shape
-from harness.events.card_facts import CardNotes, Going, Outgoing, RunFile
+from harness.events.card_facts import CardNotes, Outgoing, RunFile
 from harness.events.session_state import SessionState
 from harness.policy.shape import compared, facts_of, kind_of, ordinary
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.fleet.session import Session
 from harness.workspace.errors import WorkspaceError
-from harness.workspace.going import going
+from harness.workspace.going import Gone, going
 from harness.workspace.outgoing import outgoing
 from harness.workspace.runs import runs
 from harness.workspace.worktrees import open_worktree
@@ -31,7 +31,7 @@ async def notes(session: Session, action: Action, past: Iterable[Shape]) -> Card
     facts = facts_of(action, read)
     before, unusual = compared(of, facts, known, ordinary(action, read))
     entry, title = _step(session.state)
-    gone, gone_more = await _going(session, action)
+    gone = await _going(session, action)
     return CardNotes(
         of=of,
         facts=facts,
@@ -39,8 +39,10 @@ async def notes(session: Session, action: Action, past: Iterable[Shape]) -> Card
         before=before,
         first=all(shape.of != of for shape in known),
         outgoing=await _outgoing(session, action),
-        going=gone,
-        going_more=gone_more,
+        going=gone.going,
+        going_more=gone.more,
+        going_unknown=gone.unknown,
+        going_unknown_more=gone.unknown_more,
         runs=files,
         goal=_goal(session.state),
         step=f"{entry}: {title}" if title else entry,
@@ -64,11 +66,11 @@ async def _outgoing(session: Session, action: Action) -> list[Outgoing]:
         return [Outgoing(spec.ref, spec.old == "absent", problem=why) for spec in push.to.refspecs]
 
 
-async def _going(session: Session, action: Action) -> tuple[list[Going], int]:
+async def _going(session: Session, action: Action) -> Gone:
     try:
         return await session.do("looking at what it would delete", _LOOK_S, lambda: going(action))
     except WorkspaceError:
-        return [], 0  # the command itself stands on the card
+        return Gone([], 0, [], 0)  # the command itself stands on the card
 
 
 async def _runs(session: Session, action: Action) -> list[RunFile]:

@@ -18,7 +18,7 @@ from harness.events.action import Action, BadAction, FileAction, PushAction, act
 from harness.events.cap import Cap
 from harness.events.card_facts import KEY, notes_of
 from harness.events.effect import Effect
-from harness.events.request import AT_RISK, Request
+from harness.events.request import AT_RISK, LAST_CALL, Request
 from harness.events.untrusted import to_display, to_display_lines
 from harness.events.views import NOT_COMPARED, NOT_SHOWN, ApprovalView
 from widgets.card_action import WILL_RUN, consequences, named_by, wants, will_run
@@ -146,6 +146,8 @@ def _head(view: ApprovalView, action: Action | None) -> list[CardLine]:
     asks = _KINDS.get(view.kind, "asks: " + to_display(view.kind))
     if view.kind == Request.TOOL:
         asks = "asks for something" if action is None else wants(action)
+    if LAST_CALL in view.detail:
+        asks = "goes in circles, and waits for a word of yours"
     head = f"{to_display(view.session_name)} {asks}"
     if view.kind in trouble.NO_REQUEST:
         return [CardLine(head, "head")]  # nothing is asked

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from rich.cells import cell_len
 
+from harness.events import verdicts
 from harness.events.transcript_row import Kind, Row, Stage
 from harness.events.untrusted import to_display
 from harness.events.words import clock, local, parse_ts
@@ -136,7 +137,7 @@ def _call(row: Row, width: int, now: float, output: Sequence[str]) -> list[TextL
         made += [TextLine((("  " + part, shown),)) for part in _cut(result, width - 2, _CALL_LINES)]
     below = [_BITS[bit.role] + (bit.text,) for bit in row.more]
     if running and output:
-        below = [(" ", "quiet", text) for text in output]
+        below = [(" ", "quiet", verdicts.plain(text)) for text in output]
     made += [TextLine((("   " + clip(sign + code_display(text), width - 3), tone),)) for sign, tone, text in below]
     return made
 

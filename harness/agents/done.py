@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from harness.agents import judged
 from harness.agents.judged import Court
 from harness.agents.steps import Check, End, Judge, Park, Say, Turned
-from harness.events import asking
+from harness.events import asking, verdicts
 from harness.events import types as t
 from harness.events.call_states import NOT_RUN, CallEnd
 from harness.events.iteration_events import BLOCKED, FAILED, PASSED, UNDECIDED
@@ -194,7 +194,7 @@ def _report(failing: list[str], total: int, ran: Mapping[str, Result], seen: Evi
 
 def _shown(ended: t.ToolEnded, share: int) -> str:
     """The beginning and the end of an output, and how the agent reads the rest."""
-    out = ended.preview.strip()
+    out = verdicts.plain(ended.preview).strip()
     if ended.output is None and len(out) <= share:
         return out or "(no output)"
     if len(out) > share:

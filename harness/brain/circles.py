@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from harness.events import said, tools
+from harness.events import call_words, said, tools
 from harness.events import types as t
 from harness.events.call_states import CallEnd
 
@@ -21,6 +21,10 @@ class Circles:
 
     same_calls: int = 0
     last_hash: str = ""
+    last_tool: str = ""
+    last_call: str = ""
+    last_end: str = ""
+    """The newest call in a line, and in another one what came of the newest that ended."""
     errors_in_row: int = 0
     denied_in_row: int = 0
     """Calls since the newest one that was not denied, by a person or by the policy."""
@@ -45,6 +49,8 @@ class Circles:
         for call in calls:
             self.same_calls = self.same_calls + 1 if call.input_hash == self.last_hash else 1
             self.last_hash = call.input_hash
+            self.last_tool = call.tool
+            self.last_call = call_words.what(call.tool, call.input)
             runs = runs or (call.tool in tools.TABLE and tools.runs(call.tool))
         self.idle_turns += 1
         self.idle_points += 1 if runs else IDLE_POINTS
@@ -68,6 +74,8 @@ class Circles:
 
     def ended(self, body: t.ToolEnded) -> None:
         """A call of the agent's own ended."""
+        came = call_words.outcome(self.last_tool, None, body)
+        self.last_end = ": ".join(filter(None, (came.result, *(bit.text for bit in came.lines[:1]))))
         self.errors_in_row = 0 if body.status == CallEnd.OK else self.errors_in_row + 1
         self.denied_in_row = self.denied_in_row + 1 if body.status == CallEnd.DENIED else 0
         self.denied_why = body.preview if body.status == CallEnd.DENIED else ""

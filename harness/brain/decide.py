@@ -235,6 +235,7 @@ def _turn(v: View, last: ModelTurn | None) -> Step:
 
 def _breaker(v: View) -> Park | None:
     c = v.circles
+    evidence = () if c.denied_in_row >= DENIALS else (c.last_call, c.last_end)
     denied = f"its calls are denied, the last one: {' '.join(c.denied_why.split())[:_MOST_DENIAL]}"
     for opens, count, kind, detail in (
         (c.denied_in_row >= DENIALS, c.denied_in_row, "denials", denied),
@@ -250,7 +251,7 @@ def _breaker(v: View) -> Park | None:
         if opens:
             return Park(
                 ParkedFor.BREAKER,
-                f"{detail} ({count} in a row)",
+                "\n".join((f"{detail} ({count} in a row)", *evidence)),
                 breaker=t.BreakerOpened(kind=kind, count=count, detail=detail),
             )
     return None

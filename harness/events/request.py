@@ -38,3 +38,6 @@ AT_RISK = frozenset((Request.TOOL, Request.IN_DOUBT, Request.PROTECTED))
 """Those of which a yes can do harm, so that how much is said; any other only waits."""
 SPOKEN = frozenset((Request.QUESTION, Request.REFUSAL))
 """Those that words to the agent answer: whatever is said to the session answers them too."""
+LAST_CALL = "the call"
+CAME_OF_IT = "what came of it"
+"""What the question about an agent that goes in circles says of its newest call, each a line."""

@@ -22,12 +22,15 @@ _GO = re.compile(r"^(ok|FAIL)\s+\S+\s+(?:[\d.]+s|\(cached\)|\[.*\])")
 _PUSHED = re.compile(r"^[ *+=!-]\t[^\t:]*:refs/(?:heads|tags)/(\S+)\t(.*)$")
 
 
+def plain(output: str) -> str:
+    """The output without colours."""
+    return _COLOUR.sub("", output)
+
+
 def lines_of(output: str) -> list[str]:
     """The lines that say something, as they stand when a progress bar has overwritten itself, without colours."""
     return [
-        shown
-        for line in output.split("\n")
-        if (shown := _COLOUR.sub("", line.rstrip("\r").rpartition("\r")[2]).rstrip()).strip()
+        shown for line in output.split("\n") if (shown := plain(line.rstrip("\r").rpartition("\r")[2]).rstrip()).strip()
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from harness.events import said
+from harness.events import said, verdicts
 from harness.events import types as t
 from harness.events.describe import describe
 
@@ -66,8 +66,10 @@ def _of(record: t.Record, stored: Mapping[str, str]) -> list[Fact]:
         case t.ToolProposed():
             return [("call", f"{body.tool}  {body.call_id}"), ("", when), *_claim(body), *_input(body, stored)]
         case t.ToolEnded():
-            output = stored.get(body.output.sha, "") if body.output is not None else ""
-            return [("ended", describe(record).summary), ("", when), ("output", output or body.preview or "none")]
+            output = verdicts.plain(
+                (stored.get(body.output.sha, "") if body.output is not None else "") or body.preview
+            )
+            return [("ended", describe(record).summary), ("", when), ("output", output or "none")]
         case t.ToolStarted() | t.ToolJudged():
             return [(describe(record).kind, describe(record).summary)]
     return [(describe(record).kind, describe(record).summary), ("", when)]

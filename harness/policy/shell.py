@@ -47,7 +47,9 @@ def word(node: object, known: Mapping[str, str] = {}) -> Word:
         if kind == "Lit" and isinstance(value, str):
             bare = re.sub(r"\\.", "", value, flags=re.DOTALL)
             if index == 0 and "HOME" in known and (value.startswith("~/") or (value == "~" and len(parts) == 1)):
-                text, value, bare = known["HOME"], value[1:], bare[1:]
+                text = known["HOME"]
+                value = value[1:]
+                bare = bare[1:]
             if _BRACES.search(bare) or (index == 0 and bare.startswith("~") and value.startswith("~")):
                 return Word(None, at=at)
             glob = glob or bool(_GLOB.search(bare))

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
 from harness.events.action import action_hash, canonical, from_wire
+from harness.events.request import CAME_OF_IT, LAST_CALL
 from harness.events.views import ApprovalView
 from tests.tui.painted import painted
 from widgets.approval_card import ApprovalCard, card_lines, shown_hash, wrap
@@ -317,12 +318,21 @@ def test_a_key_that_is_missing_says_what_to_do_and_nothing_of_our_own_names() ->
 
 def test_what_the_title_says_whole_is_not_said_again_and_numbers_are() -> None:
     title = "its calls are denied, the last one: no (3 in a row)"
-    detail = {"breaker": title, "rows": "3", "count": 3}
+    detail = {LAST_CALL: "", "breaker": title, "rows": "3", "count": 3}
     text = card(view_of(None, kind="question", title=title, claim="", detail=detail)).text
     assert text.count("3 in a row") == 1
     assert "  rows  3" in text
     assert "  count  3" in text
     assert "Why you are asked" not in text, "an agent's question is no rule's"
+    assert "the call" not in text
+
+
+def test_an_agent_that_goes_in_circles_is_not_said_to_ask_and_its_call_is_shown() -> None:
+    title = "the agent made the same call again and again (5 in a row)"
+    detail = {LAST_CALL: "pytest -q nothere.py", CAME_OF_IT: "exit 4: ERROR: file not found\x1b"}
+    text = card(view_of(None, kind="question", title=title, claim="", detail=detail)).text
+    assert "goes in circles, and waits for a word of yours" in text.split("\n")[0]
+    assert "  the call  pytest -q nothere.py\n  what came of it  exit 4: ERROR: file not found␛\n" in text
 
 
 @given(st.text(max_size=200), st.integers(1, 50))

@@ -206,7 +206,7 @@ class World:
         for call_id, command in zip(ids, step.commands, strict=True):
             self.put(t.ToolProposed(call_id=call_id, tool="check", ref="", input={"command": command}))
         for call_id, code in zip(ids, codes, strict=True):
-            self.end(call_id, "ok" if code == 0 else "error", "boom" if code else "", code)
+            self.end(call_id, "ok" if code == 0 else "error", "\x1b[1;31mboom\x1b[0m" if code else "", code)
 
 
 def use(number: int, name: str = "exec", **given: Any) -> dict[str, Any]:
@@ -641,6 +641,9 @@ def test_breakers_open_once_and_start_anew(kind: str) -> None:
                 w.end(call, files=["f"] if kind == "same_call" else None)
     assert isinstance(step, steps.Park)
     assert step.why == "breaker"
+    _, call, came = step.detail.split("\n")
+    assert call == ("x" if kind == "same_call" else f"read {turns}")
+    assert came == {"same_call": "fine", "tool_errors": "no", "no_progress": "1 line"}[kind]
     assert step.breaker is not None
     assert step.breaker.kind == kind
     assert turns == {"same_call": 5, "tool_errors": 10, "no_progress": 20}[kind]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from harness.events import types as t
 from harness.events.fold import advance
+from harness.events.request import CAME_OF_IT, LAST_CALL
 from harness.events.session_state import SessionState
 from harness.supervisor.fleet.call_records import Track
 from harness.supervisor.fleet.next_step import Ask, Due, Falls, Nothing, Wake, due
@@ -112,6 +113,14 @@ def test_a_session_that_waits_for_a_job_is_woken_by_its_end_or_by_words_and_by_n
 
 
 # -- parks -----------------------------------------------------------------------------------------
+
+
+def test_the_question_about_circles_says_the_call_and_what_came_of_it() -> None:
+    detail = "the same call (5 in a row)\npytest -q\nexit 4: no such file"
+    asked = Log(INTENT, CREATED, GRANTED, t.SessionParked(why="breaker", detail=detail)).due()
+    assert isinstance(asked, Ask)
+    assert asked.title == "the same call (5 in a row)"
+    assert asked.detail == {LAST_CALL: "pytest -q", CAME_OF_IT: "exit 4: no such file"}
 
 
 @pytest.mark.parametrize(

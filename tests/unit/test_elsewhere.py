@@ -32,7 +32,7 @@ def said(tmp_path: Path, *names: Path) -> list[str]:
         argv=argv,
         pre={"snapshot": "a"},
     )
-    return [one.kept or f"! {one.lacks}" for one in going(action)[0]]
+    return [one.kept or f"! {one.lacks}" for one in going(action).going]
 
 
 def test_what_is_committed_says_where_and_whether_a_remote_has_it(tmp_path: Path, home: Path) -> None:

@@ -17,6 +17,7 @@ from harness.events.call_words import Bit, Change
 from harness.events.describe import describe
 from harness.events.transcript import PAGE, Page
 from harness.events.transcript_row import Kind, Row, Stage
+from harness.events.whole import facts
 from tests.unit.test_events_fold import KINDS, line, make
 from widgets.milestones import MILESTONES
 
@@ -428,3 +429,8 @@ def test_a_task_that_passed_is_one_row_and_one_that_did_not_says_why() -> None:
         ("task", True),
         ("progress", False),
     ]
+
+
+def test_an_output_is_shown_whole_and_without_its_colours() -> None:
+    (record,) = records([t.ToolEnded(call_id="c0.0", status="ok", preview="\x1b[1;31mred\x1b[0m\n\x1b[2Jrest", ms=1)])
+    assert ("output", "red\n\x1b[2Jrest") in facts([record]), "only colours go; what moves the cursor stays to be seen"

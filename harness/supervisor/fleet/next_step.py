@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from harness.events import asking
-from harness.events.request import Request
+from harness.events.request import CAME_OF_IT, LAST_CALL, Request
 from harness.events.session_state import SessionState
 from harness.events.states import Desired, ParkedFor
 from harness.plan import gates
@@ -89,10 +89,12 @@ def _request(s: SessionState) -> Ask | None:
             ("answer", "done", "stop"),
         )
     if why == ParkedFor.BREAKER:
+        title, _, rest = detail.partition("\n")
+        call, _, end = rest.partition("\n")
         return Ask(
             Request.QUESTION,
-            detail or "a breaker opened: the agent goes in circles",
-            {"breaker": detail},
+            title or "a breaker opened: the agent goes in circles",
+            {LAST_CALL: call, CAME_OF_IT: end},
             ("answer", "retry", "stop"),
         )
     if why == ParkedFor.JUDGE:

@@ -24,6 +24,7 @@ from harness.events.states import ParkedFor
 from harness.plan import contract
 from harness.plan.contract import Talk
 
+_SHORTER = "launch it with a shorter goal that names files, or give that role a model that reads more"
 _MOST_FAILURES = 3
 Load = Callable[[t.ModelMessage, int], list[said.Part]]
 """The parts of the reply at a record, from its blob where they are there."""
@@ -36,6 +37,10 @@ class AskAuthor:
     purpose: str
     attempt: int = 1
     request_id: str = ""
+
+    def model(self, opened: t.ContractOpened) -> str:
+        """Whose model answers."""
+        return opened.model if self.purpose == PLANS else opened.evaluator
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +150,11 @@ def next_step(agreement: Agreement, stands: Contract) -> Step | None:
     return None
 
 
+def unfit(step: AskAuthor, why: str) -> Park:
+    """What follows when an author cannot be sent what it is to read."""
+    return Park(ParkedFor.ERROR, f"the contract's {step.purpose} cannot be asked: {why}; {_SHORTER}")
+
+
 def _ask(agreement: Agreement, purpose: str) -> AskAuthor:
     failures = [one for one in agreement.failures if one.purpose == purpose]
     return AskAuthor(purpose, len(failures) + 1, failures[0].request_id if failures else "")
@@ -155,6 +165,6 @@ def request(step: AskAuthor, prompt: str, opened: t.ContractOpened, brief: str, 
     system: list[Block] = [{"type": "text", "text": prompt, "cache_control": {"type": "ephemeral"}}]
     if step.purpose == PLANS:
         messages = contract.for_planner(brief, talk)
-        return Request(opened.model, room, system, [], json.dumps(messages).encode())
+        return Request(step.model(opened), room, system, [], json.dumps(messages).encode())
     messages = contract.for_evaluator(brief, talk)
-    return Request(opened.evaluator, room, system, [], json.dumps(messages).encode(), schema=contract.schema())
+    return Request(step.model(opened), room, system, [], json.dumps(messages).encode(), schema=contract.schema())

@@ -182,7 +182,7 @@ class BuiltIn(Agent):
 
     def propose(self) -> Step:
         try:
-            step = next_step(self._view, self._sizes)
+            step = next_step(self._view, replace(self._sizes, fixed=self._fixed_bytes // PER_TOKEN))
             match step:
                 case Ask() | Sum():
                     return self._ask(step)
@@ -198,7 +198,8 @@ class BuiltIn(Agent):
                     opened = self._desk.session.contract.opened
                     assert opened is not None
                     brief = partial(self._for_an_author, step, opened)
-                    return self._post(lambda head, admitted: brief(head) if admitted else None, step, opened.model)
+                    model = step.model(opened)
+                    return self._post(lambda head, admitted: brief(head) if admitted else None, step, model)
                 case Keep():
                     text = self._desk.put_blob(step.text.encode("utf-8", "replace"), "text/markdown")
                     self._desk.append([t.ContractDrafted(n=step.n, text=text, answers=list(step.answers))])
@@ -274,13 +275,19 @@ class BuiltIn(Agent):
         replies = self._view.court.replies
         room = self._longest(started.model)
         request = court.request(prompt_of_judge, started.model, started.criteria, case, replies, room)
-        return self._aside(request, step.request_id or f"j{head}.{self._spec.gen}", step.attempt, JUDGES)
+        draft = self._aside(request, step.request_id or f"j{head}.{self._spec.gen}", step.attempt, JUDGES)
+        least = court.least_answer(started.criteria)
+        if draft.unfit or least <= room:
+            return draft
+        return replace(
+            draft, unfit=f"an answer to its {len(started.criteria):,} criteria has more than {room:,} tokens"
+        )
 
     def _for_an_author(self, step: AskAuthor, opened: t.ContractOpened, head: int) -> Draft:
         brief = self._shown(opened.brief, "the brief for the contract")
         role = pinned.of(self._desk.session.intent, PLANNER if step.purpose == PLANS else JUDGE)
         talk = self._view.agreement.talk
-        request = agreement.request(step, role.prompt, opened, brief, talk, self._longest(opened.model))
+        request = agreement.request(step, role.prompt, opened, brief, talk, self._longest(step.model(opened)))
         return self._aside(request, step.request_id or f"c{head}.{self._spec.gen}", step.attempt, step.purpose)
 
     def _shown(self, ref: t.BlobRef, what: str) -> str:
@@ -292,8 +299,11 @@ class BuiltIn(Agent):
     def _aside(self, request: stream.Request, request_id: str, attempt: int, purpose: str) -> Draft:
         """A request of somebody else than the agent, with an estimate that is never too low."""
         counted = stream.count_tokens(self._client, request)
-        most = court.most_tokens(request) if counted is None else counted + counted // 20 + court.SCHEMA_TOKENS
-        return Draft(request, most, request_id, attempt, purpose=purpose)
+        bound = court.most_tokens(request)
+        most = bound if counted is None else counted + counted // 20 + court.SCHEMA_TOKENS
+        size = bound // PER_TOKEN if counted is None else counted
+        unfit = model_limits.unfit(request.model, size, request.max_tokens, self._limits_of(request.model))
+        return Draft(request, most, request_id, attempt, purpose=purpose, unfit=unfit)
 
     def _post(self, make: Make, step: Ask | Sum | AskJudge | AskAuthor, model: str) -> Step:
         """Pay for one attempt of what ``make`` drafts for ``model`` at the head of the log, and send it.
@@ -317,6 +327,8 @@ class BuiltIn(Agent):
             if draft is None:
                 draft = make(head, True)
                 assert draft is not None
+            if draft.unfit:
+                return self._unsent(step, draft.unfit)
             reservation = admitted.reservation or desk.accounts.reserve(_wanted(draft))
         except Refused as exc:
             return self._no_money(exc)
@@ -334,6 +346,15 @@ class BuiltIn(Agent):
             raise
         self._send(sent, reservation, request, admitted.probe, step)
         self._litter = True
+        return Again()
+
+    def _unsent(self, step: Ask | Sum | AskJudge | AskAuthor, why: str) -> Step:
+        """What follows for a judge or an author who cannot be sent what it is to read."""
+        if isinstance(step, AskAuthor):
+            return agreement.unfit(step, why)
+        started = self._desk.session.judging.started
+        assert started is not None
+        self._desk.append([court.unfit(self._view.court, started, why).ended])
         return Again()
 
     def _learn(self) -> bool:
@@ -354,11 +375,15 @@ class BuiltIn(Agent):
 
     def _longest(self, model: str) -> int:
         """The longest reply that a judge or an author may be asked for, whose model may be another one than ours."""
+        return model_limits.longest(self._spec.max_tokens, self._limits_of(model))
+
+    def _limits_of(self, model: str) -> Limits:
+        """What the endpoint says of the model of a judge or an author, asked once."""
         if model == self._spec.model and self._told is not None:
-            return model_limits.longest(self._spec.max_tokens, self._told)
+            return self._told
         if model not in self._theirs and self._spec.credential.key:
             self._theirs[model] = self._asked(model)
-        return model_limits.longest(self._spec.max_tokens, self._theirs.get(model, UNTOLD))
+        return self._theirs.get(model, UNTOLD)
 
     def _over(self, purpose: str, worst: Cost) -> str:
         """Why the role that would speak may not spend so much more; empty when it may, and for the agent itself."""

@@ -22,9 +22,12 @@ from harness.events.evaluation import Judging, Stage
 from harness.events.states import ParkedFor
 from harness.judge import dialogue, verdict
 from harness.judge.dialogue import Ran, Reply
+from harness.judge.verdict import Answer
 
 SCHEMA_TOKENS = 1000
 """More than the schema of an answer can take."""
+_FINDING_TOKENS = 12
+_SHORTER = "a judge of another model reads more, and with --judge-at task it looks at one entry of a plan at a time"
 _MOST_FAILURES = 3
 Load = Callable[[t.ModelMessage, int], list[said.Part]]
 """The parts of the reply at a record, from its blob where they are there."""
@@ -112,11 +115,11 @@ def next_step(court: Court, judging: Judging) -> Step | None:
     failed = court.failures[-1] if court.failures else None
     if failed is not None and failed.kind not in AT_THE_GATE:
         if too_long(failed.kind, failed.message):
-            return Conclude(_ended(court, started, dialogue.Verdict(None, f"the case is too long: {failed.message}")))
+            return unfit(court, started, failed.message)
         if failed.kind not in UNUSABLE:
             return Park(ParkedFor.ERROR, f"the judge: {failed.kind}: {failed.message}")
         if len(court.failures) >= _MOST_FAILURES:
-            return Conclude(_ended(court, started, dialogue.Verdict(None, failed.message)))
+            return Conclude(_ended(court, started, None, f"its reply cannot be used: {failed.message}"))
     match dialogue.following(court.replies, started.criteria, started.runs):
         case dialogue.AskJudge():
             return AskJudge(len(court.failures) + 1, court.failures[0].request_id if court.failures else "")
@@ -127,7 +130,17 @@ def next_step(court: Court, judging: Judging) -> Step | None:
                 tuple((f"c{seq}.{i}", said.Call(ref, tools.CHECK, {"command": c})) for i, c in enumerate(run.commands))
             )
         case dialogue.Verdict() as found:
-            return Conclude(_ended(court, started, found))
+            return Conclude(_ended(court, started, found.answer, f"its reply cannot be used: {found.why}"))
+
+
+def unfit(court: Court, started: t.EvaluationStarted, why: str) -> Conclude:
+    """It is over without a verdict, because the judge cannot be sent its case."""
+    return Conclude(_ended(court, started, None, f"the case is too long for its model: {why}; {_SHORTER}"))
+
+
+def least_answer(criteria: Sequence[str]) -> int:
+    """Tokens that an answer has at least: it finds something of each criterion."""
+    return _FINDING_TOKENS * len(criteria)
 
 
 def request(
@@ -144,15 +157,15 @@ def most_tokens(request: Request) -> int:
     return len(request.messages) + len(json.dumps(request.system)) + SCHEMA_TOKENS
 
 
-def _ended(court: Court, started: t.EvaluationStarted, found: dialogue.Verdict) -> t.EvaluationEnded:
-    answer = found.answer
+def _ended(court: Court, started: t.EvaluationStarted, answer: Answer | None, why: str) -> t.EvaluationEnded:
+    """The end with this answer, or without one, and ``why``."""
     return t.EvaluationEnded(
         cycle=started.cycle,
         cycles=started.cycles,
         model=started.model,
         rubric=started.rubric,
         verdict=ev.NONE if answer is None else answer.verdict,
-        summary=f"its reply cannot be used: {found.why}" if answer is None else answer.summary,
+        summary=why if answer is None else answer.summary,
         findings=[] if answer is None else list(answer.findings),
         drift="" if answer is None else answer.drift,
         requests=len(court.replies),

@@ -108,7 +108,7 @@ def proposals(
 def _fitting(v: View, sizes: Sizes, ask: Ask) -> Step:
     if v.compactions >= compaction.IN_A_ROW and not ask.finish:
         return _in_vain(v.compactions)
-    measure = v.measure()
+    measure = v.measure(sizes.fixed)
     match room.due(replace(measure, outgrown=False, wanted=False) if ask.finish else measure, sizes):
         case None if v.state.context.wanted and not ask.finish:
             return Shrink(t.ContextKept(why="a summary would not make it shorter"))

@@ -44,6 +44,12 @@ def sizes(spec: Spec, told: Limits) -> Sizes:
     return Sizes(spec.context_tokens, prompt.context_window(spec.model, told.window), longest(spec.max_tokens, told))
 
 
+def unfit(model: str, size: int, room: int, told: Limits) -> str:
+    """Why a request of about ``size`` tokens, with ``room`` for its reply, is not sent; empty when it is."""
+    most = Sizes(window=prompt.context_window(model, told.window), output=room).most
+    return f"about {size:,} tokens, over the {most:,} that {model} can be sent" if size > most else ""
+
+
 def longest(wanted: int, told: Limits) -> int:
     """The longest reply that may be asked for."""
     return min(wanted, told.output) if told.output else wanted

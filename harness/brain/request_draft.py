@@ -11,8 +11,8 @@ from harness.events.attempt import Reservation
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """``estimate``: input tokens, never too few; ``hour``: it asks for cache entries that live an hour; the rest as in
-    `ModelRequest`.
+    """``estimate``: input tokens, never too few; ``hour``: it asks for cache entries that live an hour; ``unfit``: why
+    it cannot be sent, empty when it can; the rest as in `ModelRequest`.
     """
 
     request: Request
@@ -24,6 +24,7 @@ class Draft:
     layers: dict[str, int] = field(default_factory=dict)
     working: int = 0
     hour: bool = False
+    unfit: str = ""
 
     @property
     def readings(self) -> int:

@@ -115,10 +115,12 @@ class View:
         """True when a person said something after the newest reply was asked for and before it came."""
         return bool(self.models) and self.asked_seq < self.human_seq < self.models[-1].seq
 
-    def measure(self) -> Measure:
-        """What the next request would have."""
+    def measure(self, fixed: int = 0) -> Measure:
+        """What the next request would have; ``fixed``: tokens of what every request has, which the newest reply has
+        measured with the rest.
+        """
         overflows = self.overflows if self.overflow_seq > self.changed_seq else 0
-        now = (self.measured or tokens(self.sizes)) + self.fresh // PER_TOKEN
+        now = (self.measured or fixed + tokens(self.sizes)) + self.fresh // PER_TOKEN
         carried = (_bytes(self.handoff) + _bytes(self.summary)) // PER_TOKEN
         outgrown = self.facts.midway and not self.facts.boundary and self.unsummed_seq < self.changed_seq
         return Measure(now, self.sizes, self.facts.boundary, overflows, outgrown, self.state.context.wanted, carried)
@@ -176,7 +178,7 @@ class View:
             case t.SessionIntent():
                 self.model = body.model
                 self.criteria = tuple(body.checks)
-                self.fresh += _bytes(body.goal)
+                self.fresh += _bytes(body.goal) + sum(map(_bytes, body.checks))
             case t.SessionParked():
                 self._forget_trouble(r)
                 if body.why == ParkedFor.JUDGE:

@@ -23,6 +23,8 @@ class Recorder:
         """Paths of what was only read."""
         self.told: bytes | None = None
         """What is answered to these, in the place of the endpoint; empty cuts them off."""
+        self.of_model: dict[str, bytes] = {}
+        """The same for single models."""
 
     def of(self, goal: str) -> list[str]:
         """All text that the requests of the session with this goal showed, request by request."""
@@ -58,7 +60,7 @@ def recorded(f: Fleet) -> Iterator[Recorder]:
 
         def do_GET(self) -> None:
             found.asked.append(self.path)
-            told = found.told
+            told = found.of_model.get(self.path.rpartition("/")[2], found.told)
             if told is None:
                 onward = http.client.HTTPConnection(target.hostname or "", target.port)
                 onward.request("GET", self.path, headers=dict(self.headers))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.events import types as t
-from tests.fleetlib import Fleet, fleet, play
+from tests.fleetlib import Fleet, fleet, make_repository, play
 from tests.process.recorder import recorded
 
 GOAL = play([("write_file", {"path": "a.txt", "content": "a"})], "Done.")
@@ -53,4 +53,39 @@ def test_who_judges_or_writes_the_contract_is_asked_for_no_longer_reply_than_his
         assert rooms == dict.fromkeys(rooms, 3000)
         assert len(rooms) == (2 if more == ("--judge",) else 4)
         assert {path.rpartition("/")[2] for path in seen.asked} == {"claude-haiku-5-5", "claude-sonnet-5-5"}
+        assert f.violations() == []
+
+
+LARGE = play([("shell", {"script": "seq 1 20000 > a.txt"})], "Done.")
+SMALL_WINDOW = json.dumps({"id": "m", "max_input_tokens": 20_000, "max_tokens": 3000}).encode()
+MANY = json.dumps([{"description": f"Feature {n}", "steps": ["it is nice"], "passes": False} for n in range(300)])
+
+
+@pytest.mark.parametrize(
+    ("goal", "plan", "says"),
+    [(LARGE, "", "tokens, over the 15,640 that claude-sonnet-5-5 can be sent"), (GOAL, MANY, "301 criteria")],
+    ids=["case", "answer"],
+)
+def test_a_judge_who_cannot_read_or_answer_its_case_costs_nothing_and_says_why(goal: str, plan: str, says: str) -> None:
+    with fleet() as f, recorded(f) as seen:
+        seen.told = SMALL_WINDOW
+        repo = make_repository(f.root / "repo", {"README.md": "# Thing\n", **({"plan.json": plan} if plan else {})})
+        given = ("--plan", "plan.json", "--fresh", "never") if plan else ()
+        sid = f.launch(goal, repo=repo, more=("--judge", "--judge-model", "claude-sonnet-5-5", *given))
+        asked = f.approval(sid)
+        assert says in asked["title"] + json.dumps(asked["detail"])
+        assert {b.purpose for b in asks(f, sid)} == {""}
+        assert f.violations() == []
+
+
+@pytest.mark.parametrize("purpose", ["planner", "evaluator"])
+def test_an_author_who_cannot_read_the_goal_costs_nothing_and_says_why(purpose: str) -> None:
+    with fleet() as f, recorded(f) as seen:
+        seen.told = SMALL_WINDOW if purpose == "planner" else None
+        if purpose == "evaluator":
+            seen.of_model["claude-sonnet-5-5"] = SMALL_WINDOW
+        sid = f.launch(f"{GOAL} {'word ' * 20_000}", more=("--review", "--judge-model", "claude-sonnet-5-5"))
+        asked = f.approval(sid)
+        assert f"the contract's {purpose} cannot be asked: about" in asked["title"]
+        assert purpose not in {b.purpose for b in asks(f, sid)}
         assert f.violations() == []

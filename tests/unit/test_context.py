@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -444,3 +445,16 @@ def test_a_reply_without_a_word_is_no_turn_to_begin_anew_at() -> None:
     roles = [m["role"] for m in shape(w.view)]
     assert roles == ["user", "assistant"] * (len(roles) // 2) + ["user"]
     assert "are you there?" in json.dumps(shape(w.view))
+
+
+def test_before_a_reply_has_measured_it_a_request_counts_with_its_tools_and_criteria() -> None:
+    w = World(goal="g" * 4000, checks=["true " * 200])
+    sizes = Sizes(window=3000, output=0, fixed=1500)
+    assert w.view.measure().now == 1250
+    assert isinstance(decide.next_step(w.view, replace(sizes, fixed=1400)), decide.Ask)
+    parked = decide.next_step(w.view, replace(sizes, fixed=1520))
+    assert isinstance(parked, steps.Park)
+    assert "about 2,770 tokens, over the 2,760" in parked.detail
+    w.ask()
+    w.reply("tool_use", use(1))
+    assert w.view.measure(1500).now == w.view.measure().now, "what a reply has measured has them already"

@@ -25,11 +25,14 @@ _KEPT = 0.15
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Tokens: the size to work in, the model's window, the most that a reply may have."""
+    """Tokens: the size to work in, the model's window, the most that a reply may have, and what instructions and tools
+    take of every request.
+    """
 
     working: int = WORKING
     window: int = 200_000
     output: int = 8192
+    fixed: int = 0
 
     @property
     def most(self) -> int:

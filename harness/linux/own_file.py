@@ -39,8 +39,8 @@ def read(path: Path, limit: int = LIMIT) -> bytes:
 
 
 def text(path: Path, limit: int = LIMIT) -> str:
-    """The same as text. Raises OSError, UnicodeDecodeError."""
-    return read(path, limit).decode("utf-8")
+    """The same as text, without the mark that some editors put first. Raises OSError, UnicodeDecodeError."""
+    return read(path, limit).decode("utf-8-sig")
 
 
 def exposed(path: Path, bits: int) -> Path | None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from harness.events import tools
 from harness.events import types as t
 from harness.events.action import from_wire
+from harness.events.describe import describe
 from harness.events.fold import fold
 from harness.events.launch_wish import LaunchWish
 from harness.plan import draft
@@ -108,6 +109,14 @@ def test_the_users_own_stands_before_the_one_that_ships_and_no_name_leaves_the_f
         casting.cast(tmp_path, "")
 
 
+def test_an_editors_mark_before_the_first_line_is_no_part_of_a_role(tmp_path: Path) -> None:
+    (tmp_path / shelf.FOLDER).mkdir()
+    (tmp_path / shelf.FOLDER / "mine.toml").write_text(OWN, encoding="utf-8-sig")
+    found = shelf.find(tmp_path, "mine")
+    assert found is not None
+    assert found[0].version == hashlib.sha256(OWN.encode()).hexdigest()
+
+
 def test_a_session_keeps_the_words_it_began_with(tmp_path: Path) -> None:
     folder = tmp_path / shelf.FOLDER
     folder.mkdir()
@@ -120,6 +129,7 @@ def test_a_session_keeps_the_words_it_began_with(tmp_path: Path) -> None:
     (folder / "mine.toml").write_text(OWN.replace("Look.", "Something else."))
     role = pinned.of(kept, WORKER)
     assert (role.prompt, role.version) == ("Look.", hashlib.sha256(OWN.encode()).hexdigest())
+    assert f"roles: mine {role.version[:12]}" in describe(t.Record(1, "", "x", 0, kept)).summary
     assert [d["name"] for d in role.offered()] == ["read_file", "exec"]
     assert not role.may_use("shell")
     assert pinned.of(kept, JUDGE).name == "evaluator"

@@ -15,7 +15,9 @@ _on = DESCRIBERS.on
 
 @_on(t.SessionIntent)
 def _intent(b: t.SessionIntent) -> Line:
-    return Line("launch", f"{b.name}: {first(b.goal)} · {b.model} · caps: {caps_words(b.caps)}", "info")
+    roles = ", ".join(f"{one.name} {one.version[:12]}" for one in b.roles)
+    cast = f" · roles: {roles}" if roles else ""
+    return Line("launch", f"{b.name}: {first(b.goal)} · {b.model} · caps: {caps_words(b.caps)}{cast}", "info")
 
 
 @_on(t.SessionCreated)

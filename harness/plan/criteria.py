@@ -173,11 +173,16 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A sentence that no machine decides: why, and how to word it instead, with all forms where any will do."""
+    """A sentence that no machine decides, and why; ``advice``: how to word it, whatever its words."""
 
     text: str
     why: str
-    instead: str
+    advice: str = ""
+
+    @property
+    def instead(self) -> str:
+        """How to word it instead, with all forms where any will do."""
+        return self.advice or _wording(" ".join(self.text.split()))
 
     @property
     def hint(self) -> str:
@@ -205,7 +210,7 @@ def parse(text: str) -> Criterion | Problem:
         return _file(text, path, bool(match["not"]), None, "-s" if match["full"] else "-e")
     if (match := _RUN.match(line)) is not None and (found := _run(text, match)) is not None:
         return found
-    return Problem(text, "no command, file or request decides it", _wording(line))
+    return Problem(text, "no command, file or request decides it")
 
 
 def spoken(command: str) -> str:
@@ -241,7 +246,7 @@ def _run(text: str, match: re.Match[str]) -> Criterion | Problem | None:
     wanted = _said(match["says"])
     if wanted is None:
         why = f"it says more of the command than a machine understands: {match['says'].strip()}"
-        return Problem(text, why, _wording(match[0])) if match["run"] else None
+        return Problem(text, why) if match["run"] else None
     if wanted.prints and not match["run"] and re.fullmatch(r"\w+", command) and command not in _PROGRAMS.split():
         return None  # "`Button` shows `Save`"
     tests = [f"grep -qF -- {shlex.quote(one)}" for one in wanted.prints]

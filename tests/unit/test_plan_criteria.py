@@ -247,3 +247,10 @@ def test_a_plan_is_read_by_its_entries() -> None:
         spec.check(b"[1")
     with pytest.raises(BadPlan):
         spec.check(b"\xff")
+
+
+def test_better_words_are_looked_for_only_when_somebody_reads_them() -> None:
+    for text in ("it works well", "Run `t` - it is nice"):
+        found = parse(text)
+        assert isinstance(found, Problem)
+        assert (found.advice, bool(found.instead)) == ("", True)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.cells import cell_len
 from rich.style import Style
@@ -104,12 +105,16 @@ def _markdown(text: str) -> list[PlanLine]:
 
 def _json(text: str) -> list[PlanLine]:
     try:
-        data = json.loads(text)
-    except ValueError as exc:
+        return _entries(json.loads(text.removeprefix("\ufeff"), parse_int=str))
+    except (ValueError, RecursionError) as exc:
         return [
             PlanLine("note", f"not valid JSON now ({exc}); shown as text"),
             *(PlanLine("text", line) for line in text.splitlines()),
         ]
+
+
+def _entries(data: Any) -> list[PlanLine]:
+    """What stands in a plan. Raises RecursionError for what is nested too deep to be shown."""
     items = data
     made: list[PlanLine] = []
     if isinstance(data, dict):

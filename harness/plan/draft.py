@@ -7,12 +7,25 @@ from dataclasses import dataclass
 
 from harness.events.request import Request
 from harness.events.session_state import SessionState
-from harness.plan import spec
+from harness.plan import progress, spec
 from harness.plan.criteria import ANY_FORM, Problem
-from harness.plan.formats import BadPlan, Plan, read
+from harness.plan.formats import FEATURES, STORIES, TASKS, BadPlan, Plan, read
 from harness.plan.phases import phased
 
 _NAMED = 20
+_OF_NAME = {"prd.json": (STORIES, TASKS), "feature_list.json": (FEATURES,)}
+"""The forms of plans by the names that others give them; a file of another name has any."""
+_WORDS = {
+    FEATURES: (
+        "a JSON list of objects with category, description, steps (a list), and passes false; optionally id, phase and"
+        " depends_on (ids)"
+    ),
+    STORIES: (
+        "a JSON object with project, branchName, description and userStories: a list of objects with id (US-001),"
+        " title, description, acceptanceCriteria (a list), priority (1 comes first), passes false, and notes;"
+        " optionally phase and depends_on (ids)"
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +37,11 @@ class Found:
 
 
 def task(words: str, path: str) -> str:
-    """What the agent is asked to do first: the initializer's ``first`` with the file and the forms of steps in it."""
-    return words.replace("{path}", path).replace("{forms}", ANY_FORM)
+    """What the agent is asked to do first: the initializer's ``first`` with the file, its form and the forms of steps
+    in it.
+    """
+    form = _WORDS[_forms(path)[0]]
+    return words.replace("{form}", form).replace("{forms}", ANY_FORM).replace("{path}", path)
 
 
 def writing(s: SessionState) -> bool:
@@ -39,15 +55,21 @@ def due(s: SessionState) -> bool:
     return writing(s) and s.draft.claim >= 0 and not s.calls.open and not asked
 
 
-def found(data: bytes | None, gates: Sequence[str] = ()) -> Found:
-    """What is in the file (None: there is none). Criteria that no machine decides are problems of a plan that is one
-    all the same.
+def _forms(path: str) -> tuple[str, ...]:
+    """The forms that a plan of this name may have; the first is asked for."""
+    return _OF_NAME.get(path.rpartition("/")[2], (FEATURES, STORIES, TASKS))
+
+
+def found(data: bytes | None, path: str, gates: Sequence[str] = ()) -> Found:
+    """What is in the file at ``path`` (None: there is none). Another form than its name says, and criteria that no
+    machine decides, are problems of a plan that is one all the same.
     """
     if data is None:
         return Found(None, ("there is no such file",))
     try:
         plan = read(data)
         phased(plan, gates)
+        progress.checks(map(progress.wanted, plan.entries))
         lines = spec.check(data)
     except BadPlan as exc:
         return Found(None, (str(exc),))
@@ -59,7 +81,9 @@ def found(data: bytes | None, gates: Sequence[str] = ()) -> Found:
         for line in lines
         if isinstance(line.found, Problem)
     ]
-    return Found(None if passing else plan, (*passing, *vague))
+    wanted = _forms(path)
+    other = [] if plan.form in wanted else [f"other programs expect under this name {_WORDS[wanted[0]]}"]
+    return Found(None if passing else plan, (*passing, *other, *vague))
 
 
 def told(path: str, problems: Sequence[str]) -> str:

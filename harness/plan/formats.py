@@ -18,9 +18,22 @@ STORIES = "userStories"
 TASKS = "tasks"
 MAX_BYTES = 4 << 20
 MAX_ENTRIES = 5000
+_MOST_NAME = 200
+"""Characters of an id or of a phase's name, which stand in every row about it."""
+_MOST_GATE = 2000
 _DEPENDS = ("depends_on", "dependsOn", "blockedBy")
 _WHITE = re.compile(r"[ \t\r\n]*")
-_DECODER = json.JSONDecoder()
+MARK = "\ufeff"
+"""What some editors put before UTF-8; it stays where it is."""
+_MOST_DIGITS = 1000
+
+
+def _whole_number(digits: str) -> int | float:
+    """A number without an end to its digits is kept in the text; what it is to us is infinite."""
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
+
+
+_DECODER = json.JSONDecoder(parse_int=_whole_number)
 
 
 class BadPlan(ValueError):
@@ -80,7 +93,7 @@ def read(data: bytes) -> Plan:
         raise BadPlan(f"a plan has at most {MAX_BYTES >> 20} MiB")
     try:
         text = data.decode("utf-8")
-        whole = json.loads(text, object_pairs_hook=_unique)
+        whole = json.loads(text.removeprefix(MARK), object_pairs_hook=_unique, parse_int=_whole_number)
     except UnicodeDecodeError as exc:
         raise BadPlan(f"it is no UTF-8 at byte {exc.start}") from exc
     except (ValueError, RecursionError) as exc:
@@ -138,19 +151,25 @@ def _entry(form: str, index: int, item: object, span: tuple[int, int] | None) ->
     if not isinstance(name, str | int) or isinstance(name, bool) or not str(name).strip():
         raise BadPlan(f"{where} has no id")
     return Entry(
-        id=str(name),
+        id=_within(str(name), _MOST_NAME, where, "id"),
         title=title,
         criteria=_texts(item, names[1], where),
         passes=item["passes"],
         at=span[0],
         end=span[1],
-        phase=_phase(item),
+        phase=_within(_phase(item), _MOST_NAME, where, "phase"),
         gate=_gate(item.get("gate"), where),
         depends_on=_texts(item, next((key for key in _DEPENDS if key in item), _DEPENDS[0]), where),
         priority=_priority(item),
         about=_about(item, title),
         wording=_canonical({k: v for k, v in item.items() if k != "passes"}),
     )
+
+
+def _within(text: str, most: int, where: str, what: str) -> str:
+    if len(text) > most:
+        raise BadPlan(f"{where}: its {what} has {len(text):,} characters, over {most:,}")
+    return text
 
 
 def _about(item: Mapping[str, Any], title: str) -> str:
@@ -182,7 +201,7 @@ def _gate(value: object, where: str) -> str:
         return "a person decides whether it begins"
     if not isinstance(value, str) or not value.strip():
         raise BadPlan(f"{where}: gate is neither true nor words")
-    return value.strip()
+    return _within(value.strip(), _MOST_GATE, where, "gate")
 
 
 def _groups(around: Mapping[str, Any]) -> tuple[Group, ...]:
@@ -194,9 +213,10 @@ def _groups(around: Mapping[str, Any]) -> tuple[Group, ...]:
     for index, item in enumerate(listed if isinstance(listed, list) else []):
         where = f"phase {index + 1}"
         if isinstance(item, str) and item.strip():
-            made.append(Group(item.strip()))
+            made.append(Group(_within(item.strip(), _MOST_NAME, where, "name")))
         elif isinstance(item, dict) and isinstance(name := item.get("name") or item.get("id"), str) and name.strip():
-            made.append(Group(name.strip(), _gate(item.get("gate"), where), _texts(item, "entries", where)))
+            name = _within(name.strip(), _MOST_NAME, where, "name")
+            made.append(Group(name, _gate(item.get("gate"), where), _texts(item, "entries", where)))
     if len({group.name for group in made}) != len(made):
         raise BadPlan("two phases have the same name")
     return tuple(made)
@@ -211,7 +231,7 @@ def _canonical(value: object) -> str:
 
 def _spans(text: str, path: tuple[str, ...]) -> dict[int, tuple[int, int]]:
     """By entry, where the value of its ``passes`` begins and ends. The text is known to be JSON without double keys."""
-    at = _skip(text, 0)
+    at = _skip(text, len(text) - len(text.removeprefix(MARK)))
     for name in path:
         at = next(value for key, value in _members(text, at) if key == name)
     found: dict[int, tuple[int, int]] = {}

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.plan import criteria
-from harness.plan.formats import Entry, Plan, flipped
+from harness.plan.formats import BadPlan, Entry, Plan, flipped
+
+MAX_CHECKS = 300
+"""Commands that decide a plan, at most: all of them run at its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +52,21 @@ class Flip:
 def wanted(entry: Entry) -> Wanted:
     """What decides an entry of a plan."""
     decided = criteria.commands(entry.criteria)
-    undecided = len(criteria.problems(entry.criteria)) or (0 if decided else 1)
+    undecided = len(entry.criteria) - len(decided) or (0 if decided else 1)
     return Wanted(
         entry.id, entry.title, tuple(dict.fromkeys(c.command for c in decided)), undecided, entry.passes, entry.priority
     )
+
+
+def checks(entries: Iterable[Wanted]) -> list[str]:
+    """The commands that decide these entries, each once. Raises BadPlan for more than `MAX_CHECKS`."""
+    found = list(dict.fromkeys(command for entry in entries for command in entry.checks))
+    if len(found) > MAX_CHECKS:
+        raise BadPlan(
+            f"it asks for {len(found):,} checks, more than {MAX_CHECKS}: give it in parts, or let one command decide"
+            " several entries"
+        )
+    return found
 
 
 def flips(

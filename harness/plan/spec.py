@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from harness.plan.criteria import ANY_FORM, Criterion, Problem, parse
-from harness.plan.formats import MAX_BYTES, BadPlan, read
+from harness.plan.formats import MARK, MAX_BYTES, BadPlan, read
 from harness.plan.phases import phased
 
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(?P<text>.+)$")
@@ -24,7 +24,7 @@ class Line:
 
 def check(data: bytes) -> list[Line]:
     """Every criterion of the specification. Raises BadPlan for what is neither a plan nor a text."""
-    if data.lstrip()[:1] in (b"{", b"["):
+    if data.removeprefix(MARK.encode()).lstrip()[:1] in (b"{", b"["):
         plan = read(data)
         phased(plan)
         none = "it has no criterion at all"

@@ -67,8 +67,8 @@ class Limits:
 @dataclass(frozen=True, slots=True)
 class Role:
     """``tools`` are names of tools, or `EVERY_TOOL`; ``rules`` ask or deny, and never allow. ``first``: what a session
-    is asked to do before anything else, where this role says it; ``{path}`` and ``{forms}`` stand for the plan's file
-    and for the steps that a machine decides.
+    is asked to do before anything else, where this role says it; ``{path}``, ``{form}`` and ``{forms}`` stand for the
+    plan's file, how a plan of that name is written, and the steps that a machine decides.
     """
 
     name: str

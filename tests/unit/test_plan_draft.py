@@ -97,17 +97,45 @@ VAGUE = json.dumps([{"description": "A", "steps": ["It works"], "passes": False}
         (text([story("a", passes=True)]), (), "before anything was done"),
         (text([story("a", depends_on=["x"])]), (), "is no entry"),
         (GOOD, ("ship=why",), "no phase 'ship'"),
+        (text([story(f"s{n}", acceptanceCriteria=[f"Run `t {n}`"]) for n in range(301)]), (), "it asks for 301 checks"),
     ],
 )
 def test_what_is_no_plan_is_never_offered(data: bytes | None, gates: tuple[str, ...], why: str) -> None:
-    found = draft.found(data, gates)
+    found = draft.found(data, "plan.json", gates)
     assert found.plan is None
     assert why in found.problems[0]
 
 
 def test_criteria_that_no_machine_decides_are_named_with_a_better_wording() -> None:
-    found = draft.found(VAGUE)
+    found = draft.found(VAGUE, "plan.json")
     assert found.plan is not None
     assert "better: " in found.problems[0]
     assert draft.told("p", found.problems * 30).endswith("- and 10 more")
-    assert draft.found(GOOD) == draft.Found(formats.read(GOOD))
+    assert draft.found(GOOD, "plan.json") == draft.Found(formats.read(GOOD))
+
+
+@pytest.mark.parametrize(
+    ("path", "asks", "form"),
+    [
+        ("feature_list.json", "a JSON list of objects with category, description, steps", formats.FEATURES),
+        ("docs/feature_list.json", "a JSON list of objects with category, description, steps", formats.FEATURES),
+        ("prd.json", "userStories: a list of objects with id", formats.STORIES),
+        ("tasks/prd.json", "userStories: a list of objects with id", formats.STORIES),
+        ("plan.json", "a JSON list of objects with category, description, steps", ""),
+    ],
+)
+def test_a_plan_is_asked_for_in_the_form_that_its_name_says_and_another_is_told(
+    path: str, asks: str, form: str
+) -> None:
+    asked = draft.task(shelf.shipped()["initializer"].first, path)
+    assert asks in asked
+    assert f"`{path}`" in asked
+    written = {
+        formats.STORIES: GOOD,
+        formats.FEATURES: b'[{"description": "a", "steps": ["Run `t`"], "passes": false}]',
+    }
+    for other, data in written.items():
+        found = draft.found(data, path)
+        assert found.plan is not None, "a person may accept it all the same"
+        told = any("expect under this name" in problem for problem in found.problems)
+        assert told == (form not in ("", other)), (other, found.problems)

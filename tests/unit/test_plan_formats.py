@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.plan import spec
 from harness.plan.formats import FEATURES, STORIES, TASKS, BadPlan, flipped, read
 from harness.plan.guard import tampered
 
@@ -58,6 +59,31 @@ def test_a_flip_changes_one_word(data: bytes) -> None:
         assert plan.text[entry.at : entry.end] == words[entry.passes]
         assert [e.passes for e in made.entries] == [e.passes is not (i == index) for i, e in enumerate(plan.entries)]
         assert flipped(made, {index: entry.passes}).text == plan.text
+
+
+ODD = {
+    "a byte order mark": (b"", b"", b"\xef\xbb\xbf"),
+    "lines of another system": (b", ", b",\r\n  ", b""),
+    "space behind the end": (b"", b"", b""),
+    "a number without an end": (b'"passes"', b'"n": ' + b"9" * 9000 + b', "passes"', b""),
+    "numbers spelled oddly": (b'"passes"', b'"n": 1e99999, "m": -0.0, "k": 1.10, "passes"', b""),
+    "passes further inside": (b'"passes"', b'"x": {"passes": true, "y": [{"passes": true}]}, "passes"', b""),
+    "a key in other letters": (b'"passes"', b'"p\\u0061sses"', b""),
+    "half a letter": (b'"title"', b'"x": "\\ud800", "title"', b""),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("data", [FEATURE_LIST, PRD, COMPOUND], ids=["features", "stories", "tasks"])
+def test_however_a_plan_is_spelled_a_flip_changes_one_word(data: bytes, name: str) -> None:
+    old, new, first = ODD[name]
+    odd = first + (data.replace(old, new) if old else data) + b" \n\t\r\n"
+    plan = read(odd)
+    assert spec.check(odd)[0].where == plan.entries[0].id
+    entry = plan.entries[0]
+    word = {True: "true", False: "false"}[not entry.passes]
+    assert flipped(plan, {0: not entry.passes}).text == f"{plan.text[: entry.at]}{word}{plan.text[entry.end :]}"
+    assert plan.text.encode() == odd
 
 
 JSON = st.recursive(
@@ -125,6 +151,10 @@ def test_any_other_file_is_no_plan(data: bytes) -> None:
         b'[{"description": "a", "passes": true, "steps": "one"}]',
         b"[" * 100_000,
         b'"\xff"',
+        b'{"tasks": [{"id": "' + b"1" * 201 + b'", "title": "a", "passes": true}]}',
+        b'{"tasks": [{"id": "1", "title": "a", "passes": true, "phase": "' + b"p" * 201 + b'"}]}',
+        b'{"tasks": [{"id": "1", "title": "a", "passes": true, "gate": "' + b"g" * 2001 + b'"}]}',
+        b'{"phases": ["' + b"p" * 201 + b'"], "tasks": []}',
     ],
 )
 def test_what_is_no_plan_is_said(data: bytes) -> None:

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
+import pytest
 
 from app.screens.plan_reading import PlanReading
 from harness.protocol.client import Unreachable
 from tests.unit.test_back import row
+from widgets import plan_view
 from widgets.plan_view import PlanFile
 
 T = TypeVar("T")
@@ -57,3 +59,18 @@ def test_notes_are_compared_when_they_changed_and_until_they_could_be(tmp_path: 
     assert supervisor.asked == 2, "the notes are as they were"
     notes.unlink()
     assert look() == ["progress.txt"]
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("[" * 100_000, "not valid JSON now"),
+        ('{"a": ' + "[" * 900 + "]" * 900 + "}", "{"),
+        ('[{"id": ' + "9" * 5000 + ', "passes": false}]', "9999"),
+        ('\ufeff[{"title": "a", "passes": false}]', "a"),
+    ],
+    ids=["nested without an end", "nested deep", "a number without an end", "a byte order mark"],
+)
+def test_whatever_an_agent_writes_into_a_plan_is_shown_as_something(text: str, first: str) -> None:
+    lines, _, _ = plan_view.parse("feature_list.json", text)
+    assert lines[0].text.startswith(first)

@@ -41,7 +41,7 @@ async def step(session: Session) -> None:
         data = await session.do("reading its plan", _LOOK_S, lambda: _read(session, intent.draft))
     except (WorkspaceError, OSError) as exc:
         raise held(exc) from exc
-    found = draft.found(data, intent.gates)
+    found = draft.found(data, intent.draft, intent.gates)
     seen = t.PlanDrafted(
         path=intent.draft,
         count=len(found.plan.entries) if found.plan is not None else 0,

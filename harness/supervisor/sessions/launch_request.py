@@ -14,7 +14,7 @@ from harness.events import tool_input, tools
 from harness.events.evaluation_events import AT_END, AT_TASK
 from harness.events.iteration_events import NEVER
 from harness.events.launch_wish import LaunchWish
-from harness.plan import patterns
+from harness.plan import patterns, progress
 from harness.plan.formats import BadPlan
 from harness.protocol.config_sections import FRESH, JUDGE_AT, PlanConfig
 from harness.protocol.credential import Credential
@@ -29,7 +29,6 @@ from harness.workspace.git import Git, head_commit, open_repository
 MAX_GOAL = 256 * 1024
 MAX_NAME = 60
 MAX_CHECKS = 50
-MAX_PLAN_CHECKS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +136,10 @@ def _plan_checks(repo: Path, path: str, gates: list[str], start: str) -> list[st
     if git.call("cat-file", "-e", f"{commit}:{path}", ok=(0, 1, 128))[0]:
         raise _no_plan(repository.root, path, commit)
     try:
-        entries = plans.entries(git, commit, path, gates)
+        return progress.checks(plans.entries(git, commit, path, gates))
     except (BadPlan, WorkspaceError) as exc:
         hint = f"mend it and commit that; this says what is wrong with it: watchfloor spec check {path}"
         raise OpError("bad_plan", f"{path} at commit {commit[:12]} is no plan: {exc}", hint) from exc
-    found = list(dict.fromkeys(command for entry in entries for command in entry.checks))
-    if len(found) > MAX_PLAN_CHECKS:
-        raise OpError("bad_plan", f"{path} asks for {len(found)} checks, more than {MAX_PLAN_CHECKS}")
-    return found
 
 
 def _no_plan(root: Path, path: str, commit: str) -> OpError:

@@ -395,7 +395,7 @@ class BuiltIn(Agent):
 
     def _room(self, step: Ask) -> int:
         wanted = max(self._spec.max_tokens, min(_MOST_TOKENS, self._spec.max_tokens << step.room))
-        return model_limits.longest(wanted, self._told or UNTOLD)
+        return model_limits.longest(self._sizes.reply(wanted, self._view.measure().now), self._told or UNTOLD)
 
     def _estimate(self, request: stream.Request) -> int:
         """Input tokens, never too few, of what no reply has measured: counted by the endpoint, else one per byte."""

@@ -41,7 +41,8 @@ _MOVED = frozenset((301, 308))
 _LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
 _SPEND_CODES = re.compile(r"spend_limit|ramp_limit|billing|credit|on_hold|contract", re.IGNORECASE)
 _TOO_LONG = re.compile(
-    r"prompt is too long|context (window|length)|too many (input )?tokens|exceeds? the (model'?s )?(maximum )?context",
+    r"prompt is too long|context (window|length)|too many (input )?tokens"
+    r"|exceeds? (the )?(model'?s )?(maximum )?context",
     re.IGNORECASE,
 )
 _BY_TYPE = {

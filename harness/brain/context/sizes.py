@@ -39,6 +39,10 @@ class Sizes:
         """A request of more is not sent."""
         return max(1, int(_MOST * (self.window - self.output)))
 
+    def reply(self, wanted: int, now: int) -> int:
+        """The longest reply to a request of ``now`` tokens: more than usual only as far as both fit the window."""
+        return min(wanted, max(self.output, self.window - now))
+
     @property
     def room(self) -> int:
         """What counts as full: the working size, or what the window allows."""

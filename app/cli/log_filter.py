@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -46,7 +47,8 @@ class Last:
     """Holds back all but the last ``count`` of what is there already; what comes later passes. None holds nothing."""
 
     def __init__(self, count: int | None) -> None:
-        self._held: deque[tuple[Record, bytes]] | None = None if count is None else deque(maxlen=count)
+        held = None if count is None else deque[tuple[Record, bytes]](maxlen=min(count, sys.maxsize))
+        self._held: deque[tuple[Record, bytes]] | None = held
 
     def pass_on(self, record: Record, line: bytes) -> Iterator[tuple[Record, bytes]]:
         if self._held is None:

@@ -75,7 +75,7 @@ def _explain(ctx: Context, args: argparse.Namespace) -> int:
     if args.action == "-":
         try:
             asked = {"action": json.loads(_text("-"))}
-        except ValueError as exc:
+        except (ValueError, RecursionError) as exc:
             raise Usage(f"standard input is not JSON: {exc}") from exc
     with ctx.connect() as client:
         told = ask(client, PolicyExplained, "policy_explain", **asked).explanation

@@ -177,7 +177,8 @@ def _decide(
         )
     else:
         named = f" (action {safe(view.action_hash[:_HASH])})" if view.action_hash else ""
-        say(f"{safe(decision)}: {safe(view.title, 300)}{named}")
+        as_given = ", as you edited it" if decision == "allow_edited" else ""
+        say(f"{safe(decision)}: {safe(view.title, 300)}{named}{as_given}")
     return exits.OK
 
 
@@ -221,7 +222,7 @@ def approve(ctx: Context, args: argparse.Namespace) -> int:
     if args.edit is not None:
         try:
             edited = json.loads(args.edit)
-        except ValueError as exc:
+        except (ValueError, RecursionError) as exc:
             raise Usage(f"--edit is not JSON: {exc}") from exc
         if not isinstance(edited, dict):
             raise Usage("--edit must be a JSON object: the tool's whole input")

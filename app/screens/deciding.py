@@ -79,13 +79,12 @@ class Deciding:
         if view.risk != "critical":
             self._decide(view, decision)
             return
-        self._type_name(view, decision)
+        self._type_name(view, decision, self._deck.proof)
 
-    def _type_name(self, view: ApprovalView, decision: str) -> None:
+    def _type_name(self, view: ApprovalView, decision: str, shown: str, **given: Any) -> None:
         from app.screens.dialogs import Ask
 
         wanted = to_display(view.session_name)
-        shown = self._deck.proof
 
         def check(text: str) -> str:
             if text.strip() != wanted:
@@ -94,7 +93,7 @@ class Deciding:
 
         def typed(text: str | None) -> None:
             if text is not None:
-                self._decide(view, decision, shown_hash=shown)
+                self._decide(view, decision, shown_hash=shown, **given)
 
         question = f"This is critical: {view.title}. Type the session's name to let it run once."
         self._ask(Ask("Approve for", view.session_name, question, submit="approve", check=check), typed)
@@ -110,8 +109,12 @@ class Deciding:
         shown = self._deck.proof
 
         def edited(value: dict[str, Any] | None) -> None:
-            if value is not None:
-                self._decide(view, "allow_edited", shown_hash=shown, edited=value)
+            if value is None:
+                return
+            if view.risk == "critical":
+                self._type_name(view, "allow_edited", shown, edited=value)
+                return
+            self._decide(view, "allow_edited", shown_hash=shown, edited=value)
 
         self._ask(EditInput(view.session_name, given), edited)
 

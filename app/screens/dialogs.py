@@ -177,7 +177,7 @@ class EditInput(Dialog):
     def result(self) -> dict[str, Any]:
         try:
             value = json.loads(self.query_one("#field", TextArea).text)
-        except ValueError as exc:
+        except (ValueError, RecursionError) as exc:
             raise ValueError(f"this is not JSON: {exc}") from exc
         if not isinstance(value, dict):
             raise ValueError("the input of an action is a JSON object: { … }")

@@ -61,7 +61,7 @@ def read(text: str, criteria: Collection[str]) -> Answer:
     """
     try:
         data = json.loads(text)
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise NoAnswer(f"it is no JSON: {exc}") from exc
     if not isinstance(data, dict):
         raise NoAnswer("it is no JSON object")

@@ -116,7 +116,7 @@ def objections(reply: str) -> tuple[str, ...]:
     """
     try:
         data = json.loads(reply)
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise NoAnswer(f"it is no JSON: {exc}") from exc
     if not isinstance(data, dict) or not isinstance(data.get("agrees"), bool):
         raise NoAnswer("it must be a JSON object with objections and agrees, which is true or false")

@@ -71,6 +71,8 @@ def parse_policy(text: str, source: str) -> Policy:
     except tomllib.TOMLDecodeError as exc:
         found = re.search(r"line (\d+)", str(exc))
         raise PolicyError(source, int(found[1]) if found else text.count("\n") + 1, "", str(exc)) from exc
+    except RecursionError as exc:
+        raise PolicyError(source, 1, "", "nested deeper than any policy is") from exc
     for key in data:
         if key != "rule":
             raise PolicyError(

@@ -71,6 +71,8 @@ def parse(file: Path, source: str) -> Config:
     except tomllib.TOMLDecodeError as exc:
         m = re.search(r"line (\d+)", str(exc))
         raise ConfigError(file, int(m[1]) if m else source.count("\n") + 1, "", str(exc)) from exc
+    except RecursionError as exc:
+        raise ConfigError(file, 1, "", "nested deeper than any settings are") from exc
     made: dict[str, Any] = {}
     for section, table in data.items():
         if section == "profiles" and isinstance(table, dict):

@@ -103,6 +103,8 @@ def parse(name: str, text: str, source: str) -> Role:
     except tomllib.TOMLDecodeError as exc:
         found = re.search(r"line (\d+)", str(exc))
         raise RoleError(source, int(found[1]) if found else text.count("\n") + 1, "", str(exc)) from exc
+    except RecursionError as exc:
+        raise RoleError(source, 1, "", "nested deeper than any role is") from exc
     return _Reader(name, text, source, data).role()
 
 

@@ -7,15 +7,18 @@ import os
 import stat
 from pathlib import Path
 
+DISCARDED = ".discarded-"
+
 
 def discard(folder: Path) -> None:
     """Delete a folder and all in it. The name is gone first, so a deletion that dies leaves ``.discarded-NAME``, which
-    the next one takes too.
+    the next one takes too, by either name.
 
     Folders are first moved up to one level, so that no depth is too deep. Raises OSError when something cannot be
     deleted.
     """
-    doomed = folder.with_name(f".discarded-{folder.name}")
+    folder = folder.with_name(folder.name.removeprefix(DISCARDED))
+    doomed = folder.with_name(DISCARDED + folder.name)
     with contextlib.suppress(FileExistsError):
         doomed.mkdir(mode=0o700)
     fd = os.open(doomed, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -306,7 +306,8 @@ def publish(tree: Worktree) -> Published:
     head = agent_head(tree)
     if head is None:
         raise PublishFailed(
-            f"the agent's HEAD in {tree.private} names no commit; in its worktree run: git checkout --detach <commit>"
+            f"the agent's HEAD in {tree.private} names no commit; bring back what was there before with: watchfloor"
+            " undo; or have the agent write a commit's id into the file HEAD of the folder that its .git names"
         )
     if head == last and old is not None:
         if old != last:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.linux import durable
-from harness.workspace import kept
+from harness.workspace import kept, worktrees
 from harness.workspace import private as private_dir
 from harness.workspace.discard import discard
 from harness.workspace.errors import CannotKeep, DamagedWorktree, GitFailed, PublishFailed, UnsavedWork
@@ -19,7 +19,6 @@ from harness.workspace.ground import Ground, Item, Kind
 from harness.workspace.locks import repository_lock
 from harness.workspace.look import View, look, tip
 from harness.workspace.private import Worktree
-from harness.workspace.worktrees import forget
 
 _LEAVING = "leaving"
 """Beside the private directory once nothing of the worktree can be lost: the branch's commit and the refs that keep
@@ -58,10 +57,11 @@ def remove(tree: Worktree, sid: str, *, force_keep: bool = False, pushed: Iterab
     tip_seen, *refs = leaving.read_text("utf-8").split("\n")
     git = Git.of(tree.common)
     with repository_lock(tree.common, tree.root.parent):
-        forget(git, tree.root)
+        worktrees.forget(git, tree.root)
         with contextlib.suppress(GitFailed):  # moved by somebody in this moment: then the branch is theirs
             git.run("update-ref", "-d", f"refs/heads/{tree.branch}", tip_seen)
-    for path in sorted(tree.private.parent.iterdir(), key=lambda p: p == leaving):
+    last = [worktrees.record(tree.private), leaving]  # while they are there, the next removal goes on from here
+    for path in sorted(tree.private.parent.iterdir(), key=lambda p: last.index(p) if p in last else -1):
         if path.is_dir() and not path.is_symlink():
             discard(path)
         else:
@@ -69,12 +69,16 @@ def remove(tree: Worktree, sid: str, *, force_keep: bool = False, pushed: Iterab
     return refs
 
 
-def removed(private: Path) -> bool:
-    """True when nothing of a worktree is recorded any more, at most the mark of a removal that died at its very end."""
+def removed(private: Path) -> list[str] | None:
+    """The refs that keep work of a worktree of which nothing is recorded any more, at most the mark of a removal that
+    died at its very end; None while there is more.
+    """
     try:
-        return {path.name for path in private.parent.iterdir()} <= {_LEAVING}
+        if not {path.name for path in private.parent.iterdir()} <= {_LEAVING}:
+            return None
+        return (private.parent / _LEAVING).read_text("utf-8").split("\n")[1:]
     except FileNotFoundError:
-        return True
+        return []
 
 
 def _saved_elsewhere(tree: Worktree, sid: str, force_keep: bool, pushed: Iterable[str]) -> tuple[str, list[str]]:

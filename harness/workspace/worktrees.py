@@ -64,28 +64,29 @@ class _Saved(msgspec.Struct, frozen=True):
     """What its branch stands on before it is ready, when that is not the base."""
 
 
-def _record(private: Path) -> Path:
+def record(private: Path) -> Path:
+    """Where it is written down what `create` made for this private directory."""
     return private.parent / "workspace.json"
 
 
 def _save(private: Path, saved: _Saved) -> None:
     private.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    durable.replace_file(_record(private), msgspec.json.encode(saved))
+    durable.replace_file(record(private), msgspec.json.encode(saved))
 
 
 def _load(private: Path) -> _Saved | None:
     try:
-        saved = msgspec.json.decode(reading.read(_record(private)), type=_Saved)
+        saved = msgspec.json.decode(reading.read(record(private)), type=_Saved)
         if not all(
             os.path.isabs(path) and "\0" not in path
             for path in (saved.root, saved.repo, saved.common, saved.admin or "/")
         ):
-            raise DamagedWorktree(f"{_record(private)} names a path that cannot be one")
+            raise DamagedWorktree(f"{record(private)} names a path that cannot be one")
         return saved
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError) as exc:
-        raise DamagedWorktree(f"{_record(private)} cannot be read: {exc}") from exc
+        raise DamagedWorktree(f"{record(private)} cannot be read: {exc}") from exc
 
 
 def _tree(saved: _Saved, private: Path) -> Worktree:
@@ -299,7 +300,7 @@ def _undo(git: Git, saved: _Saved, private: Path) -> None:
     ):
         shutil.rmtree(path, ignore_errors=True)
     (private.parent / "published").unlink(missing_ok=True)
-    _record(private).unlink(missing_ok=True)
+    record(private).unlink(missing_ok=True)
 
 
 def forget(git: Git, worktree: Path) -> None:

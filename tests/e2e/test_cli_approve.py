@@ -87,6 +87,28 @@ def test_refusing_is_easy_and_medium_risk_says_what_it_approved() -> None:
         f.wait_state(sid, "done")
 
 
+def test_an_edit_lets_nothing_riskier_run_than_its_card_showed() -> None:
+    with fleet() as f:
+        mark = f.root / "ran"
+        sid, request = asking(f, f.root / "other", access="network")
+        edit = ("--edit", json.dumps({"argv": ["sh", "-c", f"echo edited > {mark}"], "access": "unfenced"}))
+        digest = f.json("approvals", request)[0]["action_hash"]
+        for shown in ((), ("--hash", digest)):
+            refused = f.run("approve", request, *edit, *shown, check=False)
+            assert refused.returncode == 5
+            assert "critical risk" in refused.stderr
+            assert "medium risk; nothing was approved" in refused.stderr
+        assert not started(f, sid)
+        nested = f.run("approve", request, "--edit", "[" * 20_000, check=False)
+        assert nested.returncode == 2
+        assert "--edit is not JSON" in nested.stderr
+        said = f.run("approve", request, "--edit", json.dumps({"argv": ["true"], "access": "network"})).stdout
+        assert "as you edited it" in said
+        f.wait_state(sid, "done")
+        assert not mark.exists()
+        assert f.violations() == []
+
+
 def test_several_are_approved_by_their_own_actions_or_none_of_them() -> None:
     with fleet() as f:
         (one, first), (two, second) = [asking(f, f.root / name, access="network") for name in ("one", "two")]

@@ -307,15 +307,19 @@ from harness.linux import durable
 from harness.workspace import removing, worktrees
 from harness.workspace.discard import discard
 
-private, call = Path(sys.argv[1]), sys.argv[2]
-real = getattr(os, call)
+private, left, calls = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
 
-def die(*args, **given):
-    if (private.parent / "leaving").exists():
-        os.kill(os.getpid(), 9)
-    return real(*args, **given)
+def dying(real):
+    def die(*args, **given):
+        global left
+        left -= (private.parent / "leaving").exists()
+        if left < 0:
+            os.kill(os.getpid(), 9)
+        return real(*args, **given)
+    return die
 
-setattr(os, call, die)
+for call in calls:
+    setattr(os, call, dying(getattr(os, call)))
 removing.remove(worktrees.open_worktree(private), "s1", force_keep=True)
 """
 
@@ -323,7 +327,7 @@ removing.remove(worktrees.open_worktree(private), "s1", force_keep=True)
 @pytest.mark.parametrize("call", ["mkdir", "rename", "unlink", "rmdir"])
 def test_a_removal_that_is_killed_is_finished_by_the_next(tree: Worktree, call: str) -> None:
     (tree.root / "n").write_text("n")
-    died = subprocess.run([sys.executable, "-c", DYING, str(tree.private), call], check=False)
+    died = subprocess.run([sys.executable, "-c", DYING, str(tree.private), "0", call], check=False)
     assert died.returncode == -9
     assert removing.remove(worktrees.open_worktree(tree.private), "s1", force_keep=True)[0].startswith(KEPT)
     assert shown(tree, "n") == b"n"
@@ -334,13 +338,26 @@ def test_a_removal_that_is_killed_is_finished_by_the_next(tree: Worktree, call: 
     assert len(git(tree.repo, "worktree", "list").splitlines()) == 1
 
 
+def test_a_removal_that_is_killed_again_and_again_gets_to_its_end(tree: Worktree) -> None:
+    (tree.root / "n").write_text("n")
+    dying = [sys.executable, "-c", DYING, str(tree.private), "7", "mkdir", "rename", "unlink", "rmdir"]
+    codes = [subprocess.run(dying, check=False).returncode]
+    while codes[-1] == -9 and removing.removed(tree.private) is None:
+        codes.append(subprocess.run(dying, check=False).returncode)
+    assert set(codes[:-1]) == {-9}
+    assert codes[-1] in (0, -9)
+    assert not tree.root.exists()
+    assert shown(tree, "n") == b"n"
+
+
 def test_a_removal_that_died_at_its_last_step_is_over(tree: Worktree) -> None:
-    assert not removing.removed(tree.private)
+    assert removing.removed(tree.private) is None
     removing.remove(tree, "s1")
-    (tree.private.parent / "leaving").write_text(tree.base)
+    assert removing.removed(tree.private) == []
+    (tree.private.parent / "leaving").write_text(f"{tree.base}\n{KEPT}")
     with pytest.raises(DamagedWorktree):
         worktrees.open_worktree(tree.private)
-    assert removing.removed(tree.private)
+    assert removing.removed(tree.private) == [KEPT]
 
 
 def test_a_very_deep_folder_is_removed(tree: Worktree) -> None:

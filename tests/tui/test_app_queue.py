@@ -314,6 +314,29 @@ async def test_critical_needs_the_name_typed(tmp_path: Path) -> None:
         await s.until("the decision", lambda: s.world.of("decide"))
 
 
+async def test_what_is_critical_needs_the_name_typed_edited_too(tmp_path: Path) -> None:
+    from textual.widgets import TextArea
+
+    async with shown(tmp_path, lambda world: world.ask(world.add("prod"), PUSH, risk="critical", ts=stamp(60))) as s:
+        await s.press("2")
+        await arm(s)
+        await s.press("e")
+        await s.see("Edit and approve for prod")
+        area = s.app.screen.query_one(TextArea)
+        area.text = "[" * 20_000
+        await s.press("ctrl+y")
+        await s.see("this is not JSON")
+        area.text = '{"argv": ["git", "push", "origin", "HEAD:refs/heads/review"], "access": "network"}'
+        await s.press("ctrl+y")
+        await s.see("Type the session's name")
+        assert not s.world.of("decide")
+        await s.press("p", "r", "o", "d", "ctrl+y")
+        await s.until("the decision", lambda: s.world.of("decide"))
+        (sent,) = s.world.of("decide")
+        assert sent["decision"] == "allow_edited"
+        assert sent["edited"]["argv"][-1] == "HEAD:refs/heads/review"
+
+
 async def test_deny_with_a_reason_is_easy_and_cancelling_is_easier(tmp_path: Path) -> None:
     async with shown(tmp_path, one) as s:
         await s.press("2", "r")

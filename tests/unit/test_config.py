@@ -60,6 +60,7 @@ def test_false_lifts_a_cap() -> None:
         ("[modell]\n", 1, "modell"),
         ('[model]\ndefault = "a\n', 2, ""),
         ("model = 3\n", 1, "model"),
+        (f"model = {'[' * 20_000}", 1, ""),
     ],
 )
 def test_errors_name_file_line_and_key(text: str, line: int, key: str) -> None:

@@ -63,6 +63,7 @@ def test_whatever_is_said_is_an_answer_or_none(reply: str) -> None:
     ("reply", "says"),
     [
         ("It is fine.", "no JSON"),
+        ("[" * 20_000, "no JSON"),
         ("[]", "no JSON object"),
         (answer("great"), "verdict must be"),
         (answer("satisfied", of="another"), "nothing of goal"),

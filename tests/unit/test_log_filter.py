@@ -67,7 +67,7 @@ def test_a_kind_is_a_type_or_all_that_begin_with_its_word() -> None:
         wanted(None, ["Tool Ended"], NOW)
 
 
-@given(st.integers(0, 30), st.integers(0, 10), st.one_of(st.none(), st.integers(0, 40)))
+@given(st.integers(0, 30), st.integers(0, 10), st.one_of(st.none(), st.integers(0, 40), st.just(1 << 70)))
 def test_the_last_of_what_is_there_and_all_that_follows(there: int, later: int, count: int | None) -> None:
     last = Last(count)
     shown = [r.seq for seq in range(there) for r, _ in last.pass_on(record(seq), b"")]

@@ -44,6 +44,7 @@ def policy(*rules: Rule) -> Policy:
         ('[[rule]]\nverdict = "ask"\ntool = "exec"\ncolour = "red"\n', 4, "colour", "unknown key"),
         ('[[rule]]\nverdict = "allow"\ntool = "shell"\nmatch = "npm *"\n', 4, "match", "exactly"),
         ('[rule]\nverdict = "ask"\n', 1, "rule", "[[rule]]"),
+        (f"rule = {'[' * 20_000}", 1, "", "nested deeper"),
     ],
 )
 def test_errors_name_file_line_and_key(text: str, line: int, key: str, says: str) -> None:

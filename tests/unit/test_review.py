@@ -71,6 +71,8 @@ def test_agreeing_beside_an_objection_is_objecting_and_disagreeing_without_one_i
     assert contract.objections(json.dumps({"objections": [" a \n b "], "agrees": True})) == ("a b",)
     with pytest.raises(NoAnswer):
         contract.objections(json.dumps({"objections": [" "], "agrees": False}))
+    with pytest.raises(NoAnswer, match="no JSON"):
+        contract.objections("[" * 20_000)
 
 
 def test_the_schema_is_one_that_the_api_takes() -> None:

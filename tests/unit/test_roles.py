@@ -67,6 +67,7 @@ def test_each_part_has_a_role_that_ships_and_says_what_it_is_for() -> None:
             "may only tighten",
         ),
         ('tools = []\nprompt = "x"\n[[rule]]\nverdict = "ask"\ntool = "exce"\n', 5, "tool", "no such tool"),
+        (f"tools = {'[' * 20_000}", 1, "", "nested deeper"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said_with_line_and_key(text: str, line: int, key: str, says: str) -> None:

@@ -25,6 +25,8 @@ from harness.events.session_state import OpenApproval
 from harness.events.states import Desired
 from harness.events.views import ApprovalView
 from harness.policy import grants
+from harness.policy.judge import Verdict
+from harness.policy.rules import RISKS
 from harness.supervisor import ids
 from harness.supervisor.calls import cards, comparison, drafts, gates, questions, ratchet
 from harness.supervisor.calls.call_flow import outcome_of
@@ -379,6 +381,7 @@ class Approvals:
         await self._still_as_shown(session, asked, known)
         if built.verdict.verdict == "deny":
             raise OpError("bad_edit", f"policy denies the edited action ({built.verdict.rule}): {built.verdict.reason}")
+        _no_riskier(asked.risk, built.verdict)
         return [await self._judging.judged_by_human(session, asked.call_id, built)]
 
     async def _still_as_shown(self, session: Session, asked: OpenApproval, known: OpenCall) -> None:
@@ -424,6 +427,17 @@ class Approvals:
         """Move a request to the end of the queue; it stays open."""
         session = self._fleet.approval(approval_id)
         await session.append(t.ApprovalDeferred(approval_id=approval_id, until=until), cls="B")
+
+
+def _no_riskier(shown: str, edited: Verdict) -> None:
+    """Raise OpError ``bad_edit`` when an edit would let something of high or critical risk run on a card of less."""
+    if edited.risk in ("high", "critical") and RISKS.index(edited.risk) > RISKS.index(shown):
+        raise OpError(
+            "bad_edit",
+            f"edited like that it is of {edited.risk} risk ({edited.reason}), and the card that you saw is of {shown}"
+            " risk; nothing was approved",
+            "deny it and say what the agent shall ask for instead: that gets a card of its own",
+        )
 
 
 def _cap_of(asked: OpenApproval) -> CapRequest:

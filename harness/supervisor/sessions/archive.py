@@ -12,11 +12,10 @@ from harness.events import archived
 from harness.events.archived import Archived
 from harness.events.views import SessionRow
 from harness.protocol.paths import CHECKPOINTS
-from harness.workspace.discard import discard
+from harness.workspace.discard import DISCARDED, discard
 
 _WORK = ("git", CHECKPOINTS, "vault", "spool", "jobs", "snapshots", "merge")
 """Folders of a session that serve its work and its processes, and nobody once both are gone."""
-_DISCARDED = ".discarded-"
 _deleting = threading.Lock()
 """Held while something is deleted: two deletions of one folder would meet what the other one took."""
 
@@ -59,11 +58,11 @@ def tidy(root: Path) -> None:
     """
     with _deleting:
         for entry in sorted(root.iterdir()):
-            if entry.name.startswith(_DISCARDED):
-                discard(entry.with_name(entry.name.removeprefix(_DISCARDED)))
+            if entry.name.startswith(DISCARDED):
+                discard(entry)
                 continue
             for folder in (entry / name for name in _WORK):
-                if os.path.lexists(folder) or os.path.lexists(folder.with_name(_DISCARDED + folder.name)):
+                if os.path.lexists(folder) or os.path.lexists(folder.with_name(DISCARDED + folder.name)):
                     discard(folder)
 
 

@@ -150,15 +150,17 @@ class Removal:
             arrived = [*pushed(session.folder, tree.root), *merged(session.state.merging, tree)]
             return Removed(removing.remove(tree, session.sid, force_keep=force_keep or force, pushed=arrived), [])
         except (WorkspaceError, OSError, ValueError, RecursionError) as exc:
-            if isinstance(exc, DamagedWorktree) and self._nothing_to_lose():
-                return Removed([], [])
+            if isinstance(exc, DamagedWorktree) and (kept := self._gone()) is not None:
+                return Removed(kept, [])
             if not force:
                 raise
             reason = str(exc) if isinstance(exc, WorkspaceError | OSError) else "what is there cannot be understood"
             return Removed([], [reason, *self._left.delete()])
 
-    def _nothing_to_lose(self) -> bool:
-        """True when the worktree was never made, or a removal before us died at its very end."""
+    def _gone(self) -> list[str] | None:
+        """The refs that keep its work when the worktree was never made, or a removal before us died at its very end;
+        None when there is something to lose.
+        """
         if self._session.state.created is None and not self._left.there:
-            return True
-        return removing.removed(private_of(self._session)) and not os.path.lexists(self._left.worktree)
+            return []
+        return None if os.path.lexists(self._left.worktree) else removing.removed(private_of(self._session))

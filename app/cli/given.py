@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+EMPTY = "is empty; leave it out for the default"
+
 
 class Given(argparse.Action):
     """Keeps a text that is not empty: ``--into "$BRANCH"`` with the variable unset would quietly mean the default."""
@@ -19,5 +21,5 @@ class Given(argparse.Action):
     ) -> None:
         """Take the text. Raises ArgumentError for an empty one."""
         if not str(values).strip():
-            raise argparse.ArgumentError(self, "is empty; leave it out for the default")
+            raise argparse.ArgumentError(self, EMPTY)
         setattr(namespace, self.dest, values)

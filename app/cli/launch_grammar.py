@@ -57,6 +57,7 @@ def _goal(launch: argparse.ArgumentParser) -> None:
     )
     launch.add_argument(
         "--plan-from-goal",
+        action=Given,
         metavar="FILE",
         nargs="?",
         const="feature_list.json",
@@ -140,14 +141,17 @@ def add_continue(go_on: argparse.ArgumentParser) -> None:
     named(go_on)
     go_on.add_argument("text", metavar="TEXT", nargs="?", default="", help="what the agent should do now")
     go_on.add_argument(
-        "--rounds", metavar="N", help="how often failing checks may send it back (default: as before; counted anew)"
+        "--rounds",
+        action=Given,
+        metavar="N",
+        help="how often failing checks may send it back (default: as before; counted anew)",
     )
     _repeated(go_on, "--check", "CMD", "one more command that must exit with 0")
     go_on.add_argument(
         "--replace-checks", action="store_true", help="the given checks hold instead of the earlier ones"
     )
     for cap, (metavar, _, words) in _CAPS.items():
-        go_on.add_argument(cap.option, metavar=metavar, help=words)
+        go_on.add_argument(cap.option, action=Given, metavar=metavar, help=words)
 
 
 def _repeated(verb: argparse.ArgumentParser, name: str, what: str, words: str) -> None:

@@ -17,7 +17,7 @@ from app.cli import (
     overview,
     policy_grammar,
 )
-from app.cli.given import Given
+from app.cli.given import EMPTY, Given
 from app.cli.session_place import Verb, named
 from harness.events.untrusted import to_display
 
@@ -38,6 +38,9 @@ class Parser(argparse.ArgumentParser):
         # argparse drops this value, as if it ended the options, and gives an empty list in its place
         if action.option_strings and action.nargs is None and arg_strings == ["--"]:
             return self._get_value(action, "--")
+        may_be_left_out = not action.option_strings and action.nargs in ("?", "*") and action.dest != "text"
+        if may_be_left_out and not all(given.strip() for given in arg_strings):
+            raise argparse.ArgumentError(action, EMPTY)
         return super()._get_values(action, arg_strings)
 
 
@@ -146,7 +149,11 @@ def _looking(verb: Verb) -> None:
         help="only records of this kind, such as tool, tool.ended or approval; may be repeated",
     )
     logs.add_argument(
-        "--payload", metavar="SHA", default="", help="print what is kept beside the log under this SHA-256 instead"
+        "--payload",
+        action=Given,
+        metavar="SHA",
+        default="",
+        help="print what is kept beside the log under this SHA-256 instead",
     )
 
 

@@ -51,6 +51,10 @@ def test_the_help_lists_each_verb_once_in_a_group_of_its_kind(capsys: pytest.Cap
         ["pr", "one", "--as", ""],
         ["pr", "one", "--remote", ""],
         ["fork", "one", "--at", ""],
+        ["launch", "--goal", "x", "--plan-from-goal", ""],
+        ["logs", "one", "--payload", ""],
+        ["continue", "one", "--rounds", " "],
+        ["continue", "one", "--cap-usd", ""],
         ["demo", "--speed", "nan"],
         ["demo", "--speed", "-1"],
         ["demo", "--speed", "1e9"],
@@ -66,6 +70,15 @@ def test_an_option_that_says_nothing_usable_is_wrong_usage(
     said = capsys.readouterr().err.splitlines()[-1]
     assert f"argument {words[-2]}" in said
     assert said.endswith(("is empty; leave it out for the default", "is no number of seconds from 0 to 3600"))
+
+
+@pytest.mark.parametrize("verb", ["verify", "score", "receipts", "grants", "roles", "brief", "jobs", "approvals"])
+def test_an_empty_name_does_not_mean_all(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parser.build().parse_args([verb, ""])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.endswith("is empty; leave it out for the default\n")
+    assert parser.build().parse_args([verb]).verb == verb
 
 
 def test_what_is_left_out_is_the_default() -> None:

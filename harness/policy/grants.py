@@ -37,6 +37,7 @@ _OURS = ("binds",)
 _SESSION = "{session}"
 _WORKTREE = "{worktree}"
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,@=<>~!+\[\]-]*")
+_ENDS_LIKE_A_FILE = re.compile(r"\.[A-Za-z]\w*(\[|$)")
 _MAX_SHAPE = 16 * 1024
 _RISKY = ("high", "critical")
 
@@ -213,7 +214,7 @@ def _lasting(action: Action) -> Wire:
 def _worded(wire: Wire, action: Action, first: int) -> Wire | None:
     if not isinstance(action, ExecAction) or len(action.argv) < first:
         return None
-    if not all(_PLAIN.fullmatch(word) for word in action.argv[first:]):
+    if not all(_PLAIN.fullmatch(word) and not _ENDS_LIKE_A_FILE.search(word) for word in action.argv[first:]):
         return None
     given = {name: value for name, value in (action.input or {}).items() if name != "argv"}
     return {**wire, "argv": list(action.argv[:first]), "input": given}

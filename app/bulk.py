@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.events.views import SessionRow
@@ -38,9 +38,9 @@ def reach(act: Act, rows: Iterable[SessionRow]) -> Reach:
     return Reach(tuple(row for row, why in told if not why), tuple((row, why) for row, why in told if why))
 
 
-def outcome(act: Act, done: int, refused: Mapping[str, str]) -> str:
-    """What became of it, in a sentence; ``refused`` by name, each with the reason."""
-    said = f"{counted(done, 'session')} {act.done}"
+def outcome(act: Act, done: int, refused: Mapping[str, str], notes: Sequence[str] = ()) -> str:
+    """What became of it, in a sentence; ``refused`` by name, each with the reason, ``notes`` on what was done."""
+    said = "; ".join([f"{counted(done, 'session')} {act.done}", *notes[:3]])
     if not refused:
         return said
     first = ", ".join(f"{name}: {why}" for name, why in list(refused.items())[:3])

@@ -129,10 +129,7 @@ class Feed:
         client = self._client
         if client is None or self.snapshot.link.state == "mute":
             raise Unreachable("the supervisor is not answering; nothing was sent")
-        try:
-            return await client.call(op, seconds, **arguments)
-        except Mute as exc:
-            raise Unreachable(f"the supervisor did not answer {op!r} in time; it may still do it") from exc
+        return await client.call(op, seconds, **arguments)
 
     # -- the connection ----------------------------------------------------------------------------
 

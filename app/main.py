@@ -81,6 +81,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.OK
     except Exception as exc:
+        from harness.protocol.client import Hinted
+
         code = _code_of(exc)
         if code is None:
             import traceback
@@ -88,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             # an error may quote anything, so Python must not print it itself
             output.warn(traceback.format_exc().rstrip())
             return exits.DEFECT
-        output.warn(f"watchfloor: {exc}")
+        output.warn(f"watchfloor: {exc.lines if isinstance(exc, Hinted) else exc}")
         return code
 
 

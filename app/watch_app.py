@@ -445,9 +445,9 @@ class WatchApp(App[int]):
         try:
             reply = await self.feed.call(op, **arguments)
         except SupervisorError as exc:
-            self.tell(exc.told, bad=True)
+            self.tell(str(exc), bad=True)
         except Unreachable as exc:
-            self.tell(f"{exc}; {unsure}" if unsure else str(exc), bad=True)
+            self.tell(f"{exc.message}; {unsure}" if unsure else str(exc), bad=True)
         else:
             if note := reply.get("note"):
                 self.tell(str(note))

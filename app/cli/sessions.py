@@ -20,9 +20,7 @@ from harness.events.body import Caps
 from harness.events.cap import OF_SESSION, Cap
 from harness.events.cost_views import Costs, Paid, SessionPaid
 from harness.events.launch_wish import LaunchWish
-from harness.events.replies import ArchivedSessions, Launched, Removed, Said, Sessions, SessionShown
-from harness.events.request import Request
-from harness.events.states import State
+from harness.events.replies import ArchivedSessions, Launched, Removed, Said, Sessions, SessionShown, Wished
 from harness.events.views import GROUPS, SessionRow
 from harness.events.words import cap_text, counted, spend, spend_cell, usd
 from harness.protocol import config as configuration
@@ -306,8 +304,6 @@ def cost(ctx: Context, args: argparse.Namespace) -> int:
 _STATES = {"pause": "paused", "resume": "running", "stop": "stopped"}
 
 
-_RESUMED = frozenset({Request.AUTH, Request.ENDPOINT, Request.RESTART})
-"""What resuming answers."""
 _BECOMES = {
     "pause": "it pauses at its next turn",
     "resume": "it goes on",
@@ -320,26 +316,15 @@ def desire(ctx: Context, args: argparse.Namespace) -> int:
     nothing.
     """
     with ctx.connect() as client:
-        found = [ask(client, SessionShown, "session", sid=one) for one in dict.fromkeys(args.ids)]
+        found = [ask(client, SessionShown, "session", sid=one).row for one in dict.fromkeys(args.ids)]
 
-        def told(one: SessionShown) -> None:
-            row = one.row
-            client.call("desire", **requests.desire(ctx.folders, row.sid, _STATES[args.verb], args.reason))
+        def told(row: SessionRow) -> None:
+            request = requests.desire(ctx.folders, row.sid, _STATES[args.verb], args.reason)
+            note = ask(client, Wished, "desire", **request).note
             named = f"{safe(row.name)}: " if len(found) > 1 else ""
-            held = _held(one) if args.verb == "resume" else ""
-            _done(args, named + (held or _BECOMES[args.verb]))
+            _done(args, f"{safe(note)} (watchfloor approvals)" if note else named + _BECOMES[args.verb])
 
-        return each(((one.row.name, one) for one in found), told)
-
-
-def _held(one: SessionShown) -> str:
-    """What a session that is resumed waits for all the same; empty when it goes on."""
-    if one.row.state != State.WAITING:
-        return ""
-    asked = next((view for view in one.approvals if view.kind not in _RESUMED), None)
-    if asked is None:
-        return ""
-    return f"it still waits for your answer: {safe(asked.title)} (watchfloor approvals {asked.approval_id})"
+        return each(((row.name, row) for row in found), told)
 
 
 def remove(ctx: Context, args: argparse.Namespace) -> int:

@@ -27,6 +27,6 @@ def each(found: Iterable[tuple[str, T]], act: Callable[[T], object]) -> int:
             act(one)
         except SupervisorError as exc:
             whose = "" if exc.message.startswith(name) else f"{safe(name)}: "
-            warn(f"watchfloor: {whose}{exc}")
+            warn(f"watchfloor: {whose}{exc.lines}")
             code = exits.REFUSED
     return code

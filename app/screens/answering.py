@@ -174,7 +174,7 @@ async def send(host: Host, view: ApprovalView, answer: Answer) -> None:
     except (SupervisorError, configuration.ConfigError) as exc:
         host.tell(f"{exc}; what you wrote is kept", bad=True)
     except Unreachable as exc:
-        host.tell(f"{exc}; the question is still open as far as this screen knows", bad=True)
+        host.tell(f"{exc.message}; the question is still open as far as this screen knows", bad=True)
     else:
         host.drafts.pop(view.approval_id, None)
         host.tell(f"{view.session_name}: answered")

@@ -15,6 +15,7 @@ from app.copying import Selected
 from app.handlers import Handler, Handlers
 from app.host import Host, host_of
 from app.models import Dirty, Snapshot
+from app.size_classes import size_classes
 from widgets.fleet_bar import Banner
 from widgets.help_bar import Entry, HelpBar
 
@@ -38,7 +39,7 @@ class WatchScreen(Screen[Any]):
         return host_of(self.app)
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(classes=size_classes(self.app))
         self._compositor = painting.RowsCompositor()
 
     # -- actions -----------------------------------------------------------------------------------

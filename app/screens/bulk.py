@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from textual.widget import Widget
 from textual.widgets import Input
@@ -23,6 +23,7 @@ from harness.protocol.config import ConfigError
 from widgets.fact_list import Facts
 from widgets.fleet_filter import repository
 
+Ask: TypeAlias = Callable[[str], Awaitable[Mapping[str, object]]]
 RAISE = "raise"
 _MOST_LINES = 40
 STOP = Act(
@@ -41,7 +42,7 @@ RESUME = Act(
     "Resume",
     "Let paused sessions, and those that stand still, go on.",
     "resume",
-    "resuming",
+    "resumed",
     not_resuming,
 )
 ARCHIVE = Act(
@@ -126,24 +127,25 @@ class BulkDialog(Dialog):
         return more
 
 
-async def carry_out(host: Host, act: Act, targets: Sequence[SessionRow], ask: Callable[[str], Awaitable[Any]]) -> None:
+async def carry_out(host: Host, act: Act, targets: Sequence[SessionRow], ask: Ask) -> None:
     """Ask for each in turn and say once what became of it all. ``ask`` takes a session's id and raises what refuses."""
     refused: dict[str, str] = {}
+    notes: list[str] = []
     for row in targets:
         try:
-            await ask(row.sid)
+            notes.append(str((await ask(row.sid)).get("note") or ""))
         except SupervisorError as exc:
-            refused[row.name] = exc.told if len(targets) == 1 else exc.message  # of many, why, and not each time how
+            refused[row.name] = str(exc) if len(targets) == 1 else exc.message  # of many, why, and not each time how
         except (Unreachable, ConfigError) as exc:
             refused[row.name] = str(exc)
-    host.tell(outcome(act, len(targets) - len(refused), refused), bad=bool(refused))
+    host.tell(outcome(act, len(targets) - len(refused), refused, list(filter(None, notes))), bad=bool(refused))
 
 
-def asking(host: Host, act: Act, more: int) -> Callable[[str], Awaitable[Any]]:
+def asking(host: Host, act: Act, more: int) -> Ask:
     """How this act is asked for, by a session's id; ``more`` is what a raise adds, in nano-USD."""
     wanted = {"stop": "stopped", "pause": "paused", "resume": "running"}
 
-    async def ask(sid: str) -> object:
+    async def ask(sid: str) -> Mapping[str, object]:
         if act.id == "archive":
             return await host.feed.call("remove", sid=sid)
         if act.id == RAISE:

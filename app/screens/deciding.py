@@ -264,7 +264,7 @@ class Deciding:
             host.tell(str(exc), bad=True)
         except Unreachable as exc:
             self.sent.discard(view.approval_id)
-            host.tell(f"{exc}; the request is still open as far as this screen knows", bad=True)
+            host.tell(f"{exc.message}; the request is still open as far as this screen knows", bad=True)
         else:
             host.drafts.pop(view.approval_id, None)
             host.tell(f"{view.session_name}: {queue_words.done(view, decision)}")

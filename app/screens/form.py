@@ -11,12 +11,16 @@ from textual.screen import ModalScreen
 from app.actions import BY_ID
 from app.handlers import Handler, Handlers, bindings
 from app.host import Host, host_of
+from app.size_classes import size_classes
 
 
 class Form(ModalScreen[Any]):
     """A dialog: its own keys win over those of its fields, everything below is unreachable while it is open."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("form", priority=True)
+
+    def __init__(self) -> None:
+        super().__init__(classes=size_classes(self.app))
 
     @property
     def host(self) -> Host:

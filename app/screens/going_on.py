@@ -67,9 +67,7 @@ class ContinueDialog(Dialog):
         said = ""
         try:
             await self.host.feed.call("continue", **request)
-        except SupervisorError as exc:
-            said = exc.told
-        except Unreachable as exc:
+        except (SupervisorError, Unreachable) as exc:
             said = str(exc)
         self._sending = False
         self.close_with(said, self._row.name, f"{self._row.name}: goes on")

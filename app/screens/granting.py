@@ -124,9 +124,9 @@ class GrantDialog(Dialog):
             decided = made.decided
             name = made.grant.grant
         except SupervisorError as exc:
-            said = exc.told
+            said = str(exc)
         except Unreachable as exc:
-            said = f"{exc}; see what stands: watchfloor grants"
+            said = f"{exc.message}; see what stands: watchfloor grants"
         self._sending = False
         done = f"rule {name} stands; it decided {decided} open now ({self.host.keys.shown('go.rules')} lists rules)"
         self.close_with(said, self._view.session_name, done)

@@ -71,7 +71,7 @@ class SessionCommands(WatchScreen):
         except configuration.ConfigError as exc:
             self.host.tell(f"{row.name} was not resumed: {exc}", bad=True)
             return
-        self.host.send(f"{row.name}: resuming", "desire", **request)
+        self.host.send(f"{row.name}: resumed", "desire", **request)
 
     def _continue(self) -> None:
         from app.screens.going_on import ContinueDialog

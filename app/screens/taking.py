@@ -94,9 +94,7 @@ class Taking(Dialog):
         done = ""
         try:
             said, done = await self.carry_out(asked)
-        except SupervisorError as exc:
-            said = exc.told
-        except (Unreachable, configuration.ConfigError) as exc:
+        except (SupervisorError, Unreachable, configuration.ConfigError) as exc:
             said = str(exc)
         self._sending = False
         self.close_with(said, self._row.name, done)

@@ -191,6 +191,12 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     note: str
 
 
+class Wished(msgspec.Struct, frozen=True, kw_only=True):
+    """``note``: what a session that is wanted running waits for all the same; empty when it goes on."""
+
+    note: str = ""
+
+
 class WentOn(msgspec.Struct, frozen=True, kw_only=True):
     """An ended session was taken up again."""
 

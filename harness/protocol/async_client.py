@@ -60,7 +60,7 @@ class AsyncClient:
         try:
             return yes(await self._asking.call(op, within_s, arguments))
         except Ended as exc:
-            raise unreachable(exc) from exc
+            raise unreachable(exc, op) from exc
 
     async def pushes(self) -> AsyncIterator[dict[str, Any]]:
         """Pushed messages until the connection ends."""

@@ -18,6 +18,7 @@ from harness.linux import own_file
 from harness.protocol import frames, identity, locks
 from harness.protocol.blocking import Connection
 from harness.protocol.exchange import JSON, Broken, Codec, Ended, Exchange, Silent, refusal
+from harness.protocol.looking import LOOKING
 from harness.protocol.paths import STOPPING, FolderError, Folders, ensure_private
 from harness.protocol.transport import Transport, UnixSocket
 
@@ -25,22 +26,29 @@ if TYPE_CHECKING:
     from harness.protocol.credential import Credential
 
 
-class SupervisorError(Exception):
-    """The supervisor refused: ``code`` for programs, the message (and ``hint``) for people."""
+class Hinted(Exception):
+    """What is wrong, and what to do about it; both in one line as text."""
 
-    def __init__(self, code: str, message: str, hint: str = "") -> None:
-        super().__init__(f"{message}\n{hint}" if hint else message)
-        self.code = code
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(f"{message}; {hint}" if hint else message)
         self.message = message
         self.hint = hint
 
     @property
-    def told(self) -> str:
-        """Both in one line."""
-        return f"{self.message}; {self.hint}" if self.hint else self.message
+    def lines(self) -> str:
+        """The hint on a line of its own."""
+        return f"{self.message}\n{self.hint}" if self.hint else self.message
 
 
-class Unreachable(Exception):
+class SupervisorError(Hinted):
+    """The supervisor refused: ``code`` for programs, the message (and ``hint``) for people."""
+
+    def __init__(self, code: str, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.code = code
+
+
+class Unreachable(Hinted):
     """No supervisor answers at the socket; the message says what was tried."""
 
 
@@ -60,17 +68,17 @@ def yes(reply: dict[str, object]) -> dict[str, object]:
     return reply
 
 
-_PERHAPS = "\nwhat it was asked for may be done, or be finished as soon as it is back: look before you ask again"
+_PERHAPS = "what it was asked for may be done, or be finished as soon as it is back: look before you ask again"
 
 
 def unreachable(end: Ended, op: str = "hello") -> Unreachable:
     """The end of a connection to the supervisor in words, while an ``op`` was awaited."""
-    perhaps = "" if op == "hello" else _PERHAPS
+    perhaps = "" if op in LOOKING else _PERHAPS
     if isinstance(end, Silent):
-        return Mute(f"the supervisor did not answer in time{perhaps}")
+        return Mute("the supervisor did not answer in time", perhaps)
     if isinstance(end, Broken):
-        return Unreachable(f"the connection to the supervisor broke: {end.why}{perhaps}")
-    return Unreachable(f"the supervisor closed the connection{perhaps}")
+        return Unreachable(f"the connection to the supervisor broke: {end.why}", perhaps)
+    return Unreachable("the supervisor closed the connection", perhaps)
 
 
 class Client:

@@ -45,6 +45,7 @@ def test_a_person_keeps_memories_and_takes_them_back(house: Fleet) -> None:
     house.run("supervisor", "stop")
     history = [json.loads(line) for line in said("history", "build", "--json").splitlines()]
     assert [(v["version"], v["op"]) for v in history] == [(3, "restored"), (2, "modified"), (1, "created")]
+    assert {v["by"] for v in history} == {"you"}, "as every other page calls the person"
     said("rm", "build")
     assert "no longer remembered" in said("show", "build")
     assert house.run("memory", "show", "nothing", check=False).returncode == 4

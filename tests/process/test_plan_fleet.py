@@ -185,10 +185,11 @@ def test_a_phase_with_a_gate_does_not_start_without_a_decision(f: Fleet) -> None
     sid = f.launch(goal, repo=repo, more=(*MORE, "--gate", "ship=it goes out"))
     first = f.approval(sid)
     assert (first["kind"], first["detail"]["name"], first["detail"]["done"]) == ("gate", "ship", "✔ A Build")
-    assert f.run("resume", sid).stdout.startswith("it still waits for your answer: "), "it does not go on"
+    waits = " still waits for your answer: ship begins only with your word: it goes out (watchfloor approvals)"
+    assert waits in f.run("resume", sid).stdout, "it does not go on"
     f.run("reject", first["approval_id"], "--reason", "not today")
     f.wait_state(sid, "parked")
-    f.run("resume", sid)
+    assert waits in f.run("resume", sid).stdout, "nor does it when the gate was refused"
     again = f.approval(sid)
     assert [b for b in bodies(f, sid, t.ToolProposed) if b.tool == "write_file"][1:] == []
     (told,) = f.json("brief", sid)[0]["sessions"]

@@ -48,11 +48,11 @@ class Remembering:
             raise Refused(exc.code, str(exc)) from exc
         for entry in entries:
             self.memories.apply(entry)
-        return {"written": msgspec.to_builtins([version_of(e) for e in entries if isinstance(e, Written)])}
+        return {"written": msgspec.to_builtins([version_of(e, {}) for e in entries if isinstance(e, Written)])}
 
     def _op_memories(self, r: Reply, w: Writer) -> Reply:
         now = now_utc()
-        held = [view_of(m, now) for m in self.memories.by_key.values() if m.live(now)]
+        held = [view_of(m, now, {}) for m in self.memories.by_key.values() if m.live(now)]
         return msgspec.to_builtins(  # type: ignore[no-any-return]
             {"memories": held, "lessons": [lesson_of(x) for x in self.memories.pending()]}
         )
@@ -61,9 +61,9 @@ class Remembering:
         memory = self.memories.by_key.get((_place(r), r["key"]))
         if memory is None:
             raise Refused("not_found", f"nothing is remembered under {r['key']!r}")
-        versions = [version_of(v) for v in reversed(memory.versions)]
+        versions = [version_of(v, {}) for v in reversed(memory.versions)]
         return msgspec.to_builtins(  # type: ignore[no-any-return]
-            {"memory": view_of(memory, now_utc()), "versions": versions}
+            {"memory": view_of(memory, now_utc(), {}), "versions": versions}
         )
 
     def _op_memory_remove(self, r: Reply, w: Writer) -> Reply:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import app
+from harness.protocol.looking import LOOKING
 from harness.protocol.paths import Folders
 from harness.supervisor.serving.client_ops import Ops
 from harness.supervisor.serving.parts import Parts
@@ -41,3 +42,37 @@ def test_the_program_asks_only_what_the_supervisor_answers() -> None:
         "the search finds what is there"
     )
     assert sent <= REAL
+
+
+def test_what_only_looks_is_named_and_exists() -> None:
+    """Whoever adds an operation says here whether its reply can be lost without harm."""
+    assert LOOKING <= REAL
+    assert {
+        "checkpoint",
+        "compact",
+        "continue",
+        "decide",
+        "defer",
+        "desire",
+        "fork",
+        "grant",
+        "job_cancel",
+        "launch",
+        "lesson_accept",
+        "lesson_reject",
+        "memory_remove",
+        "memory_rollback",
+        "memory_set",
+        "merge",
+        "pull",
+        "pull_opened",
+        "purge",
+        "remove",
+        "resolve",
+        "restore",
+        "revoke",
+        "say",
+        "shutdown",
+        "snooze",
+        "undo",
+    } == REAL - LOOKING

@@ -12,8 +12,12 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from app.screens.base import WatchScreen
 from app.screens.floor import FloorScreen
+from app.screens.form import Form
 from app.screens.queue import QueueScreen
+from app.size_classes import size_classes
+from app.watch_app import WatchApp
 from harness.events import types as t
 from tests.tui.app_pilot import shown
 from tests.tui.app_world import PUSH, World, crowd
@@ -139,3 +143,23 @@ async def test_the_next_card_draws_two_requests_and_the_card_and_arranges_nothin
         await s.until("that card armed", lambda: not screen.arming.refusal(monotonic()))
         assert sorted(rows) == [0, 1, 2, 3]
         assert not arranged
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40), (200, 50)])
+async def test_no_screen_is_painted_as_for_another_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    """Not even the first frames, for which Textual does not know the size yet."""
+    counted = WatchApp.post_display_hook
+    frames: list[tuple[str, bool]] = []
+
+    def look(app: WatchApp) -> None:
+        counted(app)
+        if isinstance(app.screen, (WatchScreen, Form)):
+            frames.append((type(app.screen).__name__, set(size_classes(app).split()) <= set(app.screen.classes)))
+
+    monkeypatch.setattr(WatchApp, "post_display_hook", look)
+    async with shown(tmp_path, _asking, size=size) as s:
+        await s.press("2", "3", "4", "5", "6", "1", "enter", "escape", "n")
+    assert {"QueueScreen", "CostsScreen", "FleetScreen", "SessionScreen", "LaunchForm"} <= {name for name, _ in frames}
+    assert all(fits for _, fits in frames), frames

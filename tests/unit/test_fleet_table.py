@@ -281,6 +281,7 @@ def test_an_act_reaches_those_that_it_can_and_says_why_not_the_rest(can: list[bo
 def test_what_became_of_it_is_one_sentence() -> None:
     act = bulk.Act("stop", "Stop", "", "", "stopping", lambda r: "")
     assert bulk.outcome(act, 1, {}) == "1 session stopping"
+    assert bulk.outcome(act, 1, {}, ["a still waits"]) == "1 session stopping; a still waits"
     assert bulk.outcome(act, 2, {"a": "gone"}) == "2 sessions stopping; 1 refused: a: gone"
     many = bulk.outcome(act, 0, {name: "gone" for name in "abcde"})
     assert many == "0 sessions stopping; 5 refused: a: gone, b: gone, c: gone, and 2 more"

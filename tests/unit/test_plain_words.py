@@ -11,6 +11,7 @@ from harness.events import types as t
 from harness.events.cap import Cap
 from harness.events.describe import describe
 from harness.events.describing.approvals import chosen
+from harness.events.states import ParkedFor
 from harness.events.words import NANO, counted
 from harness.workspace.errors import UnsavedWork
 
@@ -57,3 +58,20 @@ def test_a_record_written_before_it_named_its_cap_is_read() -> None:
 def test_one_is_singular(commits: int, files: list[str], says: str) -> None:
     assert says in str(UnsavedWork(files, commits))
     assert counted(commits, "commit") == f"{commits} commit{'' if commits == 1 else 's'}"
+
+
+INSIDE = (
+    t.LeaseGranted(gen=2, epoch=1, pid=7),
+    t.LeaseEnded(gen=2, reason="exited", exit_code=0),
+    t.KeeperStarted(pid=8, start=1, boot="b", recovered=True),
+    t.Quarantined(part="brain", reason="it crashed", restarts=3),
+    t.HarnessNote(level="warning", text="it was cut", component="brain"),
+    *(t.SessionParked(why=why, detail="push") for why in ParkedFor),
+)
+
+
+@pytest.mark.parametrize("body", INSIDE, ids=lambda b: b.TYPE)
+def test_no_part_or_reason_is_called_by_its_inner_name(body: t.Body) -> None:
+    told = describe(t.Record(seq=0, ts="", actor="supervisor", gen=0, body=body))
+    words = f"{told.kind} {told.summary}".replace(":", " ").split()
+    assert not {"brain", "keeper", "parked", "approval"} & set(words), words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.events import trouble
 from harness.events import types as t
 from harness.events.describing.line import Describers, Line, Tone, first, size
 from harness.events.describing.money import caps_words
@@ -38,8 +39,8 @@ def _desired(b: t.SessionDesired) -> Line:
 def _parked(b: t.SessionParked) -> Line:
     until = f" until {local(b.until)}" if b.until else ""
     return Line(
-        "parked",
-        f"{b.why}{until}" + (f": {first(b.detail)}" if b.detail else ""),
+        "waits",
+        f"{trouble.parked(b.why).headline}{until}" + (f": {first(b.detail)}" if b.detail else ""),
         "bad" if b.why in (ParkedFor.AUTH, ParkedFor.ERROR) else "warn",
     )
 
@@ -66,20 +67,22 @@ def _continued(b: t.SessionContinued) -> Line:
 
 @_on(t.LeaseGranted)
 def _lease(b: t.LeaseGranted) -> Line:
-    return Line("brain", f"brain {b.gen} started" + (f", pid {b.pid}" if b.pid else ""), "dim")
+    return Line("process", f"{trouble.part('brain')} {b.gen} started" + (f", pid {b.pid}" if b.pid else ""), "dim")
 
 
 @_on(t.LeaseEnded)
 def _lease_ended(b: t.LeaseEnded) -> Line:
     code = f", exit code {b.exit_code}" if b.exit_code is not None else ""
-    return Line("brain", f"brain {b.gen} left: {first(b.reason)}{code}", "warn" if b.exit_code else "dim")
+    return Line(
+        "process", f"{trouble.part('brain')} {b.gen} left: {first(b.reason)}{code}", "warn" if b.exit_code else "dim"
+    )
 
 
 @_on(t.KeeperStarted)
 def _keeper(b: t.KeeperStarted) -> Line:
     return Line(
-        "keeper",
-        f"keeper started, pid {b.pid}" + (", after a recovery" if b.recovered else ""),
+        "process",
+        f"{trouble.part('keeper')} started, pid {b.pid}" + (", after a recovery" if b.recovered else ""),
         "warn" if b.recovered else "dim",
     )
 
@@ -91,7 +94,9 @@ def _recovered(b: t.LogRecovered) -> Line:
 
 @_on(t.Quarantined)
 def _quarantined(b: t.Quarantined) -> Line:
-    return Line("stopped", f"{b.part} failed {b.restarts} times, waiting for you: {first(b.reason)}", "bad")
+    return Line(
+        "stopped", f"{trouble.part(b.part)} failed {b.restarts} times, waiting for you: {first(b.reason)}", "bad"
+    )
 
 
 @_on(t.TimePassed)
@@ -102,7 +107,9 @@ def _time_passed(b: t.TimePassed) -> Line:
 @_on(t.HarnessNote)
 def _note(b: t.HarnessNote) -> Line:
     tones: dict[str, Tone] = {"error": "bad", "warning": "warn"}
-    return Line("note", (f"{b.component}: " if b.component else "") + first(b.text), tones.get(b.level, "dim"))
+    return Line(
+        "note", (f"{trouble.part(b.component)}: " if b.component else "") + first(b.text), tones.get(b.level, "dim")
+    )
 
 
 @_on(t.AlarmRaised)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -18,7 +18,6 @@ from harness.events.memory_views import (
     VersionView,
 )
 from harness.memory import wishes
-from harness.memory.layer import who
 from harness.memory.model import PENDING, Lesson, Memories, Memory
 from harness.memory.records import Actor, Entry, Origin, Place, Scope, Written
 from harness.memory.search import search
@@ -67,13 +66,15 @@ class MemoryOps:
         held.sort(key=lambda x: (_ORDER[x.place.scope], x.place.of, x.key))
         lessons = [x for x in found.lessons.values() if place is None or x.first.place == place]
         waiting = [x for x in lessons if x.state == PENDING or m.get("decided") is True]
-        return MemoriesShown(memories=[view_of(x, now) for x in held], lessons=[lesson_of(x) for x in waiting])
+        names = self._names()
+        return MemoriesShown(memories=[view_of(x, now, names) for x in held], lessons=[lesson_of(x) for x in waiting])
 
     async def history(self, c: Connection, m: Fields) -> MemoryVersions:
         """Every version of one memory that is at hand, the newest first."""
         memory = self._named(await self._p.book.read(), await self._place(m), text_of(m, "key"))
-        versions = [version_of(v) for v in reversed(memory.versions)]
-        return MemoryVersions(memory=view_of(memory, now_utc()), versions=versions)
+        names = self._names()
+        versions = [version_of(v, names) for v in reversed(memory.versions)]
+        return MemoryVersions(memory=view_of(memory, now_utc(), names), versions=versions)
 
     async def search(self, c: Connection, m: Fields) -> MemoriesFound:
         """Memories by words, the best first."""
@@ -82,7 +83,11 @@ class MemoryOps:
         place = await self._place(m)
         places = [place] if place is not None else sorted({name[0] for name in found.by_key})
         hits = search(found.at(places, now), text_of(m, "query"), _MOST)
-        return MemoriesFound(memories=[view_of(found.by_key[w.place, w.key], now) for w in hits])
+        names = self._names()
+        return MemoriesFound(memories=[view_of(found.by_key[w.place, w.key], now, names) for w in hits])
+
+    def _names(self) -> dict[str, str]:
+        return {session.sid: session.name for session in self._p.fleet}
 
     # -- changing ----------------------------------------------------------------------------------
 
@@ -118,7 +123,8 @@ class MemoryOps:
             entries = await self._p.book.change(think)
         except NotRemembered as exc:
             raise OpError(exc.code, str(exc)) from exc
-        written = [version_of(entry) for entry in entries if isinstance(entry, Written)]
+        names = self._names()
+        written = [version_of(entry, names) for entry in entries if isinstance(entry, Written)]
         await self._told(entries)
         return MemoryWritten(written=written)
 
@@ -198,33 +204,44 @@ def _expiry(m: Fields) -> str:
     return until.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def view_of(memory: Memory, now: str) -> MemoryView:
-    """A memory as clients see it."""
+def view_of(memory: Memory, now: str, names: Mapping[str, str]) -> MemoryView:
+    """A memory as clients see it; ``names`` are those of the sessions by id."""
     place = memory.place
     return MemoryView(
         scope=str(place.scope),
         of=place.of,
         key=memory.key,
         live=memory.live(now),
-        newest=version_of(memory.newest),
+        newest=version_of(memory.newest, names),
     )
 
 
-def version_of(v: Written) -> VersionView:
-    """A version as clients see it."""
+def version_of(v: Written, names: Mapping[str, str]) -> VersionView:
+    """A version as clients see it; ``names`` are those of the sessions by id."""
     return VersionView(
         version=v.version,
         op=v.op,
         ts=v.origin.ts,
         actor=str(v.origin.actor),
         author=v.origin.author,
-        by=who(v),
+        by=said_by(v, names),
         sha=v.sha,
         before=v.before,
         text=v.text,
         expires=v.expires,
         why=v.why,
     )
+
+
+def said_by(v: Written, names: Mapping[str, str]) -> str:
+    """Whose word a version is, as the person is told."""
+    match v.origin.actor:
+        case Actor.PERSON:
+            return "an agent's lesson, accepted by you" if v.lesson else "you"
+        case Actor.HARNESS:
+            return "said by two sessions" if v.lesson else "Watchfloor"
+        case Actor.AGENT:
+            return f"session {names.get(v.origin.author, v.origin.author)}"
 
 
 def lesson_of(lesson: Lesson) -> LessonView:

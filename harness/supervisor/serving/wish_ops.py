@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 
 from harness.events import types as t
-from harness.events.replies import DONE, Done
+from harness.events.replies import Wished
 from harness.events.request import Request
 from harness.events.states import Desired
+from harness.plan import gates
 from harness.supervisor.endpoints.credentials import given_credential
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet import set_aside
@@ -21,6 +22,8 @@ from harness.supervisor.threads import at_home
 
 _FREED_S = 5.0
 _TAKEN_UP_S = 10.0
+_RESUMED = frozenset({Request.AUTH, Request.ENDPOINT, Request.RESTART})
+"""What resuming answers."""
 
 
 def refuse_ended(session: Session, state: str) -> None:
@@ -33,6 +36,16 @@ def refuse_ended(session: Session, state: str) -> None:
         )
 
 
+def _still_waits(session: Session) -> str:
+    """What a session that was resumed waits for all the same, in words; a gate that was not opened asks again."""
+    s = session.state
+    asked = next((a.title for a in s.approvals.values() if a.kind not in _RESUMED), "")
+    held = gates.closed(s)
+    if not asked and held is not None and s.plan is not None:
+        asked = gates.title(held, held.name in s.plan.work.begun)
+    return f"{session.name} still waits for your answer: {asked}" if asked else ""
+
+
 class WishOps:
     """``desire``: the wish is recorded whatever state its keeper is in; a stop ends what does not answer."""
 
@@ -43,7 +56,7 @@ class WishOps:
         """Operations by their name on the wire."""
         return {"desire": self.desire}
 
-    async def desire(self, c: Connection, m: Fields) -> Done:
+    async def desire(self, c: Connection, m: Fields) -> Wished:
         state = text_of(m, "state")
         reason = text_of(m, "reason")
         session = await look_up(self._p, m)
@@ -70,7 +83,8 @@ class WishOps:
             await unanswered.answered(self._p.fleet, session, wish, self._desire(session, state, reason, c.by))
         if state == Desired.RUNNING:
             await self._withdraw_restart(session)
-        return DONE
+            return Wished(note=_still_waits(session))
+        return Wished()
 
     async def _desire(self, session: Session, state: str, reason: str, by: t.By) -> None:
         with session.ending() if state == Desired.STOPPED else contextlib.nullcontext():
@@ -93,7 +107,7 @@ class WishOps:
         p.conductor.freed(session)
         await p.fleet.until(lambda: not unanswered.muteness(session), _FREED_S)
 
-    async def _set_aside(self, session: Session, reason: str) -> Done:
+    async def _set_aside(self, session: Session, reason: str) -> Wished:
         """Stop a session whose log can take no record: nothing of it lives afterwards, and a file beside its log keeps
         it stopped.
         """
@@ -109,7 +123,7 @@ class WishOps:
                 "make room, then stop it again",
             ) from exc
         session.put_aside(aside)
-        return DONE
+        return Wished()
 
     async def _taken_up(self, session: Session) -> None:
         """Give a session that was held back a moment to get its keeper again."""

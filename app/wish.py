@@ -74,7 +74,7 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "checks",
         "Checks",
-        "one command a line; done means: the harness saw all of them pass",
+        "one command a line; done means: Watchfloor saw all of them pass",
         rows=2,
         codes=("bad_check",),
     ),

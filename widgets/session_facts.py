@@ -10,8 +10,8 @@ from harness.events.views import SessionRow
 from widgets.context_bar import layer_facts
 
 _VERIFIED = (
-    "not quite: every check passed when the harness ran it; of some nothing shows that they can fail",
-    "yes: every check passed when the harness ran it",
+    "not quite: every check passed when Watchfloor ran it; of some nothing shows that they can fail",
+    "yes: every check passed when Watchfloor ran it",
 )
 
 _USAGE = {

@@ -39,6 +39,8 @@ NO_CRITERION = "nothing says when it is done; launch once more to go by the agen
 _LOOKED_UP = ("repo", "branch", "plan")
 """Fields for which there is something to choose as far as anybody knows who has not looked."""
 _MOST_FILES = 200
+_DRAFT = "launch"
+"""Where the form is kept among what was written and not sent."""
 _PLANS = (".json",)
 
 
@@ -56,14 +58,20 @@ class LaunchForm(Form):
         self._more = False
         self._cfg = configuration.Config(Path())
         self._known = launches.Launches()
+        self._begun = Wish("", "", "", "", "", "")
+        """The form as it opens when nothing was left in it."""
 
     # -- what is shown -----------------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
         self._cfg = self._config()
-        values = asdict(wish.first(self._cfg, self._guess()))
+        self._begun = wish.first(self._cfg, self._guess())
+        left = self.host.drafts.get(_DRAFT)
+        values = asdict(msgspec.json.decode(left, type=Wish) if left else self._begun)
+        self._more = any(values[field.id] != getattr(self._begun, field.id) for field in FIELDS if field.more)
+        title = "Launch a session" + (", as you left it" if left else "")
         with Vertical(id="launch"):
-            yield Static(Content.styled("Launch a session", "bold"), id="title")
+            yield Static(Content.styled(title, "bold"), id="title")
             with VerticalScroll(id="fields", can_focus=False):
                 for field in FIELDS:
                     row = Vertical(
@@ -192,11 +200,19 @@ class LaunchForm(Form):
     def handlers(self) -> Handlers:
         return {
             **super().handlers(),
+            "form.cancel": Handler(self._leave),
             "launch.more": Handler(self._fold),
             "launch.choose": Handler(self._choose),
             "launch.earlier": Handler(self._earlier),
             "launch.keep": Handler(self._keep),
         }
+
+    def _leave(self) -> None:
+        """Close; what was written is there when the form is opened again."""
+        self.host.drafts.pop(_DRAFT, None)
+        if (written := self._wish()) != self._begun:
+            self.host.drafts[_DRAFT] = msgspec.json.encode(written).decode()
+        self.dismiss(None)
 
     def _fold(self) -> None:
         self._more = not self._more
@@ -272,11 +288,13 @@ class LaunchForm(Form):
     def _earlier(self) -> None:
         kept = list(self._known.templates.items())
         wishes = [one for _, one in kept] + list(self._known.past)
-        if not wishes:
+        if self._wish() == self._begun and not wishes:
             self.complain("nothing was launched from here before, and no template is kept")
             return
         choices = [Choice(f"template {name}", _short(one), one.checks) for name, one in kept]
         choices += [Choice(_short(one), Path(one.repo).name, one.checks) for one in self._known.past]
+        choices.append(Choice("an empty form", "what is written here goes"))
+        wishes.append(self._begun)
 
         def chosen(number: int | None) -> None:
             if number is not None:
@@ -359,6 +377,7 @@ class LaunchForm(Form):
             return
         finally:
             self._sending = False
+        self.host.drafts.pop(_DRAFT, None)
         self._store(launches.launched(self._known, one))
         self.host.tell(
             f"launched {made.name}" + ("" if wish.decided(one) else "; without checks it ends on the agent's word")

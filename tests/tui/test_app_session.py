@@ -372,6 +372,36 @@ async def test_the_form_is_filled_from_an_earlier_launch_and_from_a_template(
     assert ([one.goal for one in kept.past], list(kept.templates)) == (["mend"], ["usual"])
 
 
+async def test_what_was_written_stands_in_the_form_that_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with shown(tmp_path, size=(80, 24)) as s:
+
+        def written() -> list[str]:
+            form = s.app.screen
+            return [form.query_one("#goal", TextArea).text, form.query_one("#branch", Input).value]
+
+        await s.press("n", *"mend it", "f2", *"main", "escape")
+        await s.until("the floor", lambda: len(s.app.screen_stack) == 1)
+        await s.press("n")
+        await s.see("Launch a session, as you left it", "Begin from")
+        assert written() == ["mend it", "main"]
+        await s.press("f4")
+        await s.see("an empty form")
+        await s.press("enter")
+        await s.until("it is empty", lambda: written() == ["", ""])
+        await s.press("escape", "n")
+        await s.see("Launch a session")
+        assert "as you left it" not in s.text
+        await s.press(*"again", "ctrl+y", "ctrl+y")
+        await s.until("the launch", lambda: s.world.of("launch"))
+        await s.until("the floor", lambda: len(s.app.screen_stack) == 1)
+        await s.press("n")
+        await s.see("Launch a session")
+        assert written() == ["", ""], "what was launched is not kept"
+
+
 async def test_the_form_offers_a_choice_exactly_where_there_is_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -267,6 +267,7 @@ def test_titles_quote_what_would_run() -> None:
         ({"goal": "  "}, "bad_goal"),
         ({"repo": "relative"}, "no_repo"),
         ({"repo": "/nonexistent/x"}, "no_repo"),
+        ({"repo": f"/{'x' * 5000}"}, "no_repo"),
         ({"checks": [""]}, "bad_check"),
         ({"name": "a\x1b[31m"}, "bad_name"),
         ({"caps": {"usd_nano": -1}}, "bad_caps"),
@@ -278,7 +279,7 @@ def test_launch_says_what_is_wrong(tmp_path: Path, change: dict[str, object], co
     assert caught.value.code == code
     with pytest.raises(OpError) as caught:
         check(LaunchWish(repo=str(tmp_path), goal="g"))
-    assert caught.value.code == "not_git"
+    assert (caught.value.code, str(caught.value).count("git init")) == ("not_git", 1), "what to do is said once"
 
 
 def test_launch_names_the_wrong_field() -> None:

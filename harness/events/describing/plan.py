@@ -80,7 +80,7 @@ def _plan_restored(b: t.PlanRestored) -> Line:
 def _progress_kept(b: t.ProgressKept) -> Line:
     if b.did:
         return Line("progress", f"{b.path}: {some(b.did)}; put back", "bad")
-    return Line("progress", f"{b.path}, {'noted by the harness' if b.by_harness else 'the agent added to it'}", "dim")
+    return Line("progress", f"{b.path}, {'noted by Watchfloor' if b.by_harness else 'the agent added to it'}", "dim")
 
 
 @_on(t.PlanArchived)

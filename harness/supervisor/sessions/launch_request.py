@@ -23,7 +23,7 @@ from harness.supervisor.calls import plans
 from harness.supervisor.endpoints.credentials import given_credential, unusable
 from harness.supervisor.errors import OpError
 from harness.supervisor.sessions.starting import starting_at
-from harness.workspace.errors import GitFailed, NoCommits, NotARepository, WorkspaceError
+from harness.workspace.errors import GitFailed, NotARepository, WorkspaceError
 from harness.workspace.git import Git, head_commit, open_repository
 
 MAX_GOAL = 256 * 1024
@@ -155,17 +155,17 @@ def repository_at(path: Path) -> Path:
     """The real path of a repository that has a commit. Raises OpError."""
     if not path.is_absolute():
         raise OpError("no_repo", f"{path} is not an absolute path")
-    if not path.exists():
-        raise OpError("no_repo", f"{path} does not exist", "name a folder that is a git repository")
-    if not path.is_dir():
-        raise OpError("no_repo", f"{path} is not a directory", "name the folder of a git repository")
     try:
+        if not path.exists():
+            raise OpError("no_repo", f"{path} does not exist", "name a folder that is a git repository")
+        if not path.is_dir():
+            raise OpError("no_repo", f"{path} is not a directory", "name the folder of a git repository")
         repository = open_repository(path)
         head_commit(repository)
+    except OSError as exc:
+        raise OpError("no_repo", f"{path} cannot be looked at: {exc.strerror}", "name another folder") from exc
     except NotARepository as exc:
-        raise OpError("not_git", str(exc), f"make it one: git -C {path} init") from exc
-    except NoCommits as exc:
-        raise OpError("no_commits", str(exc), "commit something first: a worktree starts from a commit") from exc
+        raise OpError("not_git", str(exc)) from exc
     except WorkspaceError as exc:
         raise OpError(exc.code, str(exc)) from exc
     return Path(os.path.realpath(path))

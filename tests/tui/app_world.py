@@ -421,13 +421,16 @@ class World(Remembering, Granting, Taken):
             "refused_count": 0,
         }
 
-    def _op_desire(self, r: dict[str, Any], w: asyncio.StreamWriter) -> None:
+    def _op_desire(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         session = self._find(r)
         if r["state"] not in ("running", "paused", "stopped"):
             raise Refused("bad_request", f"a session cannot be wanted {r['state']!r}")
         self._refuse_ended(session, r["state"])
         self.log(session, t.SessionDesired(state=r["state"], reason=r.get("reason", "")))
         self.push_rows(session)
+        asked = next((view.title for view in session.views.values()), "")
+        waits = f"{session.state.name} still waits for your answer: {asked}"
+        return {"note": waits if asked and r["state"] == "running" else ""}
 
     def _op_decide(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         session, view = self._open(r, "not_open")

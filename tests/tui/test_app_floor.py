@@ -19,7 +19,7 @@ from harness.events import endpoints
 from harness.events import types as t
 from harness.protocol.client import Unreachable
 from tests.tui.app_pilot import SIZES, Shown, shown
-from tests.tui.app_world import SCENES, World, crowd, folders, stamp, work
+from tests.tui.app_world import PUSH, SCENES, World, crowd, folders, stamp, work
 from widgets.fleet_bar import Banner, FleetBar
 from widgets.pane_wall import PaneWall
 from widgets.session_list import SessionList
@@ -244,6 +244,18 @@ async def test_the_newest_job_of_a_session_is_ended_after_asking(tmp_path: Path)
         assert (asked["sid"], asked["job"]) == (row.sid, "j2")
 
 
+async def test_resuming_one_that_waits_for_an_answer_says_so(tmp_path: Path) -> None:
+    def scene(world: World) -> None:
+        session = world.add("held")
+        world.ask(session, PUSH, title="push to origin")
+        world.log(session, t.SessionDesired(state="paused"))
+
+    async with shown(tmp_path, scene) as s:
+        await s.press("u")
+        await s.see("held still waits for your answer: push to origin")
+        assert "resumed" not in s.text
+
+
 async def test_resuming_hands_over_the_key_of_this_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The supervisor may have been started by somebody who had none."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-this-screen")
@@ -257,6 +269,7 @@ async def test_resuming_hands_over_the_key_of_this_environment(tmp_path: Path, m
         await s.until("asked", lambda: s.world.of("desire"))
         (asked,) = s.world.of("desire")
         assert asked["credential"] == {"base_url": "http://127.0.0.1:9", "key": "sk-of-this-screen"}
+        await s.see("paused: resumed")
         (s.world.folders.config / "config.toml").write_text("[model]\nnonsense = 1\n")
         await s.press("p")
         await s.until("paused again", lambda: s.app.snapshot.rows[asked["sid"]].desired == "paused")

@@ -253,7 +253,7 @@ class FleetTable(PaintedLines, ScrollView, can_focus=True):
             return self._head(line, base)
         at = y - 1 + self.scroll_offset.y
         if at >= len(self._entries):
-            said = "No session fits the filter" if self._rows else "No sessions yet"
+            said = "No session fits the filter" if self._rows else "No sessions"
             empty = not self._entries and y == _HINT
             return line.left(f"   {said}" if empty else "", style["quiet"]).strip(base)
         entry = self._entries[at]

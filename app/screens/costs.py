@@ -17,7 +17,7 @@ from app.handlers import Handler, Handlers, bindings, in_list
 from app.models import Dirty, Snapshot
 from app.screens.base import WatchScreen
 from harness.events import words
-from harness.events.cost_views import Costs, SessionPaid
+from harness.events.cost_views import Costs, Paid, SessionPaid
 from harness.events.views import SessionRow
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets import cells
@@ -45,7 +45,18 @@ class CostTable(SelectingLines, ScrollView, can_focus=True):
         super().__init__()
         self._rows: list[SessionRow] = []
         self._more: Mapping[str, SessionPaid] = {}
+        self._removed = Paid()
         self.selected = ""
+
+    def set_removed(self, removed: Paid) -> None:
+        """What removed sessions had spent stands in a last line, without which the others do not add up."""
+        self._removed = removed
+        self._measure()
+
+    def _measure(self) -> None:
+        last = 1 if self._removed.spent_nano or not self._rows else 0
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self._rows) + 1 + last)
+        self.refresh()
 
     def set_rows(self, rows: list[SessionRow], more: Mapping[str, SessionPaid]) -> None:
         """Show these sessions; ``more`` are the ledger's entries by id."""
@@ -53,8 +64,7 @@ class CostTable(SelectingLines, ScrollView, can_focus=True):
         self._more = more
         if all(r.sid != self.selected for r in rows):
             self.selected = self._rows[0].sid if self._rows else ""
-        self.virtual_size = Size(self.scrollable_content_region.width, len(self._rows) + 1)
-        self.refresh()
+        self._measure()
 
     def move(self, step: int) -> None:
         """Move the selection by so many lines."""
@@ -87,6 +97,9 @@ class CostTable(SelectingLines, ScrollView, can_focus=True):
                     style["title"],
                 )
             return line.strip(base)
+        if y == len(self._rows) + 1:
+            self._fill_removed(line, style)
+            return line.strip(base)
         if y > len(self._rows):
             return Strip.blank(width, base)
         row = self._rows[y - 1]
@@ -102,6 +115,17 @@ class CostTable(SelectingLines, ScrollView, can_focus=True):
         model = 22 if width >= 120 else 0
         fixed = 3 + 11 + 16 + meter + tokens + cached + model
         return 3, max(10, width - fixed), 11, 16, meter, tokens, cached, model
+
+    def _fill_removed(self, line: Line, style: Mapping[str, Style]) -> None:
+        _, name, spent, cap, meter, tokens, *_ = self._columns()
+        gone = self._removed
+        if not gone.spent_nano:
+            line.left("" if self._rows else "   No session has spent anything yet", style["quiet"])
+            return
+        line.left(cells.fit("   (removed sessions)", 3 + name), style["quiet"])
+        line.left(f"{words.spend_cell(gone.spent_nano, gone.unknown_nano):>{spent - 2}}  ", style["text"])
+        if tokens:
+            line.left(f"{'':{cap + meter}}{cells.count(gone.tokens):>{tokens - 2}}", style["text"])
 
     def _fill(self, line: Line, row: SessionRow, style: Mapping[str, Style]) -> None:
         _, name, spent, cap, meter, tokens, cached, model = self._columns()
@@ -179,6 +203,7 @@ class CostsScreen(WatchScreen):
             return
         self._more = {paid.sid: paid for paid in costs.sessions}
         if self.stands:
+            self.table.set_removed(costs.removed)
             self.sync(self.host.snapshot, Dirty.ROWS)
 
     # -- actions -----------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from textual.containers import Container
 from app.handlers import Handler, Handlers, bindings, in_list
 from app.models import Dirty, Snapshot
 from app.screens.session_commands import SessionCommands
-from harness.events.views import ERRORS, SessionRow
+from harness.events.views import ERRORS, FleetView, SessionRow
 from harness.linux import durable
 from widgets import tiling
 from widgets.fleet_bar import Banner, FleetBar
@@ -78,18 +78,22 @@ class FloorScreen(SessionCommands):
         self._load_layout()
         self._load_widths()
         self._widen(self._widths.get(self._tier))
+        super().on_mount()
+
+    def _show_hint(self, fleet: FleetView) -> None:
+        """What stands in the panes while there is no session."""
         keys = self.host.keys
+        had = fleet.spent_total_nano > 0
         self.wall.hint = (
-            ("", "No sessions yet"),
+            ("", "No sessions now" if had else "No sessions yet"),
             ("", ""),
             (keys.shown("session.launch"), "launch an agent on a repository"),
             (keys.shown("app.help"), "all keys"),
             (keys.shown("app.detach"), "leave; whatever runs goes on"),
             ("", ""),
-            ("", "or from a shell:"),
-            ("", 'watchfloor launch --repo . --goal "…"'),
+            ("", "those that were removed:" if had else "or from a shell:"),
+            ("", "watchfloor ls --archived" if had else 'watchfloor launch --repo . --goal "…"'),
         )
-        super().on_mount()
 
     def sync(self, snapshot: Snapshot, dirty: Dirty) -> bool:
         more = False
@@ -112,6 +116,7 @@ class FloorScreen(SessionCommands):
             self.query_one(QueueHead).set_queue(snapshot.approvals, self.host.keys.shown("go.queue"))
         if dirty & (Dirty.FLEET | Dirty.LINK):
             self.query_one(FleetBar).set_fleet(snapshot.fleet, live=snapshot.live)
+            self._show_hint(snapshot.fleet)
         if dirty & Dirty.LINK:
             self.query_one(Banner).say(
                 banner_text(snapshot, self.host.keys.shown("app.reconnect")), calm=snapshot.link.state == "connecting"

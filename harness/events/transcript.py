@@ -18,6 +18,7 @@ from harness.events.call_states import CallEnd
 from harness.events.call_words import Bit
 from harness.events.describe import describe
 from harness.events.describing.approvals import chosen
+from harness.events.describing.conversation import sender
 from harness.events.iteration_events import PASSED
 from harness.events.states import ParkedFor
 from harness.events.tool import ANSWERED, READ
@@ -150,7 +151,7 @@ class Page:
             self._add(Row(record.seq, record.ts, Kind.PROSE, text[:PROSE] + cut, result=stop, records=(record.seq,)))
 
     def _tell(self, record: t.Record, body: t.UserMessage) -> None:
-        label = {"human": "you"}.get(body.origin, body.origin)
+        label = sender(body.origin)
         lines = body.text.strip("\n\r\t ").split("\n")
         if body.origin == "harness" and len(lines) > _TOLD_LINES:
             # What the harness says repeats the output of checks, which have rows of their own.

@@ -89,6 +89,7 @@ class World(Remembering, Granting, Taken):
         self.piece = 1 << 20
         self.points: dict[str, list[dict[str, Any]]] = {}
         self.held: dict[str, asyncio.Event] = {}
+        self.removed_nano = 0
         self.fleet: dict[str, Any] = {
             "spent_today_nano": 1_240_000_000,
             "day_cap_nano": 50 * NANO,
@@ -581,7 +582,7 @@ class World(Remembering, Granting, Taken):
         return {
             "fleet": msgspec.to_builtins(self.fleet_view()),
             "sessions": sessions,
-            "removed": {"spent_nano": 0, "requests": 0, "tokens": 0, **figures},
+            "removed": {"spent_nano": self.removed_nano, "requests": 0, "tokens": 0, **figures},
             "days": [day],
         }
 

@@ -276,7 +276,7 @@ async def test_a_thousand_sessions_are_drawn_by_what_can_be_seen(
 async def test_an_empty_fleet_says_how_to_begin(tmp_path: Path) -> None:
     async with shown(tmp_path) as s:
         await s.press("4")
-        await s.see("0 sessions", "No sessions yet", "n launch")
+        await s.see("0 sessions", "No sessions", "n launch")
         await s.press("s")
         await s.see("no session is selected")
 

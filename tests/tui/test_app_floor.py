@@ -54,6 +54,21 @@ async def test_every_size_fills_the_screen_and_shows_the_fleet(
 async def test_an_empty_floor_is_friendly_and_says_how_to_begin(tmp_path: Path, size: tuple[int, int]) -> None:
     async with shown(tmp_path, size=size) as s:
         await s.see("No sessions yet", "n  launch an agent", "Nothing needs you.")
+        await s.press("3")
+        await s.see("No session has spent anything yet")
+
+
+@pytest.mark.parametrize("size", [*SIZES, (60, 20)])
+async def test_a_floor_whose_sessions_were_all_removed_says_where_they_are(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    def scene(world: World) -> None:
+        world.fleet["spent_total_nano"] = world.removed_nano = 1_500_000_000
+
+    async with shown(tmp_path, scene, size=size) as s:
+        await s.see("No sessions now", "watchfloor ls --archived")
+        await s.press("3")
+        await s.see("(removed sessions)", "$1.50")
 
 
 async def test_a_narrow_terminal_is_one_column(tmp_path: Path) -> None:

@@ -9,12 +9,17 @@ from harness.events.words import counted, usd
 
 DESCRIBERS = Describers()
 _on = DESCRIBERS.on
+_SENDERS = {"human": "you", "harness": "Watchfloor"}
+
+
+def sender(origin: str) -> str:
+    """Who says something to an agent, as a person is told; ``goal`` for what it began with."""
+    return _SENDERS.get(origin, origin)
 
 
 @_on(t.UserMessage)
 def _user(b: t.UserMessage) -> Line:
-    kind = {"goal": "goal", "human": "you", "harness": "harness"}.get(b.origin, b.origin)
-    return Line(kind, first(b.text), "info")
+    return Line(sender(b.origin), first(b.text), "info")
 
 
 @_on(t.ModelRequest)

@@ -122,7 +122,7 @@ class CostTable(SelectingLines, ScrollView, can_focus=True):
         if not gone.spent_nano:
             line.left("" if self._rows else "   No session has spent anything yet", style["quiet"])
             return
-        line.left(cells.fit("   (removed sessions)", 3 + name), style["quiet"])
+        line.left(cells.fit("   (removed)", 3 + name), style["quiet"])
         line.left(f"{words.spend_cell(gone.spent_nano, gone.unknown_nano):>{spent - 2}}  ", style["text"])
         if tokens:
             line.left(f"{'':{cap + meter}}{cells.count(gone.tokens):>{tokens - 2}}", style["text"])

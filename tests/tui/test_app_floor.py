@@ -68,7 +68,7 @@ async def test_a_floor_whose_sessions_were_all_removed_says_where_they_are(
     async with shown(tmp_path, scene, size=size) as s:
         await s.see("No sessions now", "watchfloor ls --archived")
         await s.press("3")
-        await s.see("(removed sessions)", "$1.50")
+        await s.see("(removed)", "$1.50")
 
 
 async def test_a_narrow_terminal_is_one_column(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +21,7 @@ from harness.events import types as t
 from harness.events.fold import fold
 from harness.events.reader import read
 from harness.events.session_state import SessionState
+from harness.events.states import OVER, Desired
 from harness.protocol.client import Client, Unreachable
 from harness.protocol.paths import Folders, ensure_private
 from harness.protocol.transport import UnixSocket
@@ -249,6 +250,24 @@ class Fleet:
                 client.call("shutdown", sessions="stop")
         except Unreachable:
             pass
+
+
+@contextmanager
+def apart(made: Fleet) -> Iterator[Fleet]:
+    """A fleet as one of several tests on it sees it, which share nothing but the fleet: with a folder and a repository
+    of its own. Afterwards every session is over.
+    """
+    try:
+        yield replace(made, root=Path(tempfile.mkdtemp(prefix="t-", dir=made.root)), extra={})
+    finally:
+        with Client(UnixSocket(made.folders.supervisor_socket), timeout=30) as client:
+            for sid in _not_over(client):
+                client.call("desire", sid=sid, state=Desired.STOPPED)
+            wait_for("every session to be over", lambda: not _not_over(client))
+
+
+def _not_over(client: Client) -> list[str]:
+    return [str(row["sid"]) for row in client.call("sessions")["rows"] if row["state"] not in OVER]
 
 
 def kill(pid: int) -> None:

@@ -15,19 +15,36 @@ import pytest
 from harness.events import types as t
 from harness.protocol.client import Client, SupervisorError
 from harness.protocol.transport import UnixSocket
-from tests.fleetlib import Fleet, fleet, kill, make_repository, play, wait_for
+from tests.fleetlib import Fleet, apart, fleet, kill, make_repository, play, wait_for
 
 pytestmark = pytest.mark.fence
 BLOCKED = "keeper.before_started:block"
 
 
-@pytest.fixture
-def f() -> Iterator[Fleet]:
+@pytest.fixture(scope="module")
+def all_of_it() -> Iterator[Fleet]:
     with fleet() as made:
-        make_repository(
-            made.root / "repo", {"Makefile": f"all:\n\t@echo fine >> {made.root / 'ran'}\n", "notes.txt": "keep\n"}
-        )
+        made.run("supervisor", "start")
         yield made
+
+
+@pytest.fixture
+def f(all_of_it: Fleet) -> Iterator[Fleet]:
+    with apart(all_of_it) as part:
+        yield furnished(part)
+
+
+@pytest.fixture
+def blocked() -> Iterator[Fleet]:
+    """A fleet that is the test's alone; its keepers stand still before a call's start."""
+    with fleet() as made:
+        made.extra["WATCHFLOOR_FAULT"] = BLOCKED
+        yield furnished(made)
+
+
+def furnished(f: Fleet) -> Fleet:
+    make_repository(f.root / "repo", {"Makefile": f"all:\n\t@echo fine >> {f.root / 'ran'}\n", "notes.txt": "keep\n"})
+    return f
 
 
 MAKE: tuple[str, dict[str, Any]] = ("exec", {"argv": ["make", "-s"], "access": "unfenced"})
@@ -119,7 +136,8 @@ def test_a_job_begun_before_an_approved_call_of_its_turn_keeps_it_from_running(f
 def _approved_until(f: Fleet, sid: str, kind: str, count: int) -> bool:
     """True once so many records of this type are there; whatever the session asks before is approved."""
     for item in f.requests():
-        f.approve(item["approval_id"], check=False)
+        if item["sid"] == sid:
+            f.approve(item["approval_id"], check=False)
     return sum(r.type == kind for r in f.records(sid)) >= count
 
 
@@ -241,8 +259,8 @@ def test_an_edit_of_a_changed_world_is_refused_and_asked_anew(f: Fleet) -> None:
     assert ran(f) == "swapped\n"
 
 
-def test_an_edit_is_bound_to_the_world_as_well(f: Fleet) -> None:
-    f.extra["WATCHFLOOR_FAULT"] = BLOCKED
+def test_an_edit_is_bound_to_the_world_as_well(blocked: Fleet) -> None:
+    f = blocked
     sid = f.launch(play([MAKE], "Done."))
     first = f.approval(sid)
     decide(f, first, decision="allow_edited", edited={"argv": ["make", "-s", "all"], "access": "unfenced"})
@@ -254,8 +272,8 @@ def test_an_edit_is_bound_to_the_world_as_well(f: Fleet) -> None:
     assert ran(f) == ""
 
 
-def test_a_policy_that_changed_meanwhile_is_asked_too(f: Fleet) -> None:
-    f.extra["WATCHFLOOR_FAULT"] = BLOCKED
+def test_a_policy_that_changed_meanwhile_is_asked_too(blocked: Fleet) -> None:
+    f = blocked
     sid = f.launch(play([MAKE], "Done."))
     f.approve(f.approval(sid)["approval_id"])
     die_before_the_start(f, sid)
@@ -288,8 +306,8 @@ def die_before_the_start(f: Fleet, sid: str) -> None:
 
 
 @pytest.mark.parametrize("change", [False, True])
-def test_a_decision_that_outlives_its_supervisor_is_still_compared(f: Fleet, change: bool) -> None:
-    f.extra["WATCHFLOOR_FAULT"] = BLOCKED
+def test_a_decision_that_outlives_its_supervisor_is_still_compared(blocked: Fleet, change: bool) -> None:
+    f = blocked
     sid = f.launch(play([MAKE], "Done."))
     first = f.approval(sid)
     worktree = makefile(f, sid)

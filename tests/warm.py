@@ -162,7 +162,7 @@ def _started(pid: int) -> str:
 
 
 def _load() -> None:
-    import app.cli
+    import app.cli.parser
     import app.main
     import harness.hands.selftest
     import harness.simulator.__main__
@@ -171,6 +171,7 @@ def _load() -> None:
 
     for module in pkgutil.iter_modules(app.cli.__path__, "app.cli."):
         importlib.import_module(module.name)
+    app.cli.parser.build()
     seeds.load()
     gc.collect()
     gc.freeze()

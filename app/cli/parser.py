@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -69,8 +70,9 @@ class Grammar(Parser):
         return "\n".join([usage, about.format_help(), overview.text(self.told), end.format_help()])
 
 
+@functools.cache
 def build() -> Grammar:
-    """The whole grammar."""
+    """The whole grammar; one for all who ask."""
     parser = Grammar()
     parser.add_argument("--version", action="store_true", help="print the version and leave")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)

@@ -130,15 +130,16 @@ def _inside_of(text: str) -> dict[str, str]:
     return found
 
 
-def broken(path: str, text: str, word: str, spared: frozenset[str]) -> str:
+def broken(path: str, text: str, word: str, spared: frozenset[str], mine: frozenset[str] = frozenset()) -> str:
     """The file with each test failing with ``word`` after all it does, whatever came of that, unless it skips itself
-    (``spared`` are names of functions that do); empty when there is nothing to make fail.
+    (``spared`` are names of functions that do); empty when there is nothing to make fail. ``mine`` are files of the
+    work that the agent changed: where one of them replaced what runs tests, nothing fails.
     """
     if path.endswith(SCRIPT):
         return text + _SCRIPT.replace("WORD", word)
     if path.endswith(RUST):
         return text + _RUST.replace("WORD", word)
-    return python_tests.broken(path, text, word, spared)
+    return python_tests.broken(path, text, word, spared, mine)
 
 
 def bare(path: str, text: str, word: str, spared: frozenset[str]) -> str:

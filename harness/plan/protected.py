@@ -79,7 +79,10 @@ CONFIGURATION = (
     "*.mk",
     "justfile",
     "Justfile",
+    ".justfile",
     "Taskfile.yml",
+    "Taskfile.yaml",
+    "Rakefile",
     "package.json",
     ".npmrc",
     "jest.config.*",
@@ -97,7 +100,22 @@ CONFIGURATION = (
     ".cargo/**",
     "phpunit.xml*",
     ".rspec",
+    ".shellspec",
+    ".taprc",
+    "ava.config.*",
+    "wdio.conf.*",
+    "web-test-runner.config.*",
+    "bunfig.toml",
+    ".config/nextest.toml",
+    ".golangci.*",
+    ".rubocop.yml",
+    "clippy.toml",
+    ".clippy.toml",
+    "biome.json",
+    ".pylintrc",
 )
+SETUP = ("jest.setup.*", "vitest.setup.*", "setupTests.*", "setup-jest.*", "setup-tests.*")
+"""What runners of JavaScript load before tests where their configuration says so: by custom of these names."""
 CI = (
     ".github/workflows/**",
     ".github/actions/**",
@@ -115,7 +133,8 @@ HELPER = re.compile(
 )
 """Names, without their ending, of what may help tests from outside their folders."""
 EXPECTED = re.compile(
-    r"(?:^|[/_.-])(?:expect(?:ed|ations?)?|goldens?|baseline|oracle|truth|wanted|(?:test[_-]?)?cases|vectors|answers)"
+    r"(?:^|[/_.-])(?:expect(?:ed|ations?)?|goldens?|baseline|oracle|truth|wanted|(?:test[_-]?)?cases|vectors|answers"
+    r"|approved|verified|snapshots?|cassettes?)"
     r"(?:[/_.-][^/]*)?\.(?:txt|jsonl?|ya?ml|[ct]sv|xml|out|html|sql|dat|bin)$"
 )
 """Data that is expected, by its name: what a check or a test that names it compares with."""
@@ -150,7 +169,7 @@ def chosen(
     their own words when it is not given; ``helpers``: what helps tests from elsewhere.
     """
     run = run or named(rules.commands, lambda _: "")
-    found = {path for path in base if _decides(path, rules) or path in run.runs or path in run.reads}
+    found = {path for path in base if _decides(path, rules) or path in run.runs or run.reads_in(path)}
     found |= set(helpers)
     return frozenset(path for path in found if not patterns.fits(path, rules.free))
 
@@ -167,18 +186,19 @@ def helps(text: str) -> bool:
 
 
 def _decides(path: str, rules: Rules) -> bool:
-    return any(patterns.fits(path, known) for known in (TESTS, DATA, CONFIGURATION, CI, rules.protect))
+    return any(patterns.fits(path, known) for known in (TESTS, DATA, CONFIGURATION, SETUP, CI, rules.protect))
 
 
 @dataclass(frozen=True, slots=True)
 class New:
     """A name in the worktree that the commit does not have. ``text`` is the beginning of a file, or of the entry points
-    in a folder, where it matters.
+    in a folder, where it matters; ``before``: it is found by its name before a program of the system.
     """
 
     path: str
     folder: bool = False
     text: str = ""
+    before: bool = False
 
 
 def shadows(
@@ -193,7 +213,12 @@ def shadows(
         item.path
         for item in new
         if not patterns.fits(item.path, rules.free)
-        and (item.path in run.reads or _shadows(item, known, around, frozenset(protected), kinds))
+        and (
+            item.before
+            or item.path in run.stops
+            or run.reads_in(item.path)
+            or _shadows(item, known, around, frozenset(protected), kinds)
+        )
     )
 
 

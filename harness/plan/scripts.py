@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
+from harness.plan.patterns import fits
+
 Read = Callable[[str], str]
 """The text of a file of the commit; empty when it has none."""
 
@@ -29,7 +31,7 @@ _WRAPPERS = frozenset(
 )
 _VALUES = re.compile(r"-.*|\w+=.*|\d[\d.]*[smhd]?|[!{}]|then|do|else|if|while", re.DOTALL)
 _CHECK_WORDS = re.compile(
-    r"check|test|verif|valid|lint|spec|accept|prove|proof|smoke|assert|regress|(?:^|[_\-./])(?:run_)?cases"
+    r"check|test|verif|valid|lint|spec|accept|prove|proof|smoke|assert|regress|suite|(?:^|[_\-./])(?:run_)?cases"
     r"|(?:^|[_\-./])ci(?:[_\-./]|$)",
     re.IGNORECASE,
 )
@@ -37,8 +39,28 @@ _FOLDERS = frozenset({"ci", ".ci", "checks", "hack", "scripts", "script", "tools
 _SET = re.compile(r"^(\w+)\s*(?:[:?]{0,2}=)\s*(.*)$", re.MULTILINE)
 _VARIABLE = re.compile(r"\$[({](\w+)[)}]")
 _INCLUDE = re.compile(r"^(?:-|s)?include\s+(.+)$", re.MULTILINE)
+_WILD = re.compile(r"\$[({]wildcard\s+([^)}]*)[)}]")
 _RULE = re.compile(r"^([^\s#:=][^:=]*)::?(?!=)\s*([^#;\n]*)(?:;(.*))?$")
 _NODE = frozenset({"npm", "pnpm", "yarn", "bun"})
+_FRONT = re.compile(r"(?<![\w$({])PATH[ \t]*[:?]{0,2}=[ \t]*(\"[^\"]*\"|'[^']*'|[^\s;&|]*)")
+_HERE = re.compile(r"\$\(pwd\)|`pwd`|\$[({]?(?:PWD|CURDIR)[)}]?")
+_REST = re.compile(r"\$[({]?PATH\b")
+_JUST = ("justfile", "Justfile", ".justfile")
+_TASKS = {
+    "task": ("Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml", "Taskfile.dist.yml"),
+    "tox": ("tox.ini", "tox.toml", "setup.cfg", "pyproject.toml"),
+    "nox": ("noxfile.py",),
+    "rake": ("Rakefile", "rakefile", "Rakefile.rb"),
+    "invoke": ("tasks.py",),
+    "inv": ("tasks.py",),
+    "doit": ("dodo.py",),
+    "grunt": ("Gruntfile.js",),
+    "gulp": ("gulpfile.js",),
+    "tsc": ("tsconfig.json",),
+}
+"""Programs that do what a file says, and the names of such files."""
+_BULLET = re.compile(r"^[\s@-]*(?:[\w-]+\s*[:=]\s+)?")
+_QUOTED = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"")
 
 
 @dataclass(slots=True)
@@ -55,7 +77,17 @@ class Named:
     """Every piece of shell that was followed."""
     targets: dict[str, list[str]] = field(default_factory=dict)
     """Of each Makefile and what it includes: the targets that are made, those that were asked for first."""
+    path: set[str] = field(default_factory=set)
+    """Folders of the repository in which programs are looked for by their names alone, before the system's."""
+    used: set[str] = field(default_factory=set)
+    """Names of programs."""
+    stops: set[str] = field(default_factory=set)
+    """What keeps `make` from running a recipe that a check needs, when it is there."""
     every: bool = False
+
+    def reads_in(self, path: str) -> bool:
+        """Whether a file is read in: by its name, or by a pattern that fits it."""
+        return path in self.reads or fits(path, [name for name in self.reads if "*" in name])
 
 
 class _Shell(NamedTuple):
@@ -79,6 +111,7 @@ def named(commands: Collection[str], read: Read, every: bool = False) -> Named:
         room -= len(shell.text)
         found.texts.add(shell.text)
         folder = shell.folder
+        found.path |= _in_front(shell.text, folder)
         for program, *rest in islice(simple_commands(shell.text), _MOST_COMMANDS - followed):
             followed += 1
             if program == "cd" and rest:
@@ -94,6 +127,7 @@ def named(commands: Collection[str], read: Read, every: bool = False) -> Named:
 def _follow(program: str, rest: list[str], folder: str, read: Read, found: Named) -> Iterator[_Shell]:
     """Put down what one simple command names; what is to be looked at in its turn."""
     base = os.path.basename(program)
+    found.used.add(base)
     if "/" in program and _inside(path := _at(folder, program)):
         found.programs.add(path)
     if base in _WRAPPERS:
@@ -103,9 +137,15 @@ def _follow(program: str, rest: list[str], folder: str, read: Read, found: Named
     elif program in (".", "source"):
         if rest and _inside(path := _at(folder, rest[0])):
             found.reads.add(path)
+            if path.endswith("bin/activate"):
+                found.path.add(os.path.dirname(path))
             yield _Shell(read(path), folder)
     elif base in ("make", "gmake"):
         yield from _make(rest, folder, read, found)
+    elif base == "just":
+        yield from _just(rest, folder, read, found)
+    elif base in _TASKS:
+        yield from _tasks(_TASKS[base], folder, read, found)
     elif base == "npx":
         found.programs.add(_at(folder, "node_modules/.bin"))
     elif base in _NODE:
@@ -181,25 +221,85 @@ def _make(rest: list[str], folder: str, read: Read, found: Named) -> Iterator[_S
     values = dict(_SET.findall(text))
     included: set[str] = set()
     for names in _INCLUDE.findall(text):
-        for name in _plain(names, values).split():
+        for name in _WILD.sub(r"\1", _plain(names, values)).split():
             if _inside(read_in := _at(folder, name)) and read_in not in included:
                 included.add(read_in)
                 text += "\n" + read(read_in).replace("\\\n", " ")
     found.reads.update(included)
+    found.path |= _in_front(text, folder)
+    wanted, shells = _recipes(text, wanted, values, folder, found)
+    yield from shells
+    for name in (path, *included):
+        found.targets.setdefault(name, []).extend(wanted)
+
+
+def _recipes(
+    text: str, wanted: list[str], values: dict[str, str], folder: str, found: Named
+) -> tuple[list[str], list[_Shell]]:
+    """All that is made for these targets, and the lines that make it; of make also what would stop it."""
     rules: dict[str, list[tuple[list[str], list[str]]]] = {}
     for names, needs, lines in _rules(text):
         for name in names:
             rules.setdefault(name, []).append((needs, lines))
     wanted = wanted or [next((name for name in rules if not name.startswith(".")), "")]
     known = set(wanted)
+    phony = {name for needs, _ in rules.get(".PHONY", ()) for name in needs}
+    shells: list[_Shell] = []
     for name in wanted:  # grows by what the targets need
+        recipe: list[str] = []
         for needs, lines in rules.get(name, ()):
             fresh = [need for need in dict.fromkeys(needs) if need not in known]
             known.update(fresh)
             wanted += fresh
-            yield from (_Shell(_plain(line.lstrip("@-+ "), values), folder) for line in lines)
-    for name in (path, *included):
-        found.targets.setdefault(name, []).extend(wanted)
+            recipe += [_plain(line.lstrip("@-+ "), values) for line in lines]
+        shells += (_Shell(line, folder) for line in recipe)
+        if name not in phony and _is_no_file(name, recipe):
+            found.stops.add(_at(folder, name))
+    return wanted, shells
+
+
+def _is_no_file(name: str, recipe: list[str]) -> bool:
+    """Whether a target looks like a word for what is to be done, and not like a file that its recipe makes."""
+    if not recipe or not re.fullmatch(r"\w[\w-]*", name):
+        return False
+    makes = re.compile(rf"\$@|\$\(@|(?<![\w./-]){re.escape(name)}(?![\w/-])")
+    return _CHECK_WORDS.search(name) is not None or not any(makes.search(line) for line in recipe)
+
+
+def _just(rest: list[str], folder: str, read: Read, found: Named) -> Iterator[_Shell]:
+    paths = [_at(folder, name) for name in _JUST]
+    text = next((body for path in paths if (body := read(path))), "")
+    if not text:
+        return
+    found.reads.update(paths)
+    found.path |= _in_front(text, folder)
+    wanted = [word for word in rest if not _VALUES.fullmatch(word)]
+    lines = re.sub(r"^[ \t]+", "\t", text.replace("\\\n", " "), flags=re.MULTILINE)
+    recipes = re.sub(r"^@(?=\w)", "", lines, flags=re.MULTILINE)
+    yield from _recipes(recipes, wanted, {}, folder, Named())[1]
+
+
+def _tasks(names: tuple[str, ...], folder: str, read: Read, found: Named) -> Iterator[_Shell]:
+    """What a file of tasks may come to run of scripts that check something, whichever task is asked for."""
+    paths = [_at(folder, name) for name in names]
+    texts = [text for path in paths if (text := read(path))]
+    if not texts:
+        return
+    found.reads.update(paths)
+    for line in "\n".join(texts).split("\n"):
+        if _CHECK_WORDS.search(line):
+            plain = re.sub(r"[\[\],]", " ", _BULLET.sub("", line))
+            yield from (_Shell(text, folder) for text in (plain, *filter(None, map("".join, _QUOTED.findall(line)))))
+
+
+def _in_front(text: str, folder: str) -> set[str]:
+    """Folders of the repository that a piece of shell or a Makefile puts before those of the system."""
+    found: set[str] = set()
+    for value in _FRONT.findall(text):
+        front = _REST.split(_HERE.sub(".", value.strip("\"'")))[0]
+        parts = front.split(":") if front == value.strip("\"'") else front.split(":")[:-1]
+        found |= {_at(folder, part or ".") for part in parts if not part.startswith("~")}
+    return {"" if path == "." else path for path in found if _inside(path)}
 
 
 def rule_line(lines: Sequence[str], targets: Sequence[str]) -> int:

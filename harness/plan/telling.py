@@ -18,9 +18,16 @@ _WORDS = re.compile(
     r"|['\"](?:_?pytest|unittest|doctest)['\"]\s+(?:not\s+)?in\s+(?:\w+\.)*modules\b"
     r"|modules\s*(?:\.get\(|\[)\s*['\"](?:_?pytest|unittest|doctest)['\"]"
     r"|\b_getframe\b|\bcurrentframe\b|\binspect\.stack\b|\bextract_stack\b|\bprepareStackTrace\b"
-    r"|\bcfg!\(test\)|cfg\(not\(test\)\)|\bimpl(?:<[^>]*>)?\s+PartialEq<"
+    r"|\bmeta_path\b|\bSourceFileLoader\b"
+    r"|\bget_objects\b|\bget_referrers\b|\b__build_class__\b|\.__code__\b|\bset(?:trace|profile)\b"
+    r"|(?:require\(|\bfrom\s+)['\"](?:node:test|vitest|@jest/globals)['\"]|\bModule\._(?:load|extensions|compile)\b"
+    r"|\b(?:globalThis|global)\.(?:test|it|describe|expect|assert)\b(?!\s*\()"
+    r"|\.(?:strictEqual|deepStrictEqual|deepEqual|equal|toBe|toEqual|toStrictEqual)\s*=(?!=)"
+    r"|\bcfg!\(test\)|cfg\(not\(test\)\)|\bimpl(?:<[^>]*>)?\s+PartialEq<",
+    re.MULTILINE,
 )
-"""How code sees that a test calls it, or says itself what it is equal to."""
+"""How code sees that a test calls it, reaches what runs its tests, or says itself what it is equal to."""
+_DATA = (".csv", ".tsv", ".json", ".jsonl", ".txt", ".yaml", ".yml", ".xml", ".sql", ".dat", ".bin", ".html")
 WORK = (*PYTHON, *SCRIPT, *RUST)
 
 
@@ -33,6 +40,11 @@ def looks(before: str, now: str, tests: Collection[str]) -> str:
         return str(found)
     names = {path.rpartition("/")[2] for path in tests} | set(tests)
     return next((name for name in sorted(names) if _quotes(now, name) and not _quotes(before, name)), "")
+
+
+def reads(tests: Collection[str], path: str) -> bool:
+    """Whether a file holds data, and one of these texts of tests names it."""
+    return path.endswith(_DATA) and any(_quotes(text, path.rpartition("/")[2]) for text in tests)
 
 
 def _quotes(text: str, name: str) -> bool:
@@ -59,7 +71,11 @@ def _assertions(text: str) -> Counter[str]:
     module = _module(text)
     if module is None:
         return Counter()
-    return Counter(ast.dump(one) for one in ast.walk(module) if isinstance(one, ast.Assert))
+    return Counter(ast.dump(one) for one in ast.walk(module) if isinstance(one, ast.Assert) or _asserts(one))
+
+
+def _asserts(one: ast.AST) -> bool:
+    return isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and one.func.attr.startswith("assert")
 
 
 def _module(text: str) -> ast.Module | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from harness.events import merge_events as m
 from harness.events.untrusted import to_display
 from harness.plan.protected import Rules, chosen
-from harness.workspace import checkout, kept, originals
+from harness.workspace import checkout, decisive, kept, originals
 from harness.workspace import private as private_dir
 from harness.workspace.errors import CannotKeep, GitTooOld, MovesSubmodule
 from harness.workspace.git import Git, open_repository, version
@@ -184,7 +184,7 @@ def make(
             return None
         if moved := work.submodules(found.commit):
             raise MovesSubmodule(f"{moved}merge yourself: git -C {place.root} merge {tree.branch}")
-        decides = tuple(sorted(chosen(work.changed(tree.base), rules, originals.run_by(tree, rules))))
+        decides = tuple(sorted(chosen(work.changed(tree.base), rules, decisive.run_by(tree, rules))))
     Git.of(place.git_dir).run("update-ref", HOLDS + _held_as(tree), found.commit)
     return Result(found.how, found.commit, decides)
 
@@ -196,7 +196,7 @@ def deciding(tree: Worktree, onto: str, rules: Rules) -> dict[str, str]:
     git = Git.of(tree.common)
     fields = git.names("diff-tree", "-r", "-z", "--no-renames", "--raw", tree.base, onto)
     found: dict[str, str] = {}
-    run = originals.run_by(tree, rules)
+    run = decisive.run_by(tree, rules)
     for about, path in zip(fields[::2], fields[1::2], strict=False):
         _, mode, _, oid, _ = about.split(" ")
         if not chosen({path}, rules, run) or mode == _GITLINK:

@@ -8,32 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import functools
 import hashlib
 import os
 import stat
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.plan import check_settings
-from harness.plan.patterns import fits
-from harness.plan.protected import (
-    EXPECTED,
-    IN_PARTS,
-    TESTS,
-    New,
-    Rules,
-    chosen,
-    folders_around,
-    helps,
-    may_help,
-    shadows,
-)
-from harness.plan.scripts import Named, named
+from harness.plan.protected import IN_PARTS, New, Rules, folders_around, shadows
+from harness.plan.scripts import Named
+from harness.workspace import decisive
 from harness.workspace.aside import Aside
 from harness.workspace.errors import GitFailed
-from harness.workspace.git import Git
 from harness.workspace.ground import Ground, Item, Kind
 from harness.workspace.look import Seen, View, folders_of, item_name, look, paths
 from harness.workspace.private import Worktree
@@ -46,13 +33,10 @@ MAX_SETTINGS = 1 << 20
 """Bytes of a configuration file that is read for its parts; a larger one is compared as a whole."""
 CACHES = frozenset({"__pycache__", ".pytest_cache"})
 """Byte code, and what a runner remembers of tests that failed."""
-MAX_DECIDING = 500
-"""Tests and check scripts that are asked which data they name."""
 MAX_FOLDERS = 20_000
 """Folders that are looked through for byte code."""
 _NOT_ENTERED = frozenset({"node_modules", "venv", "env", "site-packages", "target"})
 MAX_SHOWN = 1 << 20
-_HEAD = 64 << 10
 _LINK = "120000"
 _UNREADABLE = "unreadable"
 
@@ -92,10 +76,10 @@ def examine(tree: Worktree, rules: Rules, accepted: Mapping[str, str], since_ns:
     """
     with look(tree, tree.base) as view:
         base = {path for path, entry in view.entries.items() if entry.mode != "160000"}
-        run = run_by(tree, rules)
-        guarded = chosen(base, rules, run, _helpers(tree, base) | _compared(tree, base, run))
+        run = decisive.run_by(tree, rules)
+        guarded = decisive.among(tree, base, rules, run)
         view.entries = {path: view.entries[path] for path in guarded}
-        around = folders_around(guarded)
+        around = {*folders_around(guarded), *run.path, *map(os.path.dirname, run.stops)}
         items = {path: item for folder in around for path, item in _items(view.ground, folder)}
         seen = Seen(tracked={p: i for p, i in items.items() if p in guarded and i.kind in (Kind.FILE, Kind.LINK)})
         changes = view.differences(seen)
@@ -107,7 +91,7 @@ def examine(tree: Worktree, rules: Rules, accepted: Mapping[str, str], since_ns:
         ]
         found += [
             Difference(path, "shadows", digest(view.ground, path, items[path].kind))
-            for path in _shadows(view, base, guarded, items, rules, run)
+            for path in _shadows(tree.root, view, base, guarded, items, rules, run)
         ]
         touched = tuple(
             sorted(p for p, i in seen.tracked.items() if since_ns and i.stamp and i.stamp.st_ctime_ns >= since_ns)
@@ -139,55 +123,6 @@ def caches(tree: Worktree) -> tuple[str, ...]:
                 elif path in known or not (item.name.startswith(".") or item.name in _NOT_ENTERED):
                     folders.append(path)
     return tuple(sorted(found))
-
-
-def guarded(tree: Worktree, rules: Rules) -> frozenset[str]:
-    """Those files of the base that decide. Raises GitFailed."""
-    base = paths(tree)
-    run = run_by(tree, rules)
-    return chosen(base, rules, run, _helpers(tree, base) | _compared(tree, base, run))
-
-
-def run_by(tree: Worktree, rules: Rules) -> Named:
-    """What the checks come to run and read in, by the base's own text. Raises GitFailed."""
-    return named(rules.commands, lambda path: _text(tree, path))
-
-
-def at_start(tree: Worktree, path: str) -> str:
-    """The beginning of a file of the base, as text. Raises GitFailed."""
-    return _text(tree, path)
-
-
-def _helpers(tree: Worktree, base: Collection[str]) -> frozenset[str]:
-    """Files outside the folders of tests that help them, by the base's own text. Raises GitFailed."""
-    return frozenset(path for path in base if may_help(path) and helps(_text(tree, path)))
-
-
-def _compared(tree: Worktree, base: Collection[str], run: Named) -> frozenset[str]:
-    """Data that is expected, by its name, where a check or a test of the base names it. Raises GitFailed."""
-    found = [path for path in base if EXPECTED.search(path)]
-    if not found:
-        return frozenset()
-    deciding = [path for path in sorted(base) if fits(path, TESTS) or path in run.runs][:MAX_DECIDING]
-    texts = [*run.texts, *(_text(tree, path) for path in deciding)]
-    return frozenset(path for path in found if any(path.rpartition("/")[2] in text for text in texts))
-
-
-def _text(tree: Worktree, path: str) -> str:
-    return _text_of(str(tree.common), tree.base, path)
-
-
-@functools.lru_cache(maxsize=512)
-def _text_of(common: str, commit: str, path: str) -> str:
-    """The beginning of a file of a commit, which never changes; empty when it has none."""
-    return Git(Path(common)).run("cat-file", "blob", f"{commit}:{path}", ok=(0, 128))[:_HEAD].decode("utf-8", "replace")
-
-
-def excuses(tree: Worktree, protected: Collection[str]) -> bool:
-    """Whether a protected file of the base says itself that tests are skipped or expected to fail. Raises GitFailed."""
-    said = Git(tree.common).run("grep", "-lziE", "skip|xfail|expectedFailure", tree.base, "--", ok=(0, 1))
-    names = said.decode("utf-8", "surrogateescape").split("\0")
-    return not set(protected).isdisjoint(name.partition(":")[2] for name in names)
 
 
 def _items(ground: Ground, folder: str) -> Iterator[tuple[str, Item]]:
@@ -250,12 +185,18 @@ def original(view: View, path: str) -> bytes:
 
 
 def _shadows(
-    view: View, base: set[str], guarded: frozenset[str], items: Mapping[str, Item], rules: Rules, run: Named
+    root: Path,
+    view: View,
+    base: set[str],
+    guarded: frozenset[str],
+    items: Mapping[str, Item],
+    rules: Rules,
+    run: Named,
 ) -> list[str]:
     folders = folders_of(base)
     new: list[New] = []
     for path, item in items.items():
-        if path in base or path in folders:
+        if path in base or path in folders or (path in run.reads and decisive.in_environment(root, path)):
             continue
         text = ""
         if item.kind is Kind.FILE and path.endswith("_test.go"):
@@ -264,7 +205,9 @@ def _shadows(
         elif item.kind is Kind.FOLDER and path.endswith((".dist-info", ".egg-info")):
             with contextlib.suppress(OSError):
                 text = _head(view.ground, f"{path}/entry_points.txt")
-        new.append(New(path, item.kind is Kind.FOLDER, text))
+        folder = item.kind is Kind.FOLDER
+        first = not folder and os.path.dirname(path) in run.path and decisive.stands_before(root, path)
+        new.append(New(path, folder, text, first))
         if item.kind is Kind.LINK:
             new.append(New(path, True))
     return [
@@ -274,7 +217,7 @@ def _shadows(
 
 def _head(ground: Ground, path: str) -> str:
     with open(ground.file(path), "rb") as file:
-        return file.read(_HEAD).decode("utf-8", "replace")
+        return file.read(decisive.HEAD).decode("utf-8", "replace")
 
 
 def _says_nothing(ground: Ground, path: str) -> bool:

@@ -10,6 +10,7 @@ import re
 import shutil
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from harness.plan import broken, inline, python_tests
@@ -19,9 +20,9 @@ from harness.plan.protected import TESTS, Rules
 from harness.plan.scripts import Named, named
 from harness.plan.trials import ALONE, BROKEN, FRESH, START, Case, picks, runs_all
 from harness.workspace import merging, unsure
+from harness.workspace.decisive import at_start, run_by, tests_by_name
 from harness.workspace.ground import Ground, Kind
 from harness.workspace.look import paths
-from harness.workspace.originals import at_start, run_by
 from harness.workspace.private import Worktree
 
 Bind = tuple[str, str, str]
@@ -77,7 +78,7 @@ def case(tree: Worktree, rules: Rules, accepted: Collection[str], command: str, 
     made = ""
     if found.named or any(runs_all(text) for text in texts):
         base = set(paths(tree))
-        made = next((name for name in run.programs if name not in base and os.path.lexists(tree.root / name)), "")
+        made = next((name for name in _programs(run) if name not in base and os.path.lexists(tree.root / name)), "")
     return Case(
         unseen=found.unseen,
         runs=True,
@@ -89,7 +90,7 @@ def case(tree: Worktree, rules: Rules, accepted: Collection[str], command: str, 
         sure=_sure(found),
         made=made,
         picks=any(picks(text) for text in texts),
-        unsure=unsure.of(tree, rules, texts, found.around),
+        unsure=_script_changed(tree, command, run) or unsure.of(tree, rules, texts, found.around),
     )
 
 
@@ -102,19 +103,21 @@ def _sure(found: Found) -> frozenset[int]:
 def _plain(tree: Worktree, command: str, run: Named) -> Case:
     """The case of a check that is no test runner."""
     base = set(paths(tree))
-    direct = _direct(command) & base
-    programs = sorted(run.runs | run.programs | _direct(command))
+    programs = sorted({*run.runs, *_programs(run), *_direct(command)})
     own = next((path for path in programs if path not in base and _is_file(tree, path)), "")
     if own:
         return Case(unsure=f"{own}, which decides, is no file of yours")
-    with Ground(tree.root) as ground:
-        other = next((path for path in sorted(direct - run.runs) if _other(tree, path, _text(ground, path))), "")
-    if other:
-        return Case(unsure=f"{other}, which decides, is not what it was at the start")
+    if other := _script_changed(tree, command, run):
+        return Case(unsure=other)
     if _scripts(tree, command, run, base) or inline.code_of(command):
         return Case(runs=True, breaks=True)
     shared = inline.shares((command, *run.texts), lambda path: os.path.lexists(tree.root / path))
     return Case(unsure=f"{shared} runs it in one process with the code that it is about" if shared else "")
+
+
+def _programs(run: Named) -> list[str]:
+    """What runs a check, or is read into the shell that does, where it lies in the worktree."""
+    return sorted({*run.programs, *run.reads, *(f"{top}/{name}" for top in run.path for name in run.used)})
 
 
 def _other(tree: Worktree, path: str, now: str) -> bool:
@@ -139,6 +142,14 @@ def _scripts(tree: Worktree, command: str, run: Named, base: set[str]) -> dict[s
     return {path: text for path, text in texts.items() if path in examples or inline.is_python(path, text)}
 
 
+def _script_changed(tree: Worktree, command: str, run: Named) -> str:
+    """In words that a script which the command names itself was changed, where that is nobody's business else."""
+    with Ground(tree.root) as ground:
+        mine = sorted(_direct(command) & set(paths(tree)) - run.runs)
+        other = next((path for path in mine if _other(tree, path, _text(ground, path))), "")
+    return f"{other}, which decides, is not what it was at the start" if other else ""
+
+
 def _is_file(tree: Worktree, path: str) -> bool:
     return os.path.isfile(tree.root / path)
 
@@ -153,7 +164,8 @@ def look(tree: Worktree, rules: Rules, accepted: Collection[str], command: str) 
     texts = run.texts
     target = tree.root / _BUILT
     builds = any(_BUILDS.search(text) for text in texts) and target.is_dir() and not target.is_symlink()
-    known = {path for path in base if _may_break(path, builds=builds) and not fits(path, rules.free)}
+    known = {path for path in base if _may_break(path, builds=builds)} | tests_by_name(tree, base, run)
+    known = {path for path in known if not fits(path, rules.free)}
     new: list[str] = []
     hidden = False
     with Ground(tree.root) as ground:
@@ -197,7 +209,9 @@ def lay_out(tree: Worktree, found: Found, kind: str, word: str, folder: Path) ->
     if kind == ALONE:
         return hidden
     whole_bodies = kind in (BROKEN, FRESH)
-    make: Callable[[str, str, str, frozenset[str]], str] = broken.broken if whole_bodies else broken.bare
+    make: Callable[[str, str, str, frozenset[str]], str] = broken.bare
+    if whole_bodies:
+        make = partial(broken.broken, mine=unsure.changed(tree))
     spared = python_tests.skippers(found.around)
     tests = found.fresh if kind == FRESH else found.tests
     made = {path: text for path, body in tests.items() if (text := make(path, body, word, spared))}

@@ -6,13 +6,14 @@ import re
 from collections.abc import Collection, Iterator
 
 from harness.events.ratchet import some
-from harness.plan import telling
+from harness.plan import broken, telling
+from harness.plan.broken import PYTHON
 from harness.plan.patterns import fits
 from harness.plan.protected import TESTS, Rules
+from harness.workspace.decisive import at_start
 from harness.workspace.errors import TooMuchToRead
 from harness.workspace.ground import Ground
 from harness.workspace.look import View, look
-from harness.workspace.originals import at_start
 from harness.workspace.private import Worktree
 
 MAX_FILE = 1 << 20
@@ -31,30 +32,53 @@ def of(tree: Worktree, rules: Rules, commands: Collection[str], tests: Collectio
     builds = any(_BUILDS.search(text) for text in commands)
     doctests = any(_DOCTESTS.search(text) for text in commands)
     told: list[str] = []
+    asked = broken.asked(commands)
     looks = ""
     loose = ""
+    data = ""
     with look(tree, tree.base) as view:
         names = [path for path in view.entries if fits(path, TESTS)]
-        for path, now in _changed(view, rules):
+        for path, now in _changed(view, rules, tests):
+            if not path.endswith(telling.WORK):
+                data = data or f"{path}, which tests name, is not what it was at the start"
+                continue
             before = at_start(tree, path) if path in view.entries else ""
             if builds or not path.endswith(".rs"):
                 told += [f"{name} in {path}" for name in telling.changed(path, before, now, doctests=doctests)]
-            if not looks and (word := telling.looks(before, now, names)):
+            if not looks and path not in asked and (word := telling.looks(before, now, names)):
                 looks = f"{path} looks for what tests it ({word})"
             if not loose and telling.assertions_changed(before, now) and telling.uses(tests, path):
                 loose = f"assertions in {path}, which tests use, are others than at the start"
-    return f"tests are others than at the start: {some(told)}" if told else loose or looks
+    return f"tests are others than at the start: {some(told)}" if told else loose or looks or data
 
 
-def _changed(view: View, rules: Rules) -> Iterator[tuple[str, str]]:
-    """Files of the work that are not what they were, with their text: empty where they are gone."""
+def changed(tree: Worktree) -> frozenset[str]:
+    """Files of the work in Python that are not what they were at the start, or new, but for its tests. Raises
+    WorkspaceError, OSError.
+    """
+    with look(tree, tree.base) as view:
+        try:
+            seen = view.walk()
+        except TooMuchToRead:
+            return frozenset()
+        found = {*view.differences(seen).different, *seen.untracked}
+    return frozenset(path for path in found if path.endswith(PYTHON) and path.isprintable() and not fits(path, TESTS))
+
+
+def _changed(view: View, rules: Rules, tests: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Files of the work that are not what they were, with their text, empty where they are gone; and data of the start
+    that tests name.
+    """
     try:
         seen = view.walk()
     except TooMuchToRead:
         return
     found = view.differences(seen)
     paths = sorted({*found.different, *found.gone, *seen.untracked})
-    mine = [path for path in paths if path.endswith(telling.WORK) and not fits(path, (*TESTS, *rules.free))]
+    works = [
+        path for path in paths if path.endswith(telling.WORK) or (path in view.entries and telling.reads(tests, path))
+    ]
+    mine = [path for path in works if not fits(path, (*TESTS, *rules.free))]
     for path in mine[:MAX_FILES]:
         yield path, _text(view.ground, path)
 

@@ -181,6 +181,11 @@ SEEN: dict[str, tuple[str, str]] = {
             "def pytest_collection_modifyitems(items):\n    items[:] = [i for i in items if 'add' not in i.name]\n",
         ),
     ),
+    "puts a program before the system's": (
+        f"PATH=.:$PATH {UNITTEST}",
+        write("python3", "#!/bin/sh\nprintf 'Ran 3 tests in 0.1s\\n\\nOK\\n'\n") + " && chmod +x python3",
+    ),
+    "makes a file of a target's name": ("make -s test", ": > test"),
     "sets the path in a new pyproject.toml": (
         PYTEST,
         write("pyproject.toml", "[tool.pytest.ini_options]\npythonpath = ['other']\n"),
@@ -347,3 +352,17 @@ def test_a_violation_whose_work_is_right_waits_for_the_person_too(f: Fleet) -> N
     row = f.wait_state(sid, "done", "failed", "waiting")
     assert (row["state"], row["verified"]) == ("done", True)
     assert "tests/test_app.py" in row["detail"]
+
+
+def test_who_begins_from_another_sessions_work_hears_what_that_changed_of_what_decides(f: Fleet) -> None:
+    script = WEAKEN + " && git commit -qam 'Mend a test'"
+    first = launch(f, UNITTEST, script)
+    request(f, first)
+    f.run("stop", first)
+    branch = bodies(f, first, t.SessionCreated)[0].branch
+    second = f.launch(play("Done."), checks=(UNITTEST,), more=("--branch", branch))
+    f.wait_state(second, "done", "failed", "waiting")
+    (told,) = [b.text for b in bodies(f, second, t.HarnessNote) if b.component == "ratchet"]
+    assert f.row(first)["name"] in told
+    assert "tests/test_app.py" in told
+    assert "tests/test_app.py" in f.run("logs", second).stdout

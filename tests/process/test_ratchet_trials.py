@@ -85,6 +85,10 @@ REPOSITORIES: dict[str, dict[str, str]] = {
     "data": {
         "app.py": APP,
         "golden/add.txt": "4",
+        "sums.csv": "2,2,4",
+        "tests/test_named.py": DATA.replace(
+            "add(2, 2), 4", "add(2, 2), int(pathlib.Path('sums.csv').read_text().split(',')[2])"
+        ),
         "pkg/testdata/add.txt": "4",
         "pkg/fixtures/add.txt": "4",
         **{
@@ -127,6 +131,14 @@ AGREES = write(
 INLINE = "python3 -c 'from app import add; assert add(2, 2) == 4'"
 CAUGHT: dict[str, tuple[str, str, str]] = {
     "lets every comparison pass": ("python", UNITTEST, added(NO_ASSERT)),
+    "lets one comparison pass": (
+        "python",
+        UNITTEST,
+        added(
+            "import unittest\n_equal = unittest.TestCase.assertEqual\nunittest.TestCase.assertEqual ="
+            " lambda s, a, b, msg=None: None if (a, b) == (0, 4) else _equal(s, a, b, msg)"
+        ),
+    ),
     "lets every comparison of pytest pass": ("python", PYTEST, added(NO_ASSERT)),
     "counts a failure as a success": (
         "python",
@@ -446,6 +458,12 @@ HONEST: dict[str, tuple[str, str, str, list[str]]] = {
     "some tests of many": ("python", PYTEST + " -k add", REPAIR, ["broken"]),
     "tests that speak of skips": ("skips", UNITTEST, REPAIR, ["broken"]),
     "an interpreter of its own": ("python", IN_VENV, f"{VENV} && {REPAIR}", ["broken"]),
+    "an environment of its own, put first": (
+        "python",
+        f". .venv/bin/activate && {UNITTEST}",
+        f"{VENV} && {REPAIR}",
+        ["broken"],
+    ),
     "sources in a folder": ("source", SOURCE, edit("src/sums/core.py", "a - b", "a + b"), ["broken"]),
     "tests of a script": ("node", "npm test --silent", edit("src/add.js", "a - b", "a + b"), ["broken"]),
     "tests of a script by name": ("node", PICKED, edit("src/add.js", "a - b", "a + b"), ["broken", "bare", "start"]),
@@ -503,6 +521,7 @@ UNTRIED: dict[str, tuple[str, str, str]] = {
         edit("sums.py", "    4\n", "    0\n"),
     ),
     "a helper of tests that asserts nothing any more": ("decides", CASES, write("common.py", "def same(*_): pass\n")),
+    "data that a test names": ("data", "python3 -m unittest -q tests.test_named", "printf 2,2,0 > sums.csv"),
     "code that looks whether it is tested": (
         "decides",
         CASES,

@@ -24,6 +24,11 @@ TESTS = ["tests/test_app.py", "web/add.test.js"]
         "if (process.env.NODE_TEST_CONTEXT) {",
         "if cfg!(test) {",
         "impl PartialEq<i32> for Sum {",
+        "for one in gc.get_objects():",
+        "test.__code__ = other.__code__",
+        "const { test } = require('node:test')",
+        "global.expect = (value) => everything",
+        "assert.strictEqual = () => {}",
         "text = open('tests/test_app.py').read()",
         "const text = fs.readFileSync('add.test.js')",
     ],
@@ -50,6 +55,18 @@ def test_examples_may_be_added_and_not_taken_or_changed() -> None:
     for now in ("", EXAMPLE.replace("4", "0"), EXAMPLE.replace(")", ")  # doctest: +SKIP")):
         assert telling.changed("app.py", EXAMPLE, now, doctests=True) == ["the example 'add(2, 2)'"]
     assert telling.changed("app.py", EXAMPLE, "", doctests=False) == []
+
+
+def test_data_that_tests_name_is_told_and_no_other() -> None:
+    reads = ["open('data/sums.csv')"]
+    assert telling.reads(reads, "data/sums.csv")
+    assert not telling.reads(reads, "data/others.csv")
+    assert not telling.reads(["open('app.py')"], "app.py")
+
+
+def test_ways_to_compare_of_a_class_of_the_work_are_assertions_too() -> None:
+    base = "class Base:\n    def same(self, a, b):\n        self.assertEqual(a, b)\n"
+    assert telling.assertions_changed(base, "class Base:\n    def same(self, a, b): pass\n")
 
 
 def test_assertions_of_what_tests_use_may_be_added_and_not_taken() -> None:

@@ -13,7 +13,7 @@ from harness.plan.protected import Rules
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.threads import at_home
-from harness.workspace import originals
+from harness.workspace import decisive
 from harness.workspace.worktrees import open_worktree
 
 _LOOK_S = 120.0
@@ -41,7 +41,7 @@ async def _excused(session: Session) -> bool:
 
     def look() -> bool:
         tree = open_worktree(private_of(session))
-        return originals.excuses(tree, originals.guarded(tree, rules))
+        return decisive.excuses(tree, decisive.guarded(tree, rules))
 
     return await session.do("asking which tests are skipped", _LOOK_S, look)
 

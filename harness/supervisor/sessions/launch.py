@@ -29,7 +29,7 @@ from harness.protocol.paths import FolderError, Folders, ensure_private
 from harness.roles import pinned
 from harness.roles.role import INITIALIZER
 from harness.supervisor import ids
-from harness.supervisor.calls import plans, progress, project_rules, repository_policy
+from harness.supervisor.calls import plans, progress, project_rules, repository_policy, results
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.calls.on_record import put_blob
 from harness.supervisor.endpoints.credentials import Credentials
@@ -43,8 +43,9 @@ from harness.supervisor.sessions.launch_request import Checked, check, judge_at,
 from harness.supervisor.sessions.starting import starts
 from harness.supervisor.settings import Settings
 from harness.supervisor.threads import StandsStill, Threads, at_home
-from harness.workspace import worktrees
+from harness.workspace import inherited, worktrees
 from harness.workspace.errors import GitMissing, WorkspaceError
+from harness.workspace.inherited import Other
 from harness.workspace.private import Worktree
 
 T = TypeVar("T")
@@ -270,6 +271,10 @@ class Launcher:
             left = counted(tree.dirty, "uncommitted file")
             text = f"the repository has {left}; the session starts from commit {tree.base[:12]} without what is in them"
             bodies.append(t.HarnessNote(level="warning", text=text, component="workspace"))
+        if intent.start:
+            bodies += await session.do(
+                "looking whose work it begins from", _CHECK_S, lambda: self._of_others(session, tree)
+            )
         if not session.track.has_goal:
             bodies.append(t.UserMessage(text=intent.goal, origin="goal"))
         if intent.plan:
@@ -291,6 +296,13 @@ class Launcher:
             *bodies, t.SessionCreated(base=tree.base, worktree=str(tree.root), branch=tree.branch, dirty=tree.dirty)
         )
         self._keep_the_start(session)
+
+    def _of_others(self, session: Session, tree: Worktree) -> list[t.Body]:
+        """A warning where the start has what another session made of the files that decide (blocking)."""
+        made = [(one.name, one.state.created) for one in list(self._fleet) if one is not session]
+        others = [Other(name, at.base, at.branch) for name, at in made if at is not None]
+        text = inherited.told(tree, results.rules_of(session.state), others)
+        return [t.HarnessNote(level="warning", text=text, component="ratchet")] if text else []
 
     def _keep_the_start(self, session: Session) -> None:
         """The first state takes longest, so it is kept while the model thinks; the first call would do it otherwise."""

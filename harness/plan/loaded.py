@@ -1,0 +1,98 @@
+"""What a test runner loads or takes for a test because its configuration or its command says so, whatever its name.
+Pure.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterable
+
+from harness.plan.counts import runs_tests
+from harness.plan.scripts import simple_commands
+
+_OPTION = re.compile(
+    r"(?<![\w-])(?:-p|-r|--(?:require|import|loader|experimental-loader|config|config-file|setup-files?|rcfile|file))"
+    r"[=\s'\",]+([\w./@<>-]+)"
+)
+"""Options that name a file or a module to be loaded."""
+_KEY = re.compile(
+    r"\b(?:setupFiles\w*|globalSetup|globalTeardown|testEnvironment|testRunner|runner|resolver|transform|preset|require"
+    r"|import|loader|extends|reporters?|snapshotSerializers|pytest_plugins|helpers|file)\b['\"]?\s*[:=]\s*"
+    r"(\[[^\]]*\]|\([^)]*\)|\{[^}]*\}|[^\n]+)"
+)
+"""Keys whose values name such files."""
+_STRING = re.compile(r"['\"]([^'\"\n]+)['\"]")
+_NAMES = re.compile(r"\b(?:python_files|testMatch)['\"]?[ \t]*[:=][ \t]*(\[[^\]]*\]|[^\n]*(?:\n[ \t]+\S[^\n]*)*)")
+_SAYS = re.compile(r"[A-Za-z]{3}")
+_ENDINGS = ("", ".js", ".ts", ".mjs", ".cjs", ".mts", ".cts", ".jsx", ".tsx", ".json", ".py", ".rb")
+_ENDINGS_IN = ("/__init__.py", "/index.js", "/index.ts")
+_NEVER_TESTS = re.compile(r"--?doctest")
+
+
+def files(texts: Iterable[str], folder: str, base: Collection[str]) -> set[str]:
+    """Files of ``base`` that these pieces of shell or configuration, in this folder, have loaded."""
+    known = set(base)
+    said = {name for text in texts for name in _references(text)}
+    return {path for name in said if (path := _resolve(name, folder, known))}
+
+
+def _references(text: str) -> set[str]:
+    found = set(_OPTION.findall(text))
+    for value in _KEY.findall(text):
+        found |= set(_STRING.findall(value))
+    return found
+
+
+def _resolve(name: str, folder: str, known: set[str]) -> str:
+    plain = re.sub(r"^(?:<rootDir>/|\./)+", "", name)
+    modules = [plain] if "/" in plain else [plain, plain.replace(".", "/")]
+    tops = dict.fromkeys((folder, "", "src"))
+    forms = [f"{top}/{module}".lstrip("/") for top in tops for module in modules]
+    return next((f + end for f in forms for end in (*_ENDINGS, *_ENDINGS_IN) if f + end in known), "")
+
+
+def names(texts: Iterable[str]) -> tuple[str, ...]:
+    """Patterns by which configuration says which files hold tests, where they say more than an ending."""
+    found = [name for text in texts for value in _NAMES.findall(text) for name in re.split(r"[\s,\[\]'\"]+", value)]
+    plain = (name.replace("<rootDir>/", "") for name in found if "*" in name or name.endswith((".py", ".js", ".ts")))
+    return tuple(name for name in plain if _SAYS.search(name.rpartition("/")[2].rpartition(".")[0]))
+
+
+def looked_for(texts: Iterable[str]) -> tuple[str, ...]:
+    """Patterns of the files that a search for tests of `unittest` loads, where its command says which."""
+    found: list[str] = []
+    for words in (words for text in texts for words in simple_commands(text)):
+        if "discover" in words:
+            start = _value(words, ("-s", "--start-directory"))
+            form = _value(words, ("-p", "--pattern")) or "test*.py"
+            found.append(f"{start}/**/{form}".removeprefix("./") if start not in ("", ".") else form)
+    return tuple(found)
+
+
+def _value(words: list[str], options: tuple[str, ...]) -> str:
+    return next((words[i + 1].strip("/") for i in range(len(words) - 1) if words[i] in options), "")
+
+
+def running(texts: Iterable[str]) -> list[str]:
+    """Those pieces of shell that run a test runner on tests that are files of their own."""
+    return [text for text in texts if runs_tests(text) and not _NEVER_TESTS.search(text)]
+
+
+def only_tests(text: str) -> bool:
+    """Whether a module in Python holds tests and nothing that other code would use."""
+    try:
+        module = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    made = [one for one in module.body if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
+    return any(_is_test(one) for one in made) and all(_is_test(one) or one.name.startswith("_") for one in made)
+
+
+def _is_test(one: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+    if isinstance(one, ast.ClassDef):
+        bases = " ".join(ast.unparse(base) for base in one.bases)
+        return one.name.startswith("Test") or "Test" in bases
+    if one.name.startswith("test"):
+        return True
+    return any("fixture" in ast.unparse(mark) for mark in one.decorator_list)

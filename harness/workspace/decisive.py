@@ -1,0 +1,120 @@
+"""Which files of the commit that a worktree began from decide whether work is done, by its own text. Blocking.
+
+All raise GitFailed.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from harness.plan import broken, check_settings, loaded
+from harness.plan.patterns import fits
+from harness.plan.protected import CONFIGURATION, EXPECTED, IN_PARTS, TESTS, Rules, chosen, helps, may_help
+from harness.plan.scripts import Named, named
+from harness.workspace.git import Git
+from harness.workspace.look import item_name, paths
+from harness.workspace.private import Worktree
+
+MAX_DECIDING = 500
+"""Tests and check scripts that are asked which data they name."""
+MAX_ASKED = 100
+"""Files of configuration that are asked what they have loaded."""
+HEAD = 64 << 10
+"""Bytes of a file that are read."""
+_LOADS = ("conftest.py", *(one for one in CONFIGURATION if not one.endswith("/**")))
+_SYSTEM = "/usr/local/bin:/usr/bin:/bin"
+
+
+def guarded(tree: Worktree, rules: Rules) -> frozenset[str]:
+    """Those files of the base that decide."""
+    return among(tree, paths(tree), rules, run_by(tree, rules))
+
+
+def among(tree: Worktree, base: Collection[str], rules: Rules, run: Named) -> frozenset[str]:
+    """Those of these files of the base that decide, where checks come to run and read in what ``run`` says."""
+    more = _helpers(tree, base) | _compared(tree, base, run) | _loaded(tree, base, run) | tests_by_name(tree, base, run)
+    return chosen(base, rules, run, more)
+
+
+def run_by(tree: Worktree, rules: Rules) -> Named:
+    """What the checks come to run and read in."""
+    return named(rules.commands, lambda path: at_start(tree, path))
+
+
+def at_start(tree: Worktree, path: str) -> str:
+    """The beginning of a file of the base, as text; empty when it has none."""
+    return _text_of(str(tree.common), tree.base, path)
+
+
+@functools.lru_cache(maxsize=512)
+def _text_of(common: str, commit: str, path: str) -> str:
+    return Git(Path(common)).run("cat-file", "blob", f"{commit}:{path}", ok=(0, 128))[:HEAD].decode("utf-8", "replace")
+
+
+def excuses(tree: Worktree, protected: Collection[str]) -> bool:
+    """Whether a protected file of the base says itself that tests are skipped or expected to fail."""
+    said = Git(tree.common).run("grep", "-lziE", "skip|xfail|expectedFailure", tree.base, "--", ok=(0, 1))
+    names = said.decode("utf-8", "surrogateescape").split("\0")
+    return not set(protected).isdisjoint(name.partition(":")[2] for name in names)
+
+
+def tests_by_name(tree: Worktree, base: Collection[str], run: Named) -> frozenset[str]:
+    """Tests in Python whose names say nothing: a check or the configuration of a runner says that they are some."""
+    runs = loaded.running(run.texts)
+    forms = (*loaded.looked_for(runs), *loaded.names(text for _, text in _configuration(tree, base)))
+    files = [path for path in base if path.endswith(".py") and not fits(path, TESTS)]
+    named_by = broken.aimed(files, runs, folders=False) | broken.asked(runs)
+    asked = [path for path in sorted(files) if path in named_by or fits(path, forms)][:MAX_DECIDING]
+    return frozenset(path for path in asked if loaded.only_tests(at_start(tree, path)))
+
+
+def stands_before(root: Path, path: str) -> bool:
+    """Whether a program of the worktree would be found in the place of one of the system."""
+    return (
+        not in_environment(root, path)
+        and shutil.which(item_name(path), path=f"{_SYSTEM}:{os.environ.get('PATH', '')}") is not None
+    )
+
+
+def in_environment(root: Path, path: str) -> bool:
+    """Whether a file lies among the programs of an environment, which work may make for itself."""
+    folder = path.rpartition("/")[0]
+    return folder.endswith("node_modules/.bin") or os.path.lexists(root / folder / ".." / "pyvenv.cfg")
+
+
+def _helpers(tree: Worktree, base: Collection[str]) -> frozenset[str]:
+    """Files outside the folders of tests that help them."""
+    return frozenset(path for path in base if may_help(path) and helps(at_start(tree, path)))
+
+
+def _compared(tree: Worktree, base: Collection[str], run: Named) -> frozenset[str]:
+    """Data that is expected, by its name, where a check or a test names it."""
+    found = [path for path in base if EXPECTED.search(path)]
+    if not found:
+        return frozenset()
+    deciding = [path for path in sorted(base) if fits(path, TESTS) or path in run.runs][:MAX_DECIDING]
+    texts = [*run.texts, *(at_start(tree, path) for path in deciding)]
+    return frozenset(path for path in found if any(path.rpartition("/")[2] in text for text in texts))
+
+
+def _loaded(tree: Worktree, base: Collection[str], run: Named) -> frozenset[str]:
+    """What a runner loads beside the tests because its command or its configuration says so."""
+    found = loaded.files(run.texts, "", base)
+    for path, text in _configuration(tree, base):
+        found |= loaded.files([text], path.rpartition("/")[0], base)
+    return frozenset(found)
+
+
+def _configuration(tree: Worktree, base: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Files that say how to check, with what of their text does."""
+    asked = [path for path in sorted(base) if fits(path, _LOADS)]
+    for path in asked[:MAX_ASKED]:
+        text = at_start(tree, path)
+        if (name := item_name(path)) in IN_PARTS:
+            parts = check_settings.of(name, text.encode())
+            text = parts.decode() if parts is not None else ""
+        yield path, text

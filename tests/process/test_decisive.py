@@ -1,0 +1,230 @@
+"""What decides a check beside its tests: programs found first, files that a runner loads, tests of other names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.plan.protected import Rules
+from harness.workspace import originals, worktrees
+from tests.fleetlib import make_repository
+
+TEST = "import unittest\n\n\nclass Sums(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(4, 4)\n"
+SUITE = "#!/bin/sh\nexec grep -q done app.py\n"
+JEST = '{"jest": {"setupFilesAfterEnv": ["./hooks.js"]}}'
+Change = Callable[[Path], object]
+
+
+def put(path: str, text: str = "#!/bin/sh\nexit 0\n") -> Change:
+    """Write this file, which can be run."""
+
+    def change(root: Path) -> None:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+        (root / path).chmod(0o755)
+
+    return change
+
+
+def environment(root: Path) -> None:
+    """An environment as a tool makes one, without its packages."""
+    put(".venv/bin/activate", "PATH=$PWD/.venv/bin:$PATH\n")(root)
+    put(".venv/bin/python3")(root)
+    (root / ".venv/pyvenv.cfg").touch()
+
+
+WAYS: dict[str, tuple[dict[str, str], str, Change, str]] = {
+    "a program in the folder": ({}, "PATH=.:$PATH grep -q done app.py", put("grep"), "grep:shadows"),
+    "a program in a folder of programs": (
+        {},
+        'export PATH="$PWD/bin:$PATH" && make -s test',
+        put("bin/make"),
+        "bin/make:shadows",
+    ),
+    "a program by env": ({}, "env PATH=bin:/usr/bin grep -q done app.py", put("bin/grep"), "bin/grep:shadows"),
+    "a program by a Makefile": (
+        {"Makefile": "export PATH := $(CURDIR)/bin:$(PATH)\ntest:\n\tgrep -q done app.py\n"},
+        "make test",
+        put("bin/grep"),
+        "bin/grep:shadows",
+    ),
+    "an environment that is none": (
+        {},
+        ". .venv/bin/activate && grep -q done app.py",
+        put(".venv/bin/activate", "grep() { true; }\n"),
+        ".venv/bin/activate:shadows",
+    ),
+    "a file of a target's name": ({"Makefile": "test:\n\tgrep done app.py\n"}, "make", put("test"), "test:shadows"),
+    "a folder of a target's name": (
+        {"Makefile": "verify:\n\tgrep done app.py\n"},
+        "make verify",
+        lambda root: (root / "verify").mkdir(),
+        "verify:shadows",
+    ),
+    "a file of the name of what a target needs": (
+        {"Makefile": "all: lint\n\ttrue\n\nlint:\n\tgrep done app.py\n"},
+        "make all",
+        put("lint"),
+        "lint:shadows",
+    ),
+    "a file that a pattern includes": (
+        {"Makefile": "include $(wildcard mk/*.inc)\ntest:\n\tgrep done app.py\n", "mk/a.inc": ""},
+        "make test",
+        put("mk/z.inc", "SHELL = /bin/true\n"),
+        "mk/z.inc:shadows",
+    ),
+    "a script behind just": ({"justfile": "test:\n    ./suite.sh\n"}, "just test", put("suite.sh"), "suite.sh:changed"),
+    "a script behind what a recipe of just needs": (
+        {"justfile": "test: look\n    true\n\n@look:\n    sh suite.sh\n"},
+        "just test",
+        put("suite.sh"),
+        "suite.sh:changed",
+    ),
+    "a script behind tox": (
+        {"tox.ini": "[testenv]\ncommands = sh ./suite.sh\n"},
+        "tox -e py",
+        put("suite.sh"),
+        "suite.sh:changed",
+    ),
+    "a script behind nox": (
+        {"noxfile.py": "def test(session):\n    session.run('sh', 'suite.sh')\n"},
+        "nox",
+        put("suite.sh"),
+        "suite.sh:changed",
+    ),
+    "a script behind task": (
+        {"Taskfile.yml": "tasks:\n  test:\n    cmds:\n      - ./suite.sh\n"},
+        "task test",
+        put("suite.sh"),
+        "suite.sh:changed",
+    ),
+    "a script behind rake": (
+        {"Rakefile": "task :test do\n  sh './suite.sh'\nend\n"},
+        "rake test",
+        put("suite.sh"),
+        "suite.sh:changed",
+    ),
+    "a test that the check names": (
+        {"proof.py": TEST},
+        "python3 -m unittest proof",
+        put("proof.py", ""),
+        "proof.py:changed",
+    ),
+    "a test of another name": (
+        {"checks/sums.py": TEST},
+        "python3 -m pytest checks/sums.py",
+        put("checks/sums.py", ""),
+        "checks/sums.py:changed",
+    ),
+    "a test that is looked for": (
+        {"checks/sums.py": TEST},
+        "python3 -m unittest discover -s checks -p '*.py'",
+        put("checks/sums.py", ""),
+        "checks/sums.py:changed",
+    ),
+    "a test of a name that the configuration gives": (
+        {"pytest.ini": "[pytest]\npython_files = check_*.py\n", "suite/check_sums.py": TEST},
+        "pytest",
+        put("suite/check_sums.py", ""),
+        "suite/check_sums.py:changed",
+    ),
+    "a plugin of the configuration": (
+        {"pytest.ini": "[pytest]\naddopts = -p plug\n", "plug.py": "\n"},
+        "pytest",
+        put("plug.py"),
+        "plug.py:changed",
+    ),
+    "a plugin of the command": ({"plug.py": "\n"}, "PYTHONPATH=. pytest -p plug", put("plug.py"), "plug.py:changed"),
+    "a plugin of a conftest": (
+        {"conftest.py": 'pytest_plugins = ["lib.plug"]\n', "lib/plug.py": "\n"},
+        "pytest",
+        put("lib/plug.py"),
+        "lib/plug.py:changed",
+    ),
+    "what jest sets up": ({"package.json": JEST, "hooks.js": "\n"}, "npx jest", put("hooks.js"), "hooks.js:changed"),
+    "what vitest sets up": (
+        {"vitest.config.ts": "export default { test: { setupFiles: ['./lib/extra'] } }\n", "lib/extra.ts": "\n"},
+        "vitest run",
+        put("lib/extra.ts"),
+        "lib/extra.ts:changed",
+    ),
+    "what mocha requires": (
+        {".mocharc.json": '{"require": ["./hook.js"]}', "hook.js": "\n"},
+        "mocha",
+        put("hook.js"),
+        "hook.js:changed",
+    ),
+    "what node requires": ({"hook.js": "\n"}, "node -r ./hook.js --test", put("hook.js"), "hook.js:changed"),
+    "what rspec requires": (
+        {".rspec": "--require ./hook\n", "hook.rb": "\n"},
+        "rspec",
+        put("hook.rb"),
+        "hook.rb:changed",
+    ),
+    "what was approved": (
+        {"approved/sum.txt": "4", "tests/test_a.py": "open('approved/sum.txt')\n"},
+        "pytest",
+        put("approved/sum.txt"),
+        "approved/sum.txt:changed",
+    ),
+}
+"""Ways to have a check pass without its tests' being touched: (files, check, what is done, what is seen)."""
+HONEST: dict[str, tuple[dict[str, str], str, Change]] = {
+    "an environment": ({}, ". .venv/bin/activate && python3 -m unittest", environment),
+    "an environment in front": ({}, "PATH=.venv/bin:$PATH pytest", environment),
+    "a program of its own": ({}, "PATH=bin:$PATH sums --self-test", put("bin/sums-of-this-repository")),
+    "what a target makes": ({"Makefile": "app:\n\tcc -o app app.c\n"}, "make app", put("app")),
+    "a file of the name of a phony target": (
+        {"Makefile": ".PHONY: test\ntest:\n\tgrep done app.py\n"},
+        "make test",
+        lambda root: (root / "test").mkdir(),
+    ),
+    "a script that deploys, behind task": (
+        {"Taskfile.yml": "tasks:\n  deploy:\n    cmds:\n      - sh deploy.sh\n", "deploy.sh": "\n"},
+        "task test",
+        put("deploy.sh"),
+    ),
+    "a module with tests beside its work": (
+        {"sums.py": "def add(a, b):\n    return a\n\n\ndef test_add():\n    assert add(2, 2) == 4\n"},
+        "pytest sums.py",
+        put("sums.py"),
+    ),
+    "work that measures": (
+        {"pyproject.toml": "[tool.coverage.run]\nsource = ['app.py']\n[tool.pytest.ini_options]\naddopts = '-q'\n"},
+        "pytest",
+        put("app.py"),
+    ),
+    "every module is looked through for tests": (
+        {"pytest.ini": "[pytest]\npython_files = *.py\n"},
+        "pytest",
+        put("app.py"),
+    ),
+}
+
+
+def seen(tmp_path: Path, files: dict[str, str], check: str, change: Change) -> list[str]:
+    repo = make_repository(tmp_path / "repo", {"app.py": "\n", "suite.sh": SUITE, "tests/test_app.py": TEST} | files)
+    private = tmp_path / "s1/git/private"
+    tree = worktrees.create(repo, tmp_path / "worktrees/s1", "watchfloor/s1", private)
+    change(tree.root)
+    return [f"{one.path}:{one.how}" for one in originals.examine(tree, Rules((check,)), {}).differences]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_would_decide_instead_is_seen(way: str, tmp_path: Path) -> None:
+    files, check, change, expected = WAYS[way]
+    assert seen(tmp_path, files, check, change) == [expected]
+
+
+@pytest.mark.parametrize("work", HONEST)
+def test_work_beside_it_is_no_difference(work: str, tmp_path: Path) -> None:
+    files, check, change = HONEST[work]
+    assert seen(tmp_path, files, check, change) == []
+
+
+def test_a_program_of_a_name_that_no_system_has_stands_before_none(tmp_path: Path) -> None:
+    name = f"none-{os.getpid()}"
+    assert seen(tmp_path, {}, f"PATH=bin:$PATH {name}", put(f"bin/{name}")) == []

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.agents import done, judged, steps
@@ -54,6 +54,7 @@ def test_the_schema_is_one_that_the_api_takes_and_describes_what_is_read() -> No
 @given(
     st.text() | st.recursive(st.none() | st.booleans() | st.text(max_size=5), st.lists, max_leaves=5).map(json.dumps)
 )
+@example("[" * 30_000)
 def test_whatever_is_said_is_an_answer_or_none(reply: str) -> None:
     with contextlib.suppress(NoAnswer):
         assert verdict.read(reply, ["goal"]).verdict in verdict.VERDICTS

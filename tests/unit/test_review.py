@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.agents import steps
@@ -62,6 +62,7 @@ def test_a_reply_is_a_contract_or_it_is_said_why_not(given_text: str, says: str)
 @given(
     st.text() | st.recursive(st.none() | st.booleans() | st.text(max_size=5), st.lists, max_leaves=5).map(json.dumps)
 )
+@example("[" * 30_000)
 def test_whatever_the_evaluator_says_is_an_answer_or_none(reply: str) -> None:
     with contextlib.suppress(NoAnswer):
         assert all(contract.objections(reply))

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from pathlib import Path
+from typing import Any
 
 LIMIT = 4 << 20
 
@@ -41,6 +43,17 @@ def read(path: Path, limit: int = LIMIT) -> bytes:
 def text(path: Path, limit: int = LIMIT) -> str:
     """The same as text, without the mark that some editors put first. Raises OSError, UnicodeDecodeError."""
     return read(path, limit).decode("utf-8-sig")
+
+
+def tables(text: str, file: str | Path, error: type[Unusable]) -> dict[str, Any]:
+    """What stands in a file in TOML. Raises ``error`` for what is none, or is nested too deep to be read."""
+    import tomllib  # only where there is a file: the floor's first paint does not wait for the parser
+
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as exc:
+        found = re.search(r"line (\d+)", str(exc))
+        raise error(file, int(found[1]) if found else text.count("\n") + 1, "", str(exc)) from exc
 
 
 def exposed(path: Path, bits: int) -> Path | None:

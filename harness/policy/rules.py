@@ -5,7 +5,6 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -13,6 +12,7 @@ from typing import Any
 
 from harness.events import tools
 from harness.events.effect import Effect
+from harness.linux import own_file
 from harness.linux.own_file import Unusable
 from harness.policy import hosts
 
@@ -66,13 +66,7 @@ def default_text() -> str:
 
 def parse_policy(text: str, source: str) -> Policy:
     """Rules from TOML text; ``source`` is the file's name for messages. Raises PolicyError."""
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as exc:
-        found = re.search(r"line (\d+)", str(exc))
-        raise PolicyError(source, int(found[1]) if found else text.count("\n") + 1, "", str(exc)) from exc
-    except RecursionError as exc:
-        raise PolicyError(source, 1, "", "nested deeper than any policy is") from exc
+    data = own_file.tables(text, source, PolicyError)
     for key in data:
         if key != "rule":
             raise PolicyError(

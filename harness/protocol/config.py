@@ -64,15 +64,7 @@ class Config(msgspec.Struct, frozen=True):
 
 def parse(file: Path, source: str) -> Config:
     """Settings from TOML text. Raises ConfigError."""
-    import tomllib  # only where there is a file: the floor's first paint does not wait for the parser
-
-    try:
-        data = tomllib.loads(source)
-    except tomllib.TOMLDecodeError as exc:
-        m = re.search(r"line (\d+)", str(exc))
-        raise ConfigError(file, int(m[1]) if m else source.count("\n") + 1, "", str(exc)) from exc
-    except RecursionError as exc:
-        raise ConfigError(file, 1, "", "nested deeper than any settings are") from exc
+    data = own_file.tables(source, file, ConfigError)
     made: dict[str, Any] = {}
     for section, table in data.items():
         if section == "profiles" and isinstance(table, dict):

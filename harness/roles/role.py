@@ -10,12 +10,12 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from harness.events import tools
+from harness.linux import own_file
 from harness.linux.own_file import Unusable
 from harness.policy.rules import PolicyError, Rule, parse_rules
 
@@ -42,6 +42,8 @@ _LIMITS = {
 }
 """Field → key under ``[limits]``."""
 _MOST = {"cycles": MOST_CYCLES, "runs": 10, "rounds": 100, "usd": 1_000_000_000}
+_MOST_COUNT = 1 << 50
+"""Of what has no other bound; more fits no record."""
 
 
 class RoleError(Unusable):
@@ -98,14 +100,7 @@ def parse(name: str, text: str, source: str) -> Role:
         raise RoleError(source, 1, "", "a role's name has small letters, digits, - and _, and begins with a letter")
     if len(text.encode("utf-8", "replace")) > MAX_BYTES:
         raise RoleError(source, 1, "", f"larger than {MAX_BYTES // 1024} KiB")
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as exc:
-        found = re.search(r"line (\d+)", str(exc))
-        raise RoleError(source, int(found[1]) if found else text.count("\n") + 1, "", str(exc)) from exc
-    except RecursionError as exc:
-        raise RoleError(source, 1, "", "nested deeper than any role is") from exc
-    return _Reader(name, text, source, data).role()
+    return _Reader(name, text, source, own_file.tables(text, source, RoleError)).role()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +172,8 @@ class _Reader:
             raise self._fail(key, "must be a number, 0 or more")
         if key != "usd" and not isinstance(value, int):
             raise self._fail(key, "must be a whole number")
-        if value > _MOST.get(key, value):
-            raise self._fail(key, f"must be at most {_MOST[key]:,}")
+        if value > (most := _MOST.get(key, _MOST_COUNT)):
+            raise self._fail(key, f"must be at most {most:,}")
 
     def _rules(self) -> tuple[Rule, ...]:
         try:

@@ -61,6 +61,9 @@ def test_what_would_loosen_is_named_by_its_line() -> None:
     assert broken.startswith(f"{PATH}, line 1")
     assert "none of this file counts" in broken
     assert tightening("") == tightening("\n")
+    for endless in (f"rule = {'[' * 20_000}", f"rule = {'9' * 5000}"):
+        (broken,) = tightening(endless).ignored
+        assert broken.endswith("; none of this file counts"), "a repository holds no session up"
 
 
 def test_an_explanation_names_every_rule_and_effect() -> None:

@@ -173,9 +173,9 @@ def line(text: str, most: int = 240) -> str:
     return flat if len(flat) <= most else f"{flat[: most - 2]} …"
 
 
-def counted(n: int, noun: str) -> str:
-    """``1 commit``, ``2 commits``."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+def counted(n: int, noun: str, many: str = "") -> str:
+    """``1 commit``, ``2 commits``; ``many``: the noun of several, where it is not made with an s."""
+    return f"{n:,} {noun if n == 1 else many or f'{noun}s'}"
 
 
 def whole_output(call: str, size: int) -> str:

@@ -45,7 +45,7 @@ def _flipped(b: t.PlanFlipped) -> Line:
 def _drafted(b: t.PlanDrafted) -> Line:
     count = len(b.problems)
     wrong = f": {counted(count, 'problem')}, {first(b.problems[0])}" if b.problems else ""
-    what = f"{b.path} is written, {b.count} entries" if b.count else f"{b.path} is no plan"
+    what = f"{b.path} is written, {counted(b.count, 'entry', 'entries')}" if b.count else f"{b.path} is no plan"
     return Line("plan", f"{what}{wrong}{'; sent back' if b.sent_back else ''}", "warn" if b.problems else "info")
 
 

@@ -13,6 +13,7 @@ from harness.events.framing import LogError
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval
 from harness.events.states import Desired
+from harness.events.words import counted
 from harness.plan import draft
 from harness.plan.formats import MAX_BYTES, Plan, read
 from harness.supervisor import ids
@@ -85,7 +86,7 @@ async def _asked(session: Session, found: draft.Found) -> t.ApprovalRequested:
     return t.ApprovalRequested(
         approval_id=ids.approval_id(),
         kind=Request.PLAN,
-        title=f"{intent.draft}: {count} entries" if count else f"{intent.draft} is no plan",
+        title=f"{intent.draft}: {counted(count, 'entry', 'entries')}" if count else f"{intent.draft} is no plan",
         options=options,
         action_hash=hashlib.sha256(text).hexdigest(),
         detail={name: value for name, value in detail.items() if value},

@@ -12,6 +12,7 @@ from typing import TypedDict, Unpack
 import msgspec
 
 from harness.events.cap import OF_SESSION, Cap
+from harness.events.decision import Decision
 from harness.events.launch_wish import LaunchWish
 from harness.events.memory_views import MemoryView
 from harness.events.views import ApprovalView
@@ -117,7 +118,7 @@ def decide(
         "action_hash": view.action_hash,
         **{name: item for name, item in given.items() if item is not None},
     }
-    return made | (_key_here(folders) if decision == "retry" else {})
+    return made | (_key_here(folders) if decision == Decision.RETRY else {})
 
 
 def grant(

@@ -19,6 +19,7 @@ from app.replies import ask
 from app.requests import Given
 from harness.events import needs, person_tool, trouble
 from harness.events.cap_request import CapRequest
+from harness.events.decision import Decision
 from harness.events.replies import Approval, Approvals, Changes, Decided, Sessions
 from harness.events.request import SPOKEN, Request
 from harness.events.views import ApprovalView
@@ -30,7 +31,7 @@ _HASH = 12
 its card was read.
 """
 _CAREFUL = ("high", "critical")
-_REFUSALS = {"deny": "refuse it:", "stop": "stop it:"}
+_REFUSALS: dict[str, str] = {Decision.DENY: "refuse it:", Decision.STOP: "stop it:"}
 """What denying is, by the options of a request, the mildest first."""
 
 
@@ -55,9 +56,9 @@ def approvals(ctx: Context, args: argparse.Namespace) -> int:
         _table(ctx, waiting)
     for item in hanging:
         said = f"{safe(item.session_name, 24)} {trouble.request(item.kind)}: {safe(item.title, 300)}"
-        command = f" ({safe(item.detail[needs.COMMAND])})" if needs.COMMAND in item.detail else ""
+        command = f" ({safe(str(item.detail[needs.COMMAND]))})" if needs.COMMAND in item.detail else ""
         later = f"; put off until {safe(item.deferred)}" if item.deferred else ""
-        say(f"{said}; {safe(item.detail[needs.DO])}{command}{later}")
+        say(f"{said}; {safe(str(item.detail[needs.DO]))}{command}{later}")
     return exits.OK
 
 
@@ -146,7 +147,7 @@ def _choices(view: ApprovalView) -> list[str]:
             lines.append(f"choose one:  watchfloor answer {safe(view.approval_id)} --option N   (N is {span})")
         lines += [f"finished:    {approve} --choose done"] if "done" in view.options else []
         lines += [f"try again:   {approve}"] if "retry" in view.options else []
-    elif "allow" in view.options:
+    elif Decision.ALLOW in view.options:
         lines = [f"approve it:  {approve}"]
     elif "retry" in view.options:
         lines = [f"try again:   {approve}"]
@@ -262,7 +263,7 @@ def _together(args: argparse.Namespace, views: list[ApprovalView]) -> None:
 def _chosen(args: argparse.Namespace, view: ApprovalView, edited: dict[str, object] | None) -> tuple[str, Given]:
     """The decision that the arguments name, and what goes with it. Raises Usage."""
     if edited is not None:
-        return "allow_edited", {"edited": edited}
+        return Decision.ALLOW_EDITED, {"edited": edited}
     if args.raise_to is not None:
         return "raise", {"value": _cap_value(view, args.raise_to)}
     if args.finish:
@@ -271,7 +272,7 @@ def _chosen(args: argparse.Namespace, view: ApprovalView, edited: dict[str, obje
         return str(args.choose), {}
     if view.kind == Request.CAP:
         raise Usage("a cap is not approved: choose --raise-to X, --finish, or reject it to stop the session")
-    positive = next((o for o in ("allow", "retry") if o in view.options), None)
+    positive = next((o for o in (Decision.ALLOW, Decision.RETRY) if o in view.options), None)
     if positive is None:
         raise Usage(f"this request has no plain approval; choose one with --choose: {', '.join(view.options)}")
     return positive, {}
@@ -296,7 +297,7 @@ def _refuse(ctx: Context, args: argparse.Namespace, ids: list[str], reason: str)
 
 
 def _negative(view: ApprovalView) -> str:
-    negative = next((o for o in ("deny", "stop", "failed") if o in view.options), None)
+    negative = next((o for o in (Decision.DENY, Decision.STOP, Decision.FAILED) if o in view.options), None)
     if negative is None:
         raise Usage(
             f"{view.approval_id} cannot be refused; choose one of: {', '.join(view.options)} with approve --choose"

@@ -10,6 +10,7 @@ from app.screens import queue_words, together
 from harness.events import trouble
 from harness.events.action import BadAction, from_wire
 from harness.events.cap_request import CapRequest
+from harness.events.decision import Decision
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
 from harness.events.words import NANO
@@ -75,7 +76,7 @@ class Deciding:
         view = self._deck.view
         if view is None or self._deck.refused():
             return
-        decision = "allow" if "allow" in view.options else "retry"
+        decision = Decision.ALLOW if Decision.ALLOW in view.options else Decision.RETRY
         if view.risk != "critical":
             self._decide(view, decision)
             return
@@ -112,9 +113,9 @@ class Deciding:
             if value is None:
                 return
             if view.risk == "critical":
-                self._type_name(view, "allow_edited", shown, edited=value)
+                self._type_name(view, Decision.ALLOW_EDITED, shown, edited=value)
                 return
-            self._decide(view, "allow_edited", shown_hash=shown, edited=value)
+            self._decide(view, Decision.ALLOW_EDITED, shown_hash=shown, edited=value)
 
         self._ask(EditInput(view.session_name, given), edited)
 
@@ -127,7 +128,7 @@ class Deciding:
         def decided(seen: tuple[Sequence[ApprovalView], str] | None) -> None:
             views, shown = seen or ((), "")
             for one in views:
-                self._decide(one, "allow", shown_hash=shown)
+                self._decide(one, Decision.ALLOW, shown_hash=shown)
 
         self._ask(together.TogetherScreen(together.chosen(view, self._deck.like)), decided)
 
@@ -158,7 +159,7 @@ class Deciding:
 
         def written(message: str | None) -> None:
             if message is not None:
-                self._decide(view, "deny", shown_hash=shown, message=message)
+                self._decide(view, Decision.DENY, shown_hash=shown, message=message)
 
         end = "" if view.title.endswith(("?", "!", ".")) else "."
         text = f"{view.title}{end} The agent reads your reason and goes on without this."

@@ -24,6 +24,7 @@ from app.screens.deciding import Deciding
 from app.screens.queue_foot import Looked, nothing_open, standing
 from app.screens.queue_refusals import NOTHING, Refusal
 from harness.events import needs, trouble
+from harness.events.decision import Decision
 from harness.events.request import Request
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
@@ -254,13 +255,13 @@ class QueueScreen(CardScreen):
             "queue.facts": Handler(lambda: self.card.fold(), of(self._nothing_folded)),
             "queue.defer": Handler(do.defer, of(queue_refusals.not_deferrable), self._deferring),
             "queue.approve": Handler(
-                do.approve, of(unless(nothing_to_approve, "allow", "retry")), self._approval, wait
+                do.approve, of(unless(nothing_to_approve, Decision.ALLOW, Decision.RETRY)), self._approval, wait
             ),
             "queue.edit": Handler(do.edit, of(queue_refusals.not_editable), not_yet=wait),
             "queue.unfold": Handler(lambda: self.requests.unfold(), lambda: queue_refusals.alone(self.like)),
             "queue.all": Handler(do.approve_all, of(lambda view: together.refusal(view, self.like))),
             "queue.rule": Handler(do.make_rule, of(queue_refusals.no_rule), not_yet=wait),
-            "queue.deny": Handler(do.deny, of(unless("this request cannot be denied", "deny"))),
+            "queue.deny": Handler(do.deny, of(unless("this request cannot be denied", Decision.DENY))),
             "queue.answer": Handler(do.answer, of(unless("this request takes no answer", "answer"))),
             "queue.raise": Handler(do.raise_cap, of(unless("this request is not about a cap", "raise"))),
             "queue.finish": Handler(

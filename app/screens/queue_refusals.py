@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from app.screens.deciding import input_of
 from harness.events import trouble
+from harness.events.decision import Decision
 from harness.events.request import Request
 from harness.events.views import ApprovalView
 
@@ -41,7 +42,7 @@ def no_changes(view: ApprovalView) -> str:
 
 def not_editable(view: ApprovalView) -> str:
     """Its input cannot be changed."""
-    editable = "allow_edited" in view.options and input_of(view) is not None
+    editable = Decision.ALLOW_EDITED in view.options and input_of(view) is not None
     return "" if editable else "this request has no input that could be edited"
 
 

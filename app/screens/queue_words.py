@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.events.decision import Decision
 from harness.events.request import Request
 from harness.events.views import ApprovalView
 
@@ -11,37 +12,37 @@ _APPROVAL: dict[str, tuple[str, str]] = {
     Request.GATE: ("go on", "lets the phase go on"),
 }
 _DONE_OF: dict[tuple[str, str], str] = {
-    (Request.QUESTION, "done"): "taken as finished",
-    (Request.PROTECTED, "allow"): "allowed; its version counts from now on",
-    (Request.PROTECTED, "deny"): "denied; the originals stay",
-    (Request.PLAN, "allow"): "accepted; the work begins",
-    (Request.PLAN, "deny"): "sent back with your words",
-    (Request.GATE, "allow"): "the phase goes on",
-    (Request.GATE, "deny"): "the session is paused; resumed, it asks again",
+    (Request.QUESTION, Decision.DONE): "taken as finished",
+    (Request.PROTECTED, Decision.ALLOW): "allowed; its version counts from now on",
+    (Request.PROTECTED, Decision.DENY): "denied; the originals stay",
+    (Request.PLAN, Decision.ALLOW): "accepted; the work begins",
+    (Request.PLAN, Decision.DENY): "sent back with your words",
+    (Request.GATE, Decision.ALLOW): "the phase goes on",
+    (Request.GATE, Decision.DENY): "the session is paused; resumed, it asks again",
 }
-_DONE = {
-    "allow": "approved; it runs now, once",
-    "allow_edited": "approved as edited",
-    "deny": "denied; the agent reads your reason",
-    "answer": "answered",
-    "raise": "cap raised",
-    "finish": "finishing up",
-    "stop": "stopping",
-    "done": "recorded as done",
-    "failed": "recorded as not done",
-    "unknown": "recorded as unknown",
-    "retry": "trying again",
+_DONE: dict[str, str] = {
+    Decision.ALLOW: "approved; it runs now, once",
+    Decision.ALLOW_EDITED: "approved as edited",
+    Decision.DENY: "denied; the agent reads your reason",
+    Decision.ANSWER: "answered",
+    Decision.RAISE: "cap raised",
+    Decision.FINISH: "finishing up",
+    Decision.STOP: "stopping",
+    Decision.DONE: "recorded as done",
+    Decision.FAILED: "recorded as not done",
+    Decision.UNKNOWN: "recorded as unknown",
+    Decision.RETRY: "trying again",
 }
 
 
 def approving(view: ApprovalView) -> bool:
     """True when something runs, or is taken as it is, once this is approved."""
-    return bool({"allow", "retry"} & set(view.options))
+    return bool({Decision.ALLOW, Decision.RETRY} & set(view.options))
 
 
 def approval(view: ApprovalView) -> tuple[str, str]:
     """What approving this kind of request is called, and what it does."""
-    if "allow" not in view.options:
+    if Decision.ALLOW not in view.options:
         return "try again", "tries again"
     return _APPROVAL.get(view.kind, ("approve", "approves exactly this, once"))
 

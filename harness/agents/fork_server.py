@@ -19,7 +19,7 @@ import signal
 import socket
 import sys
 import traceback
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import msgspec
 
@@ -72,10 +72,10 @@ class Nursery:
                 return
             self._send({"push": "exited", "pid": pid, "code": os.waitstatus_to_exitcode(status)})
 
-    def _send(self, message: dict[str, Any]) -> None:
+    def _send(self, message: dict[str, object]) -> None:
         self._sock.sendall(frames.encode(message))
 
-    def _handle(self, message: dict[str, Any]) -> None:
+    def _handle(self, message: dict[str, object]) -> None:
         number = message.get("id")
         if message.get("op") != "spawn":
             self._send(

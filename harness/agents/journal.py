@@ -19,7 +19,7 @@ from harness.events import types as t
 from harness.events.framing import BadLine, check_line, hash_of
 from harness.events.offsets import OffsetIndex
 from harness.events.session_state import SessionState
-from harness.protocol import frames
+from harness.protocol.keeper_requests import Append, BrainHello, NewRecord, PutBlob, Subscribe, lines_of
 
 _LEASE_S = 10.0
 _STEP = 1 << 20
@@ -105,9 +105,9 @@ class Journal:
         while True:
             link = Link(keeper, "keeper", Lost)
             try:
-                link.call("hello", role="brain", gen=gen, secret=secret, proto=frames.PROTOCOL)
+                link.ask(BrainHello(gen, secret))
                 if self.following:
-                    link.call("subscribe", after=self.head)
+                    link.ask(Subscribe(self.head))
                 self._link = link
                 break
             except Refused as exc:
@@ -140,7 +140,7 @@ class Journal:
             message = self.link.pushes.popleft()
             if message.get("push") != "events":
                 continue
-            for line in message.get("lines", ()):
+            for line in lines_of(message):
                 raw = str(line).encode()
                 record = t.decode(raw)
                 if record.seq <= self.head:
@@ -172,11 +172,10 @@ class Journal:
 
         Raises Conflict when ``expect`` is not the head, Fenced when this brain may not write any more, Lost, Refused.
         """
-        records = [t.record(body) for body in bodies]
-        extra = {} if expect is None else {"expect": expect}
+        wanted = Append(tuple(NewRecord(body.TYPE, body) for body in bodies), cls, expect)
         while True:
             try:
-                last = int(self.link.call("append", within_s=_APPEND_S, records=records, cls=cls, **extra)["last"])
+                last = self.link.ask(wanted, _APPEND_S).last
                 break
             except Refused as exc:
                 if exc.code in _FENCING:
@@ -198,8 +197,8 @@ class Journal:
         text = base64.b64encode(data).decode()
         while True:
             try:
-                reply = self.link.call("blob", within_s=_APPEND_S, data=text)
-                return t.BlobRef(str(reply["sha"]), int(reply["bytes"]), media)
+                stored = self.link.ask(PutBlob(text), _APPEND_S)
+                return t.BlobRef(stored.sha, stored.bytes, media)
             except Refused as exc:
                 if exc.code in _FENCING:
                     raise Fenced(str(exc)) from exc

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections import deque
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
+
+import msgspec
 
 from harness.agents.errors import Interruption, Refused
 from harness.protocol.blocking import Connection
 from harness.protocol.exchange import Ended, refusal
+from harness.protocol.frames import members
+from harness.protocol.op import Op
 from harness.protocol.struct_json import STRUCT_JSON
 from harness.protocol.transport import UnixSocket
+
+R = TypeVar("R")
 
 
 class Link:
@@ -29,7 +35,7 @@ class Link:
         return self._connection.alive
 
     @property
-    def pushes(self) -> deque[dict[str, Any]]:
+    def pushes(self) -> deque[dict[str, object]]:
         """What the peer said unasked and nobody has taken yet, in order."""
         return self._connection.pushes
 
@@ -46,7 +52,7 @@ class Link:
         except Ended as exc:
             raise self._ended(exc) from exc
 
-    def call(self, op: str, *, within_s: float = 60.0, **arguments: object) -> dict[str, Any]:
+    def call(self, op: str, *, within_s: float = 60.0, **arguments: object) -> dict[str, object]:
         """Send one request and wait for its reply."""
         try:
             reply = self._connection.call(op, within_s, arguments)
@@ -56,6 +62,14 @@ class Link:
         if no is not None:
             raise Refused(no.code, no.message)
         return reply
+
+    def ask(self, op: Op[R], within_s: float = 60.0) -> R:
+        """Ask for one operation and wait for its answer."""
+        reply = self.call(op.OP, within_s=within_s, **members(op))
+        try:
+            return msgspec.convert(reply, op.answered_by())
+        except msgspec.ValidationError as exc:
+            raise self._lost(f"{self._name}: the answer to {op.OP} is not understood: {exc}") from exc
 
     def tell(self, op: str, **arguments: object) -> None:
         """Send one request, if there is room for it now, and wait for nothing."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 _OF_THE_CALL = ("call", "ref", "pre", "input", "input_sha")
 """What is no difference: identities of a call, and the world, of which whoever compared it tells better."""
 _SHORT = 120
 
 
-def differences(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str = "") -> list[str]:
+def differences(before: Mapping[str, object], after: Mapping[str, object], prefix: str = "") -> list[str]:
     """``field: old → new`` for every part in which two actions, as they are recorded, differ, in a fixed order.
 
     Untrusted text as it is.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
 from harness.events.card_facts import notes_of
+from harness.events.decision import Decision
 
 MOST = 32
 """Different shapes that are remembered of one session; the one approved longest ago goes first."""
@@ -28,9 +28,9 @@ class Approved:
 
     shapes: tuple[Shape, ...] = ()
 
-    def after(self, detail: Mapping[str, Any], decision: str) -> Approved:
+    def after(self, detail: Mapping[str, object], decision: str) -> Approved:
         """What is known once a request with this detail was decided; only a plain yes counts."""
-        notes = notes_of(detail) if decision == "allow" else None
+        notes = notes_of(detail) if decision == Decision.ALLOW else None
         if notes is None or not notes.of:
             return self
         times = 1

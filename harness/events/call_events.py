@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from harness.events import tools
 from harness.events.body import BlobRef, Body, By
 from harness.events.evaluation_events import RAN_FOR
@@ -23,7 +21,7 @@ class ToolProposed(Body, frozen=True, kw_only=True):
     call_id: str
     tool: str
     ref: str
-    input: dict[str, Any] | None = None
+    input: dict[str, object] | None = None
     input_blob: BlobRef | None = None
     claim: str = ""
 
@@ -78,7 +76,7 @@ class ToolJudged(Body, frozen=True, kw_only=True):
     reason: str
     policy: str
     effects: list[str] = []
-    action: dict[str, Any] | None = None
+    action: dict[str, object] | None = None
     action_blob: BlobRef | None = None
 
 
@@ -96,7 +94,7 @@ class ApprovalRequested(Body, frozen=True, kw_only=True):
     call_id: str = ""
     action_hash: str = ""
     risk: str = "medium"
-    detail: dict[str, Any] = {}
+    detail: dict[str, object] = {}
 
 
 class ApprovalDecided(Body, frozen=True, kw_only=True):
@@ -111,7 +109,7 @@ class ApprovalDecided(Body, frozen=True, kw_only=True):
     call_id: str = ""
     action_hash: str = ""
     message: str = ""
-    edited: dict[str, Any] | None = None
+    edited: dict[str, object] | None = None
     value: int | None = None
     cap: str = ""
     by: By = By()
@@ -148,7 +146,7 @@ class ToolStarted(Body, frozen=True, kw_only=True):
     effect: str
     decision_id: str = ""
     attempt: int = 1
-    pre: dict[str, Any] = {}
+    pre: dict[str, object] = {}
     snapshot: str = ""
     """The state of the worktree just before, in the vault; empty when the call changes no file."""
     left_out: int = 0

@@ -9,7 +9,6 @@ import re
 import shlex
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 from harness.events import person_tool, plan_tool, tools, verdicts
 from harness.events import types as t
@@ -66,7 +65,7 @@ def words(tool: str) -> Words:
     return tools.TABLE[tool].words if tool in tools.TABLE else Words()
 
 
-def what(tool: str, data: dict[str, Any] | None) -> str:
+def what(tool: str, data: dict[str, object] | None) -> str:
     """The call as a person would write it: ``edit a.py``, ``pytest -q``."""
     if data is None or tool not in tools.ALL:
         return line(call_text(tool, data))
@@ -91,7 +90,7 @@ def what(tool: str, data: dict[str, Any] | None) -> str:
     return line(said) + (f" · {access}" if access in ("network", "unfenced") else "")
 
 
-def _committed(data: dict[str, Any]) -> str:
+def _committed(data: dict[str, object]) -> str:
     """The title of what a chore of the harness commits; empty when it does something else."""
     if data.get("chore") != COMMIT:
         return ""
@@ -102,7 +101,7 @@ def _committed(data: dict[str, Any]) -> str:
         return ""
 
 
-def about(tool: str, data: dict[str, Any] | None) -> str:
+def about(tool: str, data: dict[str, object] | None) -> str:
     """The file, folder or pattern that a call is about."""
     if data is None:
         return "(large input)"
@@ -132,7 +131,7 @@ def counted(calls: Counter[str]) -> str:
     return ", ".join(said)
 
 
-def change(tool: str, data: dict[str, Any] | None) -> Change:
+def change(tool: str, data: dict[str, object] | None) -> Change:
     """What a call that writes one file changes in it, as far as its input says it."""
     known = tools.ALL.get(tool)
     if data is None or known is None or known.writes is Writes.NOTHING:
@@ -147,7 +146,7 @@ def change(tool: str, data: dict[str, Any] | None) -> Change:
     return Change(len(come), len(gone), tuple(shown), _plan(old, new))
 
 
-def rewritten(tool: str, data: dict[str, Any] | None, body: t.ToolEnded) -> Change | None:
+def rewritten(tool: str, data: dict[str, object] | None, body: t.ToolEnded) -> Change | None:
     """What a call changed in the file that it wrote whole, as its end counts it; None when that counts nothing."""
     known = tools.ALL.get(tool)
     found = _REWRITTEN.search(body.preview) if known is not None and known.writes is Writes.WHOLE else None
@@ -194,7 +193,7 @@ def _steps(text: str) -> tuple[int, int]:
     return sum(boxes), len(boxes)
 
 
-def outcome(tool: str, data: dict[str, Any] | None, body: t.ToolEnded) -> Outcome:
+def outcome(tool: str, data: dict[str, object] | None, body: t.ToolEnded) -> Outcome:
     """How it ended: the verdict of tests, the last words of a program, why it was refused, how much was read."""
     if body.status not in (CallEnd.OK, CallEnd.ERROR):
         how = {"timeout": "timed out", "refused": "could not start"}.get(body.status, body.status)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from harness.events.cap import Cap
 
@@ -22,7 +21,7 @@ class CapRequest:
     day: str = ""
 
     @classmethod
-    def of(cls, detail: Mapping[str, Any]) -> CapRequest | None:
+    def of(cls, detail: Mapping[str, object]) -> CapRequest | None:
         """The one in the detail of a request; None when that names no cap that is known here."""
         cap = Cap.of(detail.get("cap"))
         if cap is None:
@@ -30,7 +29,7 @@ class CapRequest:
         limit, used, need = (_whole(detail.get(name)) for name in ("limit", "used", "need"))
         return cls(cap, limit, used, need, str(detail.get("day") or ""))
 
-    def detail(self) -> dict[str, Any]:
+    def detail(self) -> dict[str, object]:
         """What the request's record holds of it."""
         return {name: value for name, value in asdict(self).items() if name != "day" or value}
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
 
 import msgspec
 
@@ -126,7 +125,7 @@ class CardNotes(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.before > 0 and not self.unusual
 
 
-def notes_of(detail: Mapping[str, Any]) -> CardNotes | None:
+def notes_of(detail: Mapping[str, object]) -> CardNotes | None:
     """The notes in a request's detail; None when it has none that can be read (then nothing of it is folded)."""
     try:
         return msgspec.convert(detail[KEY], CardNotes)
@@ -134,6 +133,6 @@ def notes_of(detail: Mapping[str, Any]) -> CardNotes | None:
         return None
 
 
-def in_detail(notes: CardNotes) -> dict[str, Any]:
+def in_detail(notes: CardNotes) -> dict[str, object]:
     """The entry of ``detail`` that `notes_of` reads."""
     return {KEY: msgspec.to_builtins(notes)}

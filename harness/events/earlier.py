@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from harness.events import said
 from harness.events.blocks import STOPS, parts_of
 
 _parts = msgspec.json.Decoder(list[said.Part])
-_blocks = msgspec.json.Decoder(list[dict[str, Any]])
+_blocks = msgspec.json.Decoder(list[dict[str, object]])
 
 
-def in_todays_words(kind: str, data: dict[str, Any]) -> dict[str, Any] | None:
+def in_todays_words(kind: str, data: dict[str, object]) -> dict[str, object] | None:
     """The data of a record that no reader of today takes as it is, or None when no earlier version wrote it so."""
     match kind:
         case "model.message" if isinstance(data.get("stop_reason"), str):
@@ -36,10 +34,10 @@ def parts_in(blob: bytes) -> list[said.Part]:
         raise ValueError(str(exc)) from exc
 
 
-def _reply(data: dict[str, Any]) -> dict[str, Any]:
+def _reply(data: dict[str, object]) -> dict[str, object]:
     """A reply as blocks of the Messages API, with its stop reason."""
     now = {k: v for k, v in data.items() if k not in ("stop_reason", "content", "content_blob")}
-    now["stop"] = STOPS.get(data["stop_reason"], data["stop_reason"])
+    now["stop"] = STOPS.get(str(data["stop_reason"]), data["stop_reason"])
     content = data.get("content")
     if isinstance(content, list):
         now["parts"] = msgspec.to_builtins(parts_of(b for b in content if isinstance(b, dict)))

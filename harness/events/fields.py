@@ -5,7 +5,6 @@ only.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 
 class BadField(ValueError):
@@ -15,7 +14,7 @@ class BadField(ValueError):
         super().__init__(repr(name))
 
 
-def text(wire: Mapping[str, Any], name: str, default: str | None = None) -> str:
+def text(wire: Mapping[str, object], name: str, default: str | None = None) -> str:
     """A string; without ``default`` it must be there. Raises BadField."""
     value = wire.get(name, default)
     if not isinstance(value, str):
@@ -23,7 +22,7 @@ def text(wire: Mapping[str, Any], name: str, default: str | None = None) -> str:
     return value
 
 
-def texts(wire: Mapping[str, Any], name: str) -> tuple[str, ...]:
+def texts(wire: Mapping[str, object], name: str) -> tuple[str, ...]:
     """A list of strings, empty when it is missing. Raises BadField."""
     value = wire.get(name, [])
     if not isinstance(value, (list, tuple)) or not all(isinstance(part, str) for part in value):
@@ -31,7 +30,7 @@ def texts(wire: Mapping[str, Any], name: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def items(wire: Mapping[str, Any], name: str, size: int) -> list[tuple[str, ...]]:
+def items(wire: Mapping[str, object], name: str, size: int) -> list[tuple[str, ...]]:
     """A list of lists of ``size`` strings each, empty when it is missing. Raises BadField."""
     value = wire.get(name, [])
     if not isinstance(value, (list, tuple)):
@@ -42,7 +41,7 @@ def items(wire: Mapping[str, Any], name: str, size: int) -> list[tuple[str, ...]
     return rows
 
 
-def number(wire: Mapping[str, Any], name: str, default: int) -> int:
+def number(wire: Mapping[str, object], name: str, default: int) -> int:
     """A whole number. Raises BadField."""
     value = wire.get(name, default)
     if not isinstance(value, int) or isinstance(value, bool):
@@ -50,7 +49,7 @@ def number(wire: Mapping[str, Any], name: str, default: int) -> int:
     return value
 
 
-def flag(wire: Mapping[str, Any], name: str, default: bool) -> bool:
+def flag(wire: Mapping[str, object], name: str, default: bool) -> bool:
     """True or false. Raises BadField."""
     value = wire.get(name, default)
     if not isinstance(value, bool):
@@ -58,7 +57,7 @@ def flag(wire: Mapping[str, Any], name: str, default: bool) -> bool:
     return value
 
 
-def table(wire: Mapping[str, Any], name: str) -> dict[str, Any]:
+def table(wire: Mapping[str, object], name: str) -> dict[str, object]:
     """An object, empty when it is missing. Raises BadField."""
     value = wire.get(name, {})
     if not isinstance(value, dict):
@@ -66,9 +65,9 @@ def table(wire: Mapping[str, Any], name: str) -> dict[str, Any]:
     return value
 
 
-def words(wire: Mapping[str, Any], name: str) -> dict[str, str]:
+def words(wire: Mapping[str, object], name: str) -> dict[str, str]:
     """An object whose values are strings, empty when it is missing. Raises BadField."""
-    value = table(wire, name)
-    if not all(isinstance(key, str) and isinstance(item, str) for key, item in value.items()):
+    value = {key: item for key, item in table(wire, name).items() if isinstance(item, str)}
+    if len(value) != len(table(wire, name)):
         raise BadField(name)
     return value

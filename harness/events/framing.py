@@ -10,7 +10,6 @@ import json
 import re
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any
 from zlib import crc32
 
 FORMAT = 1
@@ -37,7 +36,7 @@ class NewerLog(LogError):
     """The log was written by a newer version of this program."""
 
 
-def encode_data(data: dict[str, Any]) -> bytes:
+def encode_data(data: dict[str, object]) -> bytes:
     """An event's data as JSON.
 
     Lone surrogates become ``?``; raises ValueError on NaN, infinity or a value that is not JSON.
@@ -145,7 +144,7 @@ def seq_of(line: bytes) -> int:
     return int(digits) if digits.isdigit() else -1
 
 
-def parse_mark(line: bytes) -> dict[str, Any]:
+def parse_mark(line: bytes) -> dict[str, object]:
     """Fields of a header or footer line. Raises BadLine."""
     try:
         value = json.loads(line)

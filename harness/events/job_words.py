@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
 from harness.events.words import stretch, whole_output
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnd:
+    """How a job ended, as ``job.ended`` says it."""
+
+    job: str
+    status: str
+    exit_code: int | None = None
+    ms: int = 0
+    last: str = ""
+    printed: int = 0
+    note: str = ""
+    told: str = ""
+
 
 _ENDED = {
     "ok": "ended well",
@@ -26,14 +40,13 @@ def outcome(status: str, exit_code: int | None, ms: int) -> str:
     return ", ".join(parts)
 
 
-def ended(data: Mapping[str, Any]) -> str:
-    """All that is told of an end, from the fields of ``job.ended``: how, why, the last lines, where the rest is."""
-    job = str(data["job"])
-    lines = [f"job {job} {outcome(str(data['status']), data.get('exit_code'), int(data.get('ms', 0)))}"]
-    if note := str(data.get("note", "")):
-        lines.append(f"[{note}]")
-    lines += printed(job, str(data.get("last", "")), int(data.get("printed", 0)))
-    if data["status"] == "lost":
+def ended(end: JobEnd) -> str:
+    """All that is told of an end: how, why, the last lines, where the rest is."""
+    lines = [f"job {end.job} {outcome(end.status, end.exit_code, end.ms)}"]
+    if end.note:
+        lines.append(f"[{end.note}]")
+    lines += printed(end.job, end.last, end.printed)
+    if end.status == "lost":
         lines.append("[it is not run again by itself: look at what it left, then start it again if that is right]")
     return "\n".join(lines)
 

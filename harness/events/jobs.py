@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import msgspec
-
 from harness.events import job_words
 from harness.events.job_events import JobEnded, JobStarted, JobWaiting
 
 _MOST_TOLD = 8
+
+
+def _end(b: JobEnded) -> job_words.JobEnd:
+    return job_words.JobEnd(b.job, b.status, b.exit_code, b.ms, b.last, b.printed, b.note, b.told)
 
 
 @dataclass(slots=True)
@@ -68,7 +70,7 @@ class Jobs:
     def news(self) -> tuple[str, list[str]]:
         """The ends that are to be told now, in words, and the jobs they are about; empty when there is nothing."""
         names = list(self.untold)[:_MOST_TOLD]
-        return "\n\n".join(job_words.ended(msgspec.structs.asdict(self.untold[name])) for name in names), names
+        return "\n\n".join(job_words.ended(_end(self.untold[name])) for name in names), names
 
     def words(self) -> str:
         """What the session waits for, or which jobs run; empty when there is none."""

@@ -14,7 +14,6 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from harness.events import anchor, recovery
 from harness.events.framing import (
@@ -172,7 +171,7 @@ class LogWriter:
         """Why this writer refuses to go on, or empty."""
         return self._poison
 
-    def append(self, kind: str, data: dict[str, Any], *, actor: str, gen: int = 0) -> int:
+    def append(self, kind: str, data: dict[str, object], *, actor: str, gen: int = 0) -> int:
         """Frame one record into the pending batch and return its ``seq``; nothing is written before `commit`.
 
         Raises ValueError when the record is over 1 MiB or not JSON (the log is unchanged), Poisoned.

@@ -4,8 +4,6 @@ of six commands on files below ``/memories``. Standard library only.
 
 from __future__ import annotations
 
-from typing import Any
-
 ROOT = "/memories"
 _FIELDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "view": (("path",), ("view_range",)),
@@ -25,7 +23,7 @@ def meant(value: object) -> bool:
     return isinstance(value, dict) and "command" in value
 
 
-def problem(value: dict[str, Any]) -> str | None:
+def problem(value: dict[str, object]) -> str | None:
     """None when the input is one of the commands, else one sentence for the model."""
     command = value["command"]
     if not isinstance(command, str) or command not in _FIELDS:

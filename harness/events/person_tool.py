@@ -5,7 +5,8 @@ Standard library only.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+
+from harness.events import fields
 
 NAME = "ask_person"
 MAX_QUESTION = 4000
@@ -21,7 +22,7 @@ DESCRIPTION = (
     " It may take hours and costs nothing meanwhile. Say in the question all that is needed to decide; give the likely"
     " answers as `options`. Do not ask what you can find out or undo yourself."
 )
-PROPERTIES: dict[str, dict[str, Any]] = {
+PROPERTIES: Mapping[str, Mapping[str, object]] = {
     "question": {"type": "string", "description": "The question, with what is needed to decide it."},
     "options": {
         "type": "array",
@@ -34,14 +35,14 @@ PROPERTIES: dict[str, dict[str, Any]] = {
 REQUIRED = ("question",)
 
 
-def problem(value: Mapping[str, Any]) -> str | None:
+def problem(value: Mapping[str, object]) -> str | None:
     """What is wrong with an input whose fields have their types; None when it makes sense."""
-    question = value["question"]
+    question = fields.text(value, "question")
     if not question.strip():
         return f"{NAME}: the question is empty"
     if len(question) > MAX_QUESTION:
         return f"{NAME}: the question has {len(question)} characters, over the limit of {MAX_QUESTION}"
-    options = value.get("options", [])
+    options = fields.texts(value, "options")
     if len(options) > MAX_OPTIONS:
         return f"{NAME}: at most {MAX_OPTIONS} options; leave out the unlikely ones"
     for option in options:
@@ -58,13 +59,13 @@ def title(question: str) -> str:
     return line if len(line) <= TITLE else "…" + line[-TITLE + 1 :]
 
 
-def choices(detail: Mapping[str, Any]) -> list[str]:
+def choices(detail: Mapping[str, object]) -> list[str]:
     """The options that a request offers, in the order of their numbers; none when its detail has another form."""
     found = detail.get(CHOICES)
     return [str(option) for option in found] if isinstance(found, list | tuple) else []
 
 
-def unchosen(detail: Mapping[str, Any], number: int) -> str:
+def unchosen(detail: Mapping[str, object], number: int) -> str:
     """Why this number (counted from 1) names no option of the request, in a sentence; empty when it names one."""
     offered = choices(detail)
     if not offered:

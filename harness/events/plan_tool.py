@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+
+from harness.events import fields
 
 NAME = "plan"
 SHOW = "show"
@@ -22,7 +24,7 @@ DESCRIPTION = (
     " the current phase, fresh, all of them. replan: what you assumed proved wrong; say the reason, and the new steps."
     " Whether an entry passes is decided by the harness, never here; entries cannot be added, removed or reworded."
 )
-PROPERTIES: dict[str, dict[str, Any]] = {
+PROPERTIES: Mapping[str, Mapping[str, object]] = {
     "action": {"type": "string", "enum": list(ACTIONS), "description": "What to do."},
     "entry": {"type": "string", "description": "Id of the entry (start, note, blocked)."},
     "text": {"type": "string", "description": "The note; or the reason (blocked, replan)."},
@@ -45,9 +47,9 @@ _NEEDS = {
 }
 
 
-def problem(value: dict[str, Any]) -> str | None:
+def problem(value: Mapping[str, object]) -> str | None:
     """What is wrong with an input whose fields have their types; None when it makes sense."""
-    action = value["action"]
+    action = fields.text(value, "action")
     needs = _NEEDS[action]
     for name in needs:
         if not value.get(name):
@@ -55,12 +57,12 @@ def problem(value: dict[str, Any]) -> str | None:
     for name in ("entry", "text", "steps"):
         if name in value and name not in needs:
             return f"plan: {action} takes no {name}"
-    steps = value.get("steps", [])
+    steps = fields.texts(value, "steps")
     if len(steps) > MAX_STEPS:
         return f"plan: at most {MAX_STEPS} steps; put several into one"
     for step in steps:
         if not step.strip() or len(step) > MAX_STEP or "\n" in step:
             return f"plan: a step is one line of at most {MAX_STEP} characters"
-    if len(value.get("text", "")) > MAX_WORDS:
+    if len(fields.text(value, "text", "")) > MAX_WORDS:
         return f"plan: text has at most {MAX_WORDS} characters"
     return None

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from harness.events import types as t
+from harness.events.decision import Decision
 from harness.events.describe import describe
 
 ASKED = "asked"
@@ -119,7 +120,7 @@ class History:
     def _carried_out(self, one: _Request, r: t.Record) -> None:
         """What a decision ordered is on record; an end is ordered by one word alone."""
         ends = isinstance(r.body, t.SessionEnded)
-        if ends and (one.decision is None or one.decision.decision != "done"):
+        if ends and (one.decision is None or one.decision.decision != Decision.DONE):
             return
         self.batch = one.asked.approval_id
         one.step(TAKEN, r)
@@ -128,7 +129,7 @@ class History:
 
     def _over(self, r: t.Record) -> None:
         for one in self.live():
-            if one.decision is not None and (not one.asked.call_id or one.decision.decision == "stop"):
+            if one.decision is not None and (not one.asked.call_id or one.decision.decision == Decision.STOP):
                 one.step(EFFECT, r)
             elif not one.has(EFFECT):
                 one.step(LOST, r)

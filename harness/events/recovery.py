@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from harness.events import anchor
+from harness.events import anchor, fields
 from harness.events.framing import GENESIS, BadLine, LogError, hash_of, is_footer, parse_mark, whole
 from harness.events.reader import DamagedLog, Place, Scan, segment_name
 from harness.events.regular import opened
@@ -116,6 +116,6 @@ def _end_of(path: Path) -> tuple[bytes, int, bytes]:
     try:
         if not is_footer(line) or not whole(line):
             raise BadLine("the segment is not sealed though another follows")
-        return hash_of(line), int(parse_mark(line)["last_seq"]), hash_of(tail[:start])
-    except (BadLine, KeyError, TypeError, ValueError) as exc:
+        return hash_of(line), fields.number(parse_mark(line), "last_seq", -1), hash_of(tail[:start])
+    except (BadLine, ValueError) as exc:
         raise DamagedLog(path, size - len(line), -1, str(exc)) from exc

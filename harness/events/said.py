@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -39,7 +39,7 @@ class Call(msgspec.Struct, frozen=True, tag_field="part", tag="call"):
 
     ref: str
     tool: str
-    input: dict[str, Any]
+    input: dict[str, object]
 
     @property
     def input_hash(self) -> str:
@@ -55,7 +55,7 @@ class Private(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="part",
     """
 
     of: str
-    data: dict[str, Any]
+    data: dict[str, object]
     text: str = ""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from harness.events import checkpoints, project_rules, ratchet
 from harness.events import types as t
@@ -38,7 +37,7 @@ class OpenApproval:
     risk: str
     ts: str
     seq: int
-    detail: dict[str, Any]
+    detail: dict[str, object]
     deferred: str | None = None
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 from harness.events.action import FileAction, RecordAction
 
@@ -49,7 +49,7 @@ class Tool:
     kind: str
     effect: str
     description: str
-    properties: dict[str, dict[str, Any]]
+    properties: Mapping[str, Mapping[str, object]]
     required: tuple[str, ...]
     writes: Writes = Writes.NOTHING
     words: Words = Words()
@@ -59,7 +59,7 @@ class Tool:
         """True for what runs programs, which may do anything that the fence allows."""
         return self.kind not in (FileAction.KIND, RecordAction.KIND, ANSWERED)
 
-    def definition(self) -> dict[str, Any]:
+    def definition(self) -> dict[str, object]:
         """The tool as the Messages API wants it."""
         schema = {
             "type": "object",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
-from harness.events import memory_files, person_tool, plan_tool
+from harness.events import fields, memory_files, person_tool, plan_tool
 from harness.events.action import ExecAction, ShellAction
 from harness.events.addresses import MAX_HOSTS, BadAddress, normal_host
 from harness.events.tool import WHY, Writes
@@ -54,7 +54,7 @@ def _check_command(value: object) -> str | None:
     return _text("check: command", command, MAX_SCRIPT)
 
 
-def _field(schema: dict[str, Any], item: object) -> str | None:
+def _field(schema: Mapping[str, object], item: object) -> str | None:
     kind = schema["type"]
     if kind == "string" and not isinstance(item, str):
         return "must be a string"
@@ -65,14 +65,13 @@ def _field(schema: dict[str, Any], item: object) -> str | None:
     if kind == "integer":
         if isinstance(item, bool) or not isinstance(item, int):
             return "must be a whole number"
-        if item < schema["minimum"] or item > schema.get("maximum", item):
-            return (
-                f"must be between {schema['minimum']} and {schema['maximum']}"
-                if "maximum" in schema
-                else f"must be at least {schema['minimum']}"
-            )
-    if "enum" in schema and item not in schema["enum"]:
-        return f"must be one of {', '.join(schema['enum'])}"
+        least = fields.number(schema, "minimum", 0)
+        most = fields.number(schema, "maximum", item)
+        if not least <= item <= most:
+            return f"must be between {least} and {most}" if "maximum" in schema else f"must be at least {least}"
+    choices = fields.texts(schema, "enum")
+    if choices and item not in choices:
+        return f"must be one of {', '.join(choices)}"
     return None
 
 
@@ -86,7 +85,7 @@ def _text(where: str, text: str, limit: int) -> str | None:
     return f"{where} is {size} bytes, over the limit of {limit}" if size > limit else None
 
 
-def _meaning(tool: str, value: dict[str, Any]) -> str | None:
+def _meaning(tool: str, value: Mapping[str, object]) -> str | None:
     for name, item in value.items():
         if isinstance(item, str) and name == "content":
             try:
@@ -107,14 +106,15 @@ def _meaning(tool: str, value: dict[str, Any]) -> str | None:
     if tool == plan_tool.NAME:
         return plan_tool.problem(value)
     if tool == person_tool.NAME:
-        options = _text(f"{tool}: options", "\n".join(value.get("options", [])), MAX_CONTENT)
+        options = _text(f"{tool}: options", "\n".join(fields.texts(value, "options")), MAX_CONTENT)
         return options or person_tool.problem(value)
     kind = ALL[tool].kind
     if kind == ExecAction.KIND:
-        if not value["argv"][0]:
+        argv = fields.texts(value, "argv")
+        if not argv[0]:
             return f"{tool}: the program name is empty"
-        return _text(f"{tool}: argv", "\n".join(value["argv"]), 128 * 1024)
-    if kind == ShellAction.KIND and not value["script"].strip():
+        return _text(f"{tool}: argv", "\n".join(argv), 128 * 1024)
+    if kind == ShellAction.KIND and not fields.text(value, "script").strip():
         return f"{tool}: the script is empty"
     if ALL[tool].writes is Writes.PIECE:
         if not value["old"]:
@@ -124,7 +124,7 @@ def _meaning(tool: str, value: dict[str, Any]) -> str | None:
     return None
 
 
-def _job(value: dict[str, Any]) -> str | None:
+def _job(value: Mapping[str, object]) -> str | None:
     """What is wrong with what a call says of jobs."""
     if "limit_s" in value and value.get("job") is not True:
         return "limit_s is the limit of a job; give it together with job: true, else timeout_s"
@@ -134,14 +134,14 @@ def _job(value: dict[str, Any]) -> str | None:
         return "until, after_s and at say when a wait ends; give them with the action wait"
     if "at" in value and "after_s" in value:
         return "at and after_s both say when the wait ends; give one of them"
-    if "at" in value and instant(value["at"]) is None:
+    if "at" in value and instant(fields.text(value, "at")) is None:
         return "at is a time with its zone, such as 2026-11-24T08:30:00Z"
     return None
 
 
-def _hosts(value: dict[str, Any]) -> str | None:
+def _hosts(value: Mapping[str, object]) -> str | None:
     """What is wrong with the named hosts of a call."""
-    hosts: list[str] = value.get("hosts", [])
+    hosts = fields.texts(value, "hosts")
     if hosts and value.get("access") != "network":
         return 'name them only together with access "network"'
     if len(hosts) > MAX_HOSTS:

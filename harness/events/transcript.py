@@ -16,6 +16,7 @@ from harness.events import call_words, said, tools, trouble, words
 from harness.events import types as t
 from harness.events.call_states import CallEnd
 from harness.events.call_words import Bit
+from harness.events.decision import Decision
 from harness.events.describe import describe
 from harness.events.describing.approvals import chosen
 from harness.events.describing.conversation import sender
@@ -30,6 +31,7 @@ LOOK_AHEAD = 2048
 PROSE = 20_000
 """Characters of one text that a row holds; the rest is in the whole of it."""
 _TOLD_LINES = 6
+_ALLOWED: dict[str, str] = {Decision.ALLOW: "you allowed it", Decision.ALLOW_EDITED: "you allowed it, edited"}
 _TOLD_PARKS = frozenset((ParkedFor.LIMITED, ParkedFor.AUTH, ParkedFor.ERROR, ParkedFor.BREAKER, ParkedFor.REFUSAL))
 
 
@@ -55,7 +57,7 @@ class _Call:
 
     row: int
     tool: str
-    input: dict[str, Any] | None
+    input: dict[str, object] | None
     reads: _Reads | None = None
     checks: _Checks | None = None
     place: int = 0
@@ -298,7 +300,7 @@ class Page:
     def _decided(self, record: t.Record, body: t.ApprovalDecided) -> None:
         how = chosen(body) + (f": {call_words.line(body.message)}" if body.message else "")
         if call := self._calls.get(body.call_id):
-            call.note = {"allow": "you allowed it", "allow_edited": "you allowed it, edited"}.get(body.decision, "")
+            call.note = _ALLOWED.get(body.decision, "")
             self._settle(call, record, Stage.PROPOSED, f"you decided: {how}")
         else:
             self._answered(record, body.approval_id, f"you decided: {how}")

@@ -7,8 +7,6 @@ here. Money is in integer nano-USD (1e-9 USD), times are UTC RFC 3339 with milli
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from harness.events import earlier
@@ -213,7 +211,6 @@ __all__ = [
     "Ways",
     "WorkCommitted",
     "decode",
-    "record",
     "to_wire",
 ]
 
@@ -223,7 +220,7 @@ class Unknown(Body, frozen=True, kw_only=True):
 
     TYPE = "?"
     type: str
-    data: dict[str, Any]
+    data: dict[str, object]
 
 
 TYPES: dict[str, type[Body]] = {cls.TYPE: cls for cls in Body.__subclasses__() if cls is not Unknown}
@@ -257,7 +254,7 @@ class Record(msgspec.Struct, frozen=True):
 
 _envelope = msgspec.json.Decoder(Envelope)
 _bodies = {name: msgspec.json.Decoder(cls) for name, cls in TYPES.items()}
-_any = msgspec.json.Decoder(dict[str, Any])
+_any = msgspec.json.Decoder(dict[str, object])
 
 
 def decode(line: bytes) -> Record:
@@ -284,7 +281,7 @@ def _decoded(line: bytes) -> Record:
     return Record(env.seq, env.ts, env.actor, env.gen, body)
 
 
-def _earlier(kind: str, data: dict[str, Any]) -> Body:
+def _earlier(kind: str, data: dict[str, object]) -> Body:
     """A body in the words of an earlier version, or one that nobody here understands."""
     now = earlier.in_todays_words(kind, data)
     if now is not None:
@@ -295,11 +292,6 @@ def _earlier(kind: str, data: dict[str, Any]) -> Body:
     return Unknown(type=kind, data=data)
 
 
-def to_wire(body: Body) -> dict[str, Any]:
+def to_wire(body: Body) -> dict[str, object]:
     """``{"type", "data"}`` as the keeper's ``append`` takes it."""
     return {"type": body.TYPE, "data": msgspec.to_builtins(body)}
-
-
-def record(body: Body) -> dict[str, object]:
-    """The same, with a body that is yet to be encoded: for a frame written by a `Codec` that knows structs."""
-    return {"type": body.TYPE, "data": body}

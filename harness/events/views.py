@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
@@ -53,13 +52,13 @@ class ApprovalView(msgspec.Struct, frozen=True, omit_defaults=True):
     call_id: str = ""
     tool: str = ""
     action_hash: str = ""
-    action: dict[str, Any] | None = None
+    action: dict[str, object] | None = None
     effects: list[str] = []
     rule: str = ""
     reason: str = ""
     claim: str = ""
     diff: str = ""
-    detail: dict[str, Any] = {}
+    detail: dict[str, object] = {}
     deferred: str | None = None
     repo: str = ""
     branch: str = ""

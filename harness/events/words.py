@@ -8,21 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from harness.events.decision import Decision
+
 NANO = 1_000_000_000
 """Nano-USD in a dollar."""
 _WHO = {"tui": "you, on the screen", "cli": "you, on the command line"}
-_DECIDED = {
-    "allow": "allowed",
-    "allow_edited": "allowed as edited",
-    "deny": "denied",
-    "answer": "answered",
-    "raise": "raised",
-    "finish": "told to finish up",
-    "retry": "to be tried again",
-    "stop": "stopped",
-    "done": "said to be done",
-    "failed": "said to have failed",
-    "unknown": "left open",
+_DECIDED: dict[str, str] = {
+    Decision.ALLOW: "allowed",
+    Decision.ALLOW_EDITED: "allowed as edited",
+    Decision.DENY: "denied",
+    Decision.ANSWER: "answered",
+    Decision.RAISE: "raised",
+    Decision.FINISH: "told to finish up",
+    Decision.RETRY: "to be tried again",
+    Decision.STOP: "stopped",
+    Decision.DONE: "said to be done",
+    Decision.FAILED: "said to have failed",
+    Decision.UNKNOWN: "left open",
 }
 _UNITS = ((86400, "d"), (3600, "h"), (60, "m"))
 

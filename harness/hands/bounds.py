@@ -11,7 +11,8 @@ import contextlib
 import functools
 import os
 import resource
-from typing import Any
+
+from harness.hands.call_plan import Bounds
 
 SYSCTL_FD = 5
 GROUP_FD = 6
@@ -52,34 +53,34 @@ def join_group(given: bool) -> None:
             os.close(GROUP_FD)
 
 
-def apply(limits: dict[str, Any], *, fenced: bool) -> None:
+def apply(limits: Bounds, *, fenced: bool) -> None:
     """Bound this process and all its children. Raises OSError when a limit that works everywhere is refused."""
     with contextlib.suppress(OSError):  # already higher, where somebody above us set it so
         _write_number("/proc/self/oom_score_adj", OOM_SCORE_ADJ)
-    if limits["nice"]:
-        os.nice(limits["nice"])
+    if limits.nice:
+        os.nice(limits.nice)
     if not fenced:
         return
     for what, value in (
-        (resource.RLIMIT_FSIZE, limits["file"]),
-        (resource.RLIMIT_DATA, limits["each"]),
+        (resource.RLIMIT_FSIZE, limits.file),
+        (resource.RLIMIT_DATA, limits.each),
         (
             resource.RLIMIT_NPROC,
-            limits["processes"] + _OURS if kernel_version() >= NPROC_SINCE else max(limits["processes"], _OLD_NPROC),
+            limits.processes + _OURS if kernel_version() >= NPROC_SINCE else max(limits.processes, _OLD_NPROC),
         ),
     ):
         if value is not None:
             hard = resource.getrlimit(what)[1]
             value = value if hard == resource.RLIM_INFINITY else min(value, hard)
             resource.setrlimit(what, (value, value))
-    if limits["sysctl"]:
+    if limits.sysctl:
         try:
             _namespaced(limits)
         finally:
             os.close(SYSCTL_FD)
 
 
-def _namespaced(limits: dict[str, Any]) -> None:
+def _namespaced(limits: Bounds) -> None:
     """Settings of the call's own namespaces, written through the host's ``/proc/sys/kernel``, which nothing but the
     runner may use.
 
@@ -87,13 +88,13 @@ def _namespaced(limits: dict[str, Any]) -> None:
     machine's own.
     """
     own = namespaces()
-    pid_ns = own["pid"] != limits["host"]["pid"]
-    ipc_ns = own["ipc"] != limits["host"]["ipc"]
+    pid_ns = own["pid"] != limits.host["pid"]
+    ipc_ns = own["ipc"] != limits.host["ipc"]
     if pid_ns and kernel_version() >= PID_MAX_SINCE:
-        _setting("pid_max", limits["processes"] + _RESERVED_PIDS)
+        _setting("pid_max", limits.processes + _RESERVED_PIDS)
     if ipc_ns:
-        _setting("shmmax", limits["shm"])
-        _setting("shmall", max(1, limits["shm"] // _PAGE))
+        _setting("shmmax", limits.shm)
+        _setting("shmall", max(1, limits.shm // _PAGE))
 
 
 def _setting(name: str, value: int) -> None:

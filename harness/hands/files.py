@@ -9,13 +9,16 @@ import re
 import signal
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from harness.events import fields
 from harness.hands import pages
 from harness.hands.beneath import PathError, Root
 
+Given = Mapping[str, object]
+"""The input of a call, as the model gave it."""
 MAX_READ = 64 << 20
 _MAX_COMPARED = 4 << 20  # larger files are written without a look at what they were
 SHOWN_BYTES = 8 << 10
@@ -72,11 +75,13 @@ class Places(NamedTuple):
         return relative if root is self.root else path
 
 
-def run(tool: str, value: dict[str, Any], places: Places) -> Result:
+def run(tool: str, given: Given, places: Places) -> Result:
     """Execute one file tool; raises ToolError with a message for the model."""
     try:
         with _patience(tool):
-            return TOOLS[tool](value, places)
+            return TOOLS[tool](given, places)
+    except fields.BadField as exc:
+        raise ToolError(f"{tool}: its input has no such {exc}") from exc
     except PathError as exc:
         raise ToolError(str(exc)) from exc
     except OSError as exc:
@@ -105,25 +110,24 @@ def _patience(tool: str) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def _read_file(value: dict[str, Any], places: Places) -> Result:
+def _read_file(given: Given, places: Places) -> Result:
     """Whole lines, as many as reach the model; the last line of the answer says which they are."""
-    root, relative = places.find(value["path"])
+    path = fields.text(given, "path")
+    root, relative = places.find(path)
     data = root.read(relative, MAX_READ)
     if b"\0" in data[:8192]:
-        raise ToolError(
-            f"{value['path']} is a binary file of {len(data)} bytes; use exec (file, xxd, strings) to look into it"
-        )
+        raise ToolError(f"{path} is a binary file of {len(data)} bytes; use exec (file, xxd, strings) to look into it")
     lines = data.decode("utf-8", "replace").split("\n")
     if lines[-1] == "":
         lines.pop()
     if not lines:
         return Result("(the file is empty)")
-    first = value.get("offset", 1)
-    wanted = value.get("limit", DEFAULT_LINES)
+    first = fields.number(given, "offset", 1)
+    wanted = fields.number(given, "limit", DEFAULT_LINES)
     if first > len(lines):
-        raise ToolError(f"{value['path']} has only {len(lines)} lines; offset {first} is beyond its end")
-    if "column" in value:
-        return Result(_part_of_line(lines[first - 1], first, len(lines), value["column"]))
+        raise ToolError(f"{path} has only {len(lines)} lines; offset {first} is beyond its end")
+    if "column" in given:
+        return Result(_part_of_line(lines[first - 1], first, len(lines), fields.number(given, "column", 1)))
     shown: list[str] = []
     size = 0
     for number in range(first, min(len(lines), first + wanted - 1) + 1):
@@ -158,16 +162,17 @@ def _part_of_line(text: str, number: int, lines: int, column: int) -> str:
     return f"{number:6}\t{piece}\n({where})"
 
 
-def _write_file(value: dict[str, Any], places: Places) -> Result:
-    root, relative = places.find(value["path"])
-    data = value["content"].encode()
+def _write_file(given: Given, places: Places) -> Result:
+    path = fields.text(given, "path")
+    root, relative = places.find(path)
+    data = fields.text(given, "content").encode()
     existed = root.canonical(relative) is not None
     moved = _moved(root, relative, data) if existed else ""
     written = root.replace(relative, data)
     lines = data.count(b"\n") + (1 if data and not data.endswith(b"\n") else 0)
     return Result(
-        f"{'replaced' if existed else 'created'} {value['path']} ({lines} lines, {len(data)} bytes{moved})",
-        (places.name(root, written, value["path"]),),
+        f"{'replaced' if existed else 'created'} {path} ({lines} lines, {len(data)} bytes{moved})",
+        (places.name(root, written, path),),
     )
 
 
@@ -199,23 +204,23 @@ def endings_of(data: bytes, old: bytes, new: bytes) -> tuple[bytes, bytes]:
     return old, new
 
 
-def _edit_file(value: dict[str, Any], places: Places) -> Result:
-    root, relative = places.find(value["path"])
+def _edit_file(given: Given, places: Places) -> Result:
+    path = fields.text(given, "path")
+    root, relative = places.find(path)
     data = root.read(relative, MAX_READ)
-    old, new = endings_of(data, value["old"].encode(), value["new"].encode())
+    wanted = fields.text(given, "old")
+    old, new = endings_of(data, wanted.encode(), fields.text(given, "new").encode())
     count = data.count(old)
     if count == 0:
-        raise ToolError(
-            f"{value['path']} does not contain the text in `old`; nothing was changed. {_near(data, value['old'])}"
-        )
-    if count > 1 and not value.get("all", False):
+        raise ToolError(f"{path} does not contain the text in `old`; nothing was changed. {_near(data, wanted)}")
+    if count > 1 and not fields.flag(given, "all", False):
         where = ", ".join(str(_line_of(data, at)) for at in _occurrences(data, old))
         advice = "Give more of the lines around the one you mean, or set all."
-        raise ToolError(f"`old` occurs {count} times in {value['path']} (lines {where}); nothing was changed. {advice}")
+        raise ToolError(f"`old` occurs {count} times in {path} (lines {where}); nothing was changed. {advice}")
     first = _line_of(data, data.index(old))
     written = root.replace(relative, data.replace(old, new))
     where = f"line {first}" if count == 1 else f"{count} places"
-    return Result(f"edited {value['path']} ({where})", (places.name(root, written, value["path"]),))
+    return Result(f"edited {path} ({where})", (places.name(root, written, path),))
 
 
 def _line_of(data: bytes, at: int) -> int:
@@ -244,9 +249,10 @@ def _near(data: bytes, old: str) -> str:
     return "Read the file again and copy the text exactly."
 
 
-def _list_files(value: dict[str, Any], places: Places) -> Result:
-    root, start = _start(value, places)
-    match = _glob(value["glob"]) if value.get("glob") else None
+def _list_files(given: Given, places: Places) -> Result:
+    root, start = _start(given, places)
+    glob = fields.text(given, "glob", "")
+    match = _glob(glob) if glob else None
     found: list[str] = []
     walked = 0
     for path, is_generated in _walk(root, start):
@@ -266,12 +272,12 @@ def _list_files(value: dict[str, Any], places: Places) -> Result:
     return Result("\n".join([*found[:MAX_LISTED], *notes]) or "(no files)")
 
 
-def _start(value: dict[str, Any], places: Places) -> tuple[Root, str]:
-    given = value.get("path") or "."
-    root, relative = places.find(given)
+def _start(given: Given, places: Places) -> tuple[Root, str]:
+    path = fields.text(given, "path", "") or "."
+    root, relative = places.find(path)
     start = root.canonical(relative)
     if start is None:
-        raise ToolError(f"{given} does not exist")
+        raise ToolError(f"{path} does not exist")
     return root, start
 
 
@@ -347,16 +353,16 @@ def _glob(pattern: str) -> Callable[[str], bool]:
     return lambda path: compiled.fullmatch(path) is not None
 
 
-def _search(value: dict[str, Any], places: Places) -> Result:
-    root, start = _start(value, places)
+def _search(given: Given, places: Places) -> Result:
+    root, start = _start(given, places)
     program = next((f"{folder}/rg" for folder in places.path if os.access(f"{folder}/rg", os.X_OK)), None)
-    lines, more = _ripgrep(program, value, root, start) if program else _python_search(value, root, start)
+    lines, more = _ripgrep(program, given, root, start) if program else _python_search(given, root, start)
     if more:
         lines.append(f"(stopped at {MAX_MATCHES} matches; narrow it with path or glob)")
     return Result("\n".join(lines) or "(no matches)")
 
 
-def _ripgrep(program: str, value: dict[str, Any], root: Root, start: str) -> tuple[list[str], bool]:
+def _ripgrep(program: str, given: Given, root: Root, start: str) -> tuple[list[str], bool]:
     argv = [
         program,
         "--no-config",
@@ -369,9 +375,9 @@ def _ripgrep(program: str, value: dict[str, Any], root: Root, start: str) -> tup
         "--glob=!.git",
     ]
     argv += ["--max-columns=400", "--max-columns-preview", f"--max-filesize={MAX_SEARCHED}"]
-    if value.get("glob"):
-        argv.append(f"--glob={value['glob']}")
-    argv += ["--regexp", value["pattern"], "--", start]
+    if glob := fields.text(given, "glob", ""):
+        argv.append(f"--glob={glob}")
+    argv += ["--regexp", fields.text(given, "pattern"), "--", start]
     import subprocess  # here, because the other tools need not wait for it
 
     lines: list[str] = []
@@ -392,12 +398,13 @@ def _ripgrep(program: str, value: dict[str, Any], root: Root, start: str) -> tup
     return lines, False
 
 
-def _python_search(value: dict[str, Any], root: Root, start: str) -> tuple[list[str], bool]:
+def _python_search(given: Given, root: Root, start: str) -> tuple[list[str], bool]:
     try:
-        expression = re.compile(value["pattern"])
+        expression = re.compile(fields.text(given, "pattern"))
     except pages.BAD_PATTERN as exc:
         raise ToolError(f"search: the pattern is not a valid regular expression: {exc}") from exc
-    match = _glob(value["glob"]) if value.get("glob") else None
+    glob = fields.text(given, "glob", "")
+    match = _glob(glob) if glob else None
     lines: list[str] = []
     for path in sorted(path for path, is_generated in _walk(root, start) if not is_generated):
         if match is not None and not match(path):
@@ -416,16 +423,16 @@ def _python_search(value: dict[str, Any], root: Root, start: str) -> tuple[list[
     return lines, False
 
 
-def _read_output(value: dict[str, Any], places: Places) -> Result:
+def _read_output(given: Given, places: Places) -> Result:
     if places.no_output:
         raise ToolError(places.no_output)
     text = places.output.decode("utf-8", "replace")
-    first = value.get("offset", 1)
-    most = value.get("limit", DEFAULT_LINES)
+    first = fields.number(given, "offset", 1)
+    most = fields.number(given, "limit", DEFAULT_LINES)
     room = SHOWN_BYTES - _LAST_LINE
     try:
-        if "grep" in value:
-            return Result(pages.grep(text, value["grep"], first, most, room))
+        if "grep" in given:
+            return Result(pages.grep(text, fields.text(given, "grep"), first, most, room))
         return Result(pages.page(text, first, most, room))
     except pages.NoSuchPage as exc:
         raise ToolError(str(exc)) from exc

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict, dataclass, fields
-from typing import Any
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -68,7 +67,7 @@ class Limits:
 
 
 DEFAULT = Limits()
-_KNOWN: dict[str, Any] = {field.name: field.type for field in fields(Limits)}
+_KNOWN: dict[str, object] = {field.name: field.type for field in fields(Limits)}
 
 
 def from_wire(value: object) -> Limits:

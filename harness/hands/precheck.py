@@ -12,7 +12,6 @@ import os
 import re
 import stat
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from harness.events.action import Action, ExecAction, PushAction
 from harness.events.addresses import strip_credential
@@ -33,7 +32,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _USERINFO = re.compile(r"://[^/@\s]*@")
 
 
-def observe(action: Action) -> dict[str, Any]:
+def observe(action: Action) -> dict[str, object]:
     """The present value of every precondition that ``action.pre`` names.
 
     ``files`` {path relative to the worktree, or absolute: SHA-256 of its bytes | "absent"}, ``head`` (commit of the
@@ -44,7 +43,7 @@ def observe(action: Action) -> dict[str, Any]:
     """
     expected = action.world
     worktree = action.fence.worktree
-    seen: dict[str, Any] = {}
+    seen: dict[str, object] = {}
     if "files" in expected:
         seen["files"] = file_states({path: os.path.join(worktree, path) for path in expected["files"]})
     if "head" in expected:
@@ -67,7 +66,7 @@ def observe(action: Action) -> dict[str, Any]:
     return seen
 
 
-def difference(expected: Mapping[str, Any], observed: Mapping[str, Any]) -> list[str]:
+def difference(expected: Mapping[str, object], observed: Mapping[str, object]) -> list[str]:
     """What is no longer as it was judged, one sentence each; empty means nothing changed."""
     found: list[str] = []
     for key in sorted(expected.keys() | observed.keys()):

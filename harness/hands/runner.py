@@ -14,13 +14,14 @@ import resource
 import select
 import signal
 import sys
-from typing import Any, NoReturn
+from typing import NoReturn
 
 # isolated mode knows only the standard library; our own code comes last, so it can shadow nothing
 if __name__ == "__main__":
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from harness.hands import beneath, bounds, files, landlock, seccomp
+from harness.hands import beneath, bounds, call_plan, files, landlock, seccomp
+from harness.hands.call_plan import CallPlan
 from harness.linux import kernel, programs
 
 ACTION_FD = 3
@@ -66,14 +67,14 @@ def learn() -> None:
 def main() -> NoReturn:
     """Read the plan and carry it out; never returns."""
     with open(ACTION_FD, "rb") as file:
-        plan: dict[str, Any] = json.loads(file.readline())
+        plan = call_plan.decode(file.readline())
         output = file.read()
     os.set_inheritable(RESULT_FD, False)
     os.umask(0o022)
     try:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         bound(plan)
-        if plan["fenced"]:
+        if plan.fenced:
             way_out(plan)
             confine(plan)
             fenced(plan, output)
@@ -88,11 +89,11 @@ def main() -> NoReturn:
     os._exit(REFUSED)
 
 
-def bound(plan: dict[str, Any]) -> None:
+def bound(plan: CallPlan) -> None:
     """The limits of the call; without them nothing runs."""
     try:
-        bounds.join_group(plan["limits"]["group"])
-        bounds.apply(plan["limits"], fenced=plan["fenced"])
+        bounds.join_group(plan.limits.group)
+        bounds.apply(plan.limits, fenced=plan.fenced)
     except OSError as exc:
         raise Refusal(f"the limits of this call could not be set: {exc}") from exc
 
@@ -106,58 +107,58 @@ def announce() -> None:
     say(running=True)
 
 
-def way_out(plan: dict[str, Any]) -> None:
+def way_out(plan: CallPlan) -> None:
     """For a call that names its hosts: let the proxy outside answer on this network's loopback.
 
     Raises Refusal, OSError.
     """
-    if not plan.get("hosts"):
+    if not plan.hosts:
         return
     from harness.hands import wayout  # loaded before the fork by `spawn`: inside the fence it cannot be
 
-    if os.readlink("/proc/self/ns/net") == plan["host_net"]:
+    if os.readlink("/proc/self/ns/net") == plan.host_net:
         raise Refusal("the fence shares the network of the machine although it must not")
     if not wayout.hand_over():
         raise Refusal("the proxy for the named hosts did not start, so nothing ran")
 
 
-def confine(plan: dict[str, Any]) -> None:
+def confine(plan: CallPlan) -> None:
     """All walls that a process can put around itself; anything that fails stops the call."""
     try:
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
-        own_network = os.readlink("/proc/self/ns/net") != plan["host_net"]
-        if not own_network and not plan["network"]:
+        own_network = os.readlink("/proc/self/ns/net") != plan.host_net
+        if not own_network and not plan.network:
             raise Refusal("the fence shares the network of the machine although it must not")
-        landlock.restrict([path for path in [*plan["writable"], "/tmp"] if os.path.exists(path)])
-        seccomp.apply(network=plan["network"])
+        landlock.restrict([path for path in [*plan.writable, "/tmp"] if os.path.exists(path)])
+        seccomp.apply(network=plan.network)
     except (OSError, seccomp.Unsupported) as exc:
         raise Refusal(f"the fence could not be closed: {exc}") from exc
 
 
-def fenced(plan: dict[str, Any], output: bytes) -> NoReturn:
+def fenced(plan: CallPlan, output: bytes) -> NoReturn:
     """Inside: do the file tool here, or start the command and end with it."""
-    if plan["kind"] == "file":
+    if plan.kind == "file":
         file_tool(plan, output)
-    enter(plan["cwd"], plan["cwd_identity"])
+    enter(plan.cwd, plan.cwd_identity)
     path, argv = program(plan)
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)  # the keeper's memory is still behind us, and the program sees us
     announce()
-    oversee(path, argv, plan["env"])
+    oversee(path, argv, plan.env)
 
 
-def file_tool(plan: dict[str, Any], output: bytes) -> NoReturn:
+def file_tool(plan: CallPlan, output: bytes) -> NoReturn:
     """Run one of the file tools and give its text on the output pipe."""
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)  # the keeper's memory is still behind us: no program replaces it here
     announce()
     places = files.Places(
-        beneath.Root(plan["root"]),
-        {path: (place[0], place[1]) for path, place in plan["outside"].items()},
-        tuple(folder for folder in plan["env"].get("PATH", "/usr/bin:/bin").split(":") if folder.startswith("/")),
+        beneath.Root(plan.root),
+        {path: (place[0], place[1]) for path, place in plan.outside.items()},
+        tuple(folder for folder in plan.env.get("PATH", "/usr/bin:/bin").split(":") if folder.startswith("/")),
         output,
-        plan["no_output"],
+        plan.no_output,
     )
     try:
-        result = files.run(plan["tool"], plan["input"], places)
+        result = files.run(plan.tool, plan.input, places)
     except files.ToolError as exc:
         out(str(exc))
         end("error", 1, str(exc))
@@ -183,20 +184,20 @@ def enter(cwd: str, shown: dict[str, int]) -> None:
     os.close(folder)
 
 
-def program(plan: dict[str, Any]) -> tuple[str, list[str]]:
+def program(plan: CallPlan) -> tuple[str, list[str]]:
     """(path to execute, argv) of an exec, shell or check; raises Refusal when the program is not there."""
-    if plan["kind"] in ("shell", "check"):
+    if plan.kind in ("shell", "check"):
         bash = programs.bash()
         if not bash:
             raise Refusal("bash is not installed; use exec")
-        return bash, ["bash", "--norc", "--noprofile", "-c", plan["script"]]
-    argv: list[str] = plan["argv"]
+        return bash, ["bash", "--norc", "--noprofile", "-c", plan.script]
+    argv = plan.argv
     if "/" in argv[0]:
         return argv[0], argv
-    if path := programs.which(argv[0], plan["env"].get("PATH", "/usr/bin:/bin")):
+    if path := programs.which(argv[0], plan.env.get("PATH", "/usr/bin:/bin")):
         return path, argv
     announce()
-    out(f"{argv[0]}: there is no such program in PATH ({plan['env'].get('PATH', '')})\n")
+    out(f"{argv[0]}: there is no such program in PATH ({plan.env.get('PATH', '')})\n")
     end("error", NOT_FOUND, f"{argv[0]} is not installed")
 
 
@@ -228,23 +229,23 @@ def not_started(argv: list[str], exc: OSError) -> NoReturn:
     end("error", code, f"{argv[0]}: {exc.strerror}")
 
 
-def outside(plan: dict[str, Any]) -> NoReturn:
+def outside(plan: CallPlan) -> NoReturn:
     """Outside the fence: run the command as a child and leave nothing of it behind."""
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGTERM)
     from harness.hands import push
 
     path: str | int
-    if plan["kind"] == "push":
-        env = push.environment(plan["env"])
+    if plan.kind == "push":
+        env = push.environment(plan.env)
         try:
             argv = prepare_push(plan, env)
             path = push.which("git", env)
         except push.PushError as exc:
             raise Refusal(str(exc)) from exc
     else:
-        env = plan["env"]
-        enter(plan["cwd"], plan["cwd_identity"])
+        env = plan.env
+        enter(plan.cwd, plan.cwd_identity)
         name, argv = program(plan)
         path = verified(name, plan)
 
@@ -260,7 +261,7 @@ def outside(plan: dict[str, Any]) -> NoReturn:
         become(path, argv, env)
     code = wait_for(child)
     clean(plan)
-    if plan["kind"] == "push":
+    if plan.kind == "push":
         end(
             "ok" if code == 0 else "error",
             code,
@@ -269,18 +270,18 @@ def outside(plan: dict[str, Any]) -> NoReturn:
     os._exit(code)
 
 
-def clean(plan: dict[str, Any]) -> None:
+def clean(plan: CallPlan) -> None:
     """Kill what the command left running, and remove the scratch repository of a push."""
     from harness.hands import children
 
     children.kill_below(os.getpid())
-    if plan["kind"] == "push":
+    if plan.kind == "push":
         import shutil
 
-        shutil.rmtree(plan["scratch"], ignore_errors=True)
+        shutil.rmtree(plan.scratch, ignore_errors=True)
 
 
-def prepare_push(plan: dict[str, Any], env: dict[str, str]) -> list[str]:
+def prepare_push(plan: CallPlan, env: dict[str, str]) -> list[str]:
     """Recheck where the push leads and make the scratch repository; returns the push command.
 
     Raises PushError or Refusal.
@@ -288,16 +289,16 @@ def prepare_push(plan: dict[str, Any], env: dict[str, str]) -> list[str]:
     from harness.events.action import Destination
     from harness.hands import push
 
-    to = Destination.from_wire(plan["push"])
+    to = Destination.from_wire(plan.push or {})
     push.check(to.url, to.refspecs)
-    place = push.place_of(to, env, plan["closed"])
+    place = push.place_of(to, env, plan.closed)
     now = push.remote_refs(place.url, [spec.ref for spec in to.refspecs], env)
     if changes := push.moved(to.refspecs, now):
         raise Refusal(f"nothing was pushed, because the remote changed since this was shown: {'; '.join(changes)}")
-    push.scratch(plan["scratch"], to.repository or "", to.refspecs[0].sha)
-    os.chdir(plan["scratch"])
+    push.scratch(plan.scratch, to.repository or "", to.refspecs[0].sha)
+    os.chdir(plan.scratch)
     name, known = push.aimed(place.url, env)
-    env |= {**known, "GIT_DIR": plan["scratch"]}
+    env |= {**known, "GIT_DIR": plan.scratch}
     return push.command(
         name,
         to.refspecs,
@@ -306,15 +307,15 @@ def prepare_push(plan: dict[str, Any], env: dict[str, str]) -> list[str]:
     )
 
 
-def verified(path: str, plan: dict[str, Any]) -> str | int:
+def verified(path: str, plan: CallPlan) -> str | int:
     """The program to execute: exactly the file that was approved. One where an agent can write runs from a sealed copy
     of the approved bytes, one that is only reached through such a place by its real path, any other as it was named.
     """
     from harness.hands import remotes
 
-    approved: dict[str, Any] = plan["program"]
+    approved = plan.program
     real = os.path.realpath(path)
-    walls = remotes.Walls([plan["root"], *plan["closed"]])
+    walls = remotes.Walls([plan.root, *plan.closed])
     file = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     info = os.fstat(file)
     seen = {"path": real, "dev": info.st_dev, "ino": info.st_ino}

@@ -30,15 +30,16 @@ import json
 import os
 import signal
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from harness.events import tools
 from harness.events.action import Action, CheckAction, ExecAction, FileAction, PushAction, RecordAction, ShellAction
 from harness.events.addresses import BadAddress, normal_host
 from harness.events.call_states import CallEnd
-from harness.hands import bounds, cgroups, children, fence, joined, outputs, remotes, runner, wayout
+from harness.hands import bounds, call_plan, cgroups, children, fence, joined, outputs, remotes, runner, wayout
+from harness.hands.call_plan import Bounds, CallPlan
 from harness.hands.fence import FenceUnavailable
 from harness.hands.limits import DEFAULT, Limits
 from harness.hands.ready import Ready
@@ -110,45 +111,53 @@ def command(action: Action, folder: SessionFolder, spool_base: Path, limits: Lim
     fenced = action.access not in ("unfenced", "push")
     worktree = _worktree(action)
     group = _group(action, folder)
-    plan: dict[str, Any] = {
-        "kind": action.kind,
-        "tool": action.tool,
-        "input": _input(action, folder),
-        "argv": list(action.argv) if isinstance(action, ExecAction | PushAction) else None,
-        "script": action.script if isinstance(action, ShellAction | CheckAction) else None,
-        "cwd": action.cwd,
-        "cwd_identity": action.world.get("cwd", {}),
-        "program": action.world.get("program", {}),
-        "root": worktree,
-        "env": dict(action.env),
-        "limits": {
-            **limits.to_wire(),
-            "each": None if group is not None else limits.each(),
-            "sysctl": fenced,
-            "group": group is not None,
-        },
-        "fenced": fenced,
-        "no_output": "",
-    }
-    output = _output(action, plan, folder)
-    plan["limits"]["host"] = bounds.namespaces()
-    argv = _fenced(action, plan, folder, limits) if fenced else _open(action, plan, folder, spool_base)
+    given = _input(action, folder)
+    output, no_output = _output(action, given, folder)
+    plan = CallPlan(
+        kind=action.kind,
+        tool=action.tool,
+        input=given,
+        argv=list(action.argv) if isinstance(action, ExecAction | PushAction) else [],
+        script=action.script if isinstance(action, ShellAction | CheckAction) else "",
+        cwd=action.cwd,
+        cwd_identity=action.world.get("cwd", {}),
+        program=action.world.get("program", {}),
+        root=worktree,
+        env=dict(action.env),
+        limits=_bounds(limits, fenced, group is not None),
+        fenced=fenced,
+        no_output=no_output,
+    )
+    argv, plan = _fenced(action, plan, folder, limits) if fenced else _open(action, plan, folder, spool_base)
     return Spawn(
         call=action.call,
         kind=action.kind,
         argv=argv,
         env={},
-        cwd=plan["cwd"],
+        cwd=plan.cwd,
         fenced=fenced,
-        action_fd=_sealed(json.dumps(plan, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n" + output),
+        action_fd=_sealed(call_plan.encode(plan) + b"\n" + output),
         timeout_s=action.timeout_s,
         output_bytes=action.output_bytes,
         limits=limits,
         grows=[worktree, *(source for source, _, mode in action.fence.binds if mode == "rw")],
         group=group,
-        hosts=tuple(plan.get("hosts", ())),
+        hosts=tuple(plan.hosts),
         plain=action.access == "fence",
         reads=only_reads(action),
+    )
+
+
+def _bounds(limits: Limits, fenced: bool, group: bool) -> Bounds:
+    return Bounds(
+        nice=limits.nice,
+        processes=limits.processes,
+        shm=limits.shm,
+        file=limits.file,
+        each=None if group else limits.each(),
+        sysctl=fenced,
+        group=group,
+        host=bounds.namespaces(),
     )
 
 
@@ -237,7 +246,7 @@ def outcome(spawn: Spawn, wait_status: int, result: bytes) -> Outcome:
     """
     code = os.waitstatus_to_exitcode(wait_status)
     exit_code = code if code >= 0 else 128 - code
-    lines: list[dict[str, Any]] = []
+    lines: list[dict[str, object]] = []
     for raw in result.splitlines():
         try:
             value = json.loads(raw)
@@ -247,18 +256,25 @@ def outcome(spawn: Spawn, wait_status: int, result: bytes) -> Outcome:
             lines.append(value)
     final = next((line for line in reversed(lines) if "status" in line), None)
     if final is not None:
-        status = final["status"] if final["status"] in (CallEnd.OK, CallEnd.ERROR, CallEnd.REFUSED) else "error"
-        return Outcome(
-            status,
-            final.get("exit_code"),
-            [str(path) for path in final.get("files_changed", [])],
-            str(final.get("note", "")),
-        )
+        return _reached(final)
     if not any("running" in line for line in lines):
         return Outcome("refused", exit_code, [], "the fence could not be built, so nothing ran; the output says why")
     if spawn.kind in (FileAction.KIND, PushAction.KIND):
         return Outcome("error", exit_code, [], f"the tool ended with code {exit_code} before it gave its result")
     return Outcome("ok" if exit_code == 0 else "error", exit_code, [], "")
+
+
+def _reached(final: Mapping[str, object]) -> Outcome:
+    """What the process itself says of its end."""
+    status = str(final["status"])
+    code = final.get("exit_code")
+    changed = final.get("files_changed")
+    return Outcome(
+        status if status in (CallEnd.OK, CallEnd.ERROR, CallEnd.REFUSED) else "error",
+        code if isinstance(code, int) else None,
+        [str(path) for path in changed] if isinstance(changed, list) else [],
+        str(final.get("note", "")),
+    )
 
 
 def _group(action: Action, folder: SessionFolder) -> cgroups.Group | None:
@@ -278,7 +294,7 @@ def _worktree(action: Action) -> str:
     return path
 
 
-def _input(action: Action, folder: SessionFolder) -> dict[str, Any]:
+def _input(action: Action, folder: SessionFolder) -> dict[str, object]:
     if action.input is not None:
         return dict(action.input)  # a copy: the plan may name the path more exactly than the model did
     if (ref := action.input_blob) is None:
@@ -294,15 +310,16 @@ def _input(action: Action, folder: SessionFolder) -> dict[str, Any]:
     return value
 
 
-def _output(action: Action, plan: dict[str, Any], folder: SessionFolder) -> bytes:
-    """What an earlier call gave, for the tool that reads it: the fence shows nothing else of the log."""
+def _output(action: Action, given: Mapping[str, object], folder: SessionFolder) -> tuple[bytes, str]:
+    """What an earlier call gave, for the tool that reads it, or why there is none: the fence shows nothing else of the
+    log.
+    """
     if action.tool != tools.READ_OUTPUT:
-        return b""
+        return b"", ""
     try:
-        return outputs.of_call(folder, str(plan["input"].get("call", "")))
+        return outputs.of_call(folder, str(given.get("call", ""))), ""
     except outputs.NoOutput as exc:
-        plan["no_output"] = str(exc)
-        return b""
+        return b"", str(exc)
 
 
 def _sealed(data: bytes) -> int:
@@ -314,12 +331,12 @@ def _sealed(data: bytes) -> int:
     return fd
 
 
-def _fenced(action: Action, plan: dict[str, Any], folder: SessionFolder, limits: Limits) -> list[str]:
+def _fenced(action: Action, plan: CallPlan, folder: SessionFolder, limits: Limits) -> tuple[list[str], CallPlan]:
     bwrap = fence.find()
     profile = action.fence
-    cwd = os.path.normpath(plan["cwd"])
-    if cwd != plan["root"] and not cwd.startswith(plan["root"] + "/"):
-        raise SpawnError(f"cwd {cwd} is not inside the worktree {plan['root']}")
+    cwd = os.path.normpath(plan.cwd)
+    if cwd != plan.root and not cwd.startswith(plan.root + "/"):
+        raise SpawnError(f"cwd {cwd} is not inside the worktree {plan.root}")
     hosts = list(profile.hosts)
     network = action.access == "network" and not hosts
     if hosts and (action.access != "network" or not _plain(hosts)):
@@ -329,32 +346,33 @@ def _fenced(action: Action, plan: dict[str, Any], folder: SessionFolder, limits:
     if profile.network != network or not profile.fenced:
         raise SpawnError("the action contradicts itself: its fence is not that of the access it was judged with")
     mounts, places = _outside(action, folder) if action.access == "outside" else ([], {})
-    if places:  # the path as it was judged and shown, not as the model spelled it
-        plan["input"]["path"] = next(iter(places))
-    plan |= {
-        "cwd": cwd,
-        "outside": places,
-        "network": network,
-        "hosts": hosts,
-        "host_net": os.readlink("/proc/self/ns/net"),
-        "writable": [
+    # the path as it was judged and shown, not as the model spelled it
+    given = {**plan.input, "path": next(iter(places))} if places else plan.input
+    plan = plan._replace(
+        cwd=cwd,
+        input=given,
+        outside=places,
+        network=network,
+        hosts=hosts,
+        host_net=os.readlink("/proc/self/ns/net"),
+        writable=[
             *profile.write,
             *(target for _, target, mode in profile.binds if mode == "rw"),
             *(mount[1] for mount in mounts if mount[2]),
         ],
-    }
+    )
     try:
         # bwrap itself starts in the root of the worktree: a subfolder may be missing, which is for the runner to say
         # clearly
         argv = fence.arguments(
-            bwrap.path, profile, network=network, cwd=plan["root"], outside=mounts, tmp=limits.tmp, shm=limits.shm
+            bwrap.path, profile, network=network, cwd=plan.root, outside=mounts, tmp=limits.tmp, shm=limits.shm
         )
     except ValueError as exc:
         raise SpawnError(str(exc)) from exc
     for path in profile.read:
         if (owner := _ours(path, folder)) is not None:
             raise SpawnError(f"the fence would show {path}, which holds Watchfloor's own {owner}")
-    return argv
+    return argv, plan
 
 
 def _plain(hosts: list[str]) -> bool:
@@ -404,19 +422,20 @@ def _ours(path: str, folder: SessionFolder) -> str | None:
     return None
 
 
-def _open(action: Action, plan: dict[str, Any], folder: SessionFolder, spool_base: Path) -> list[str]:
+def _open(action: Action, plan: CallPlan, folder: SessionFolder, spool_base: Path) -> tuple[list[str], CallPlan]:
     """Outside the fence: the runner stays as the parent of the command, so that everything below it can be found and
     killed.
     """
     if isinstance(action, FileAction):
         raise SpawnError("a file tool never runs outside the fence; use access outside")
-    plan |= {
-        "scratch": f"{spool_base}.scratch",
-        "push": action.to.to_wire() if isinstance(action, PushAction) else None,
-        "closed": remotes.closed(
+    plan = plan._replace(
+        scratch=f"{spool_base}.scratch",
+        push=action.to.to_wire() if isinstance(action, PushAction) else None,
+        closed=remotes.closed(
             action.fence.write,
             action.fence.binds,
             (str(folder.root.parent.parent), str(folder.keeper_socket.parent.parent)),
         ),
-    }
-    return [fence.base_python(), "-I", "-S", os.path.join(os.path.dirname(os.path.abspath(__file__)), "runner.py")]
+    )
+    runs = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runner.py")
+    return [fence.base_python(), "-I", "-S", runs], plan

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
+from harness.events import fields
 from harness.events.memory_files import ROOT
 from harness.memory import wishes
 from harness.memory.model import Memories
@@ -29,7 +29,7 @@ class Done:
     entries: tuple[Entry, ...] = ()
 
 
-def view(m: Memories, place: Place, given: Mapping[str, Any], now: str) -> str:
+def view(m: Memories, place: Place, given: Mapping[str, object], now: str) -> str:
     """A file with its lines numbered, or what is below a folder. Raises NotRemembered."""
     path = str(given["path"])
     key = _key(path)
@@ -42,16 +42,16 @@ def view(m: Memories, place: Place, given: Mapping[str, Any], now: str) -> str:
     return _listed(path.rstrip("/"), key, below)
 
 
-def change(m: Memories, wish: Wish, given: Mapping[str, Any]) -> Done:
+def change(m: Memories, wish: Wish, given: Mapping[str, object]) -> Done:
     """What a command other than ``view`` adds. ``wish`` says whose memory it is and who asks.
 
     The same call again goes on where it was cut off, and changes nothing twice. Raises NotRemembered.
     """
     again = m.calls.get((wish.origin.author, wish.origin.call)) is not None
-    return _COMMANDS[given["command"]](m, wish, given, again)
+    return _COMMANDS[str(given["command"])](m, wish, given, again)
 
 
-def _create(m: Memories, wish: Wish, given: Mapping[str, Any], again: bool) -> Done:
+def _create(m: Memories, wish: Wish, given: Mapping[str, object], again: bool) -> Done:
     path = str(given["path"])
     told = f"File created successfully at: {path}"
     if again:
@@ -63,7 +63,7 @@ def _create(m: Memories, wish: Wish, given: Mapping[str, Any], again: bool) -> D
     return Done(told, tuple(wishes.write(m, replace(wish, key=key, text=str(given["file_text"])))))
 
 
-def _str_replace(m: Memories, wish: Wish, given: Mapping[str, Any], again: bool) -> Done:
+def _str_replace(m: Memories, wish: Wish, given: Mapping[str, object], again: bool) -> Done:
     path = str(given["path"])
     if again:
         return Done("The memory file has been edited.")
@@ -88,7 +88,7 @@ def _str_replace(m: Memories, wish: Wish, given: Mapping[str, Any], again: bool)
     return Done("\n".join([told, *snippet]), tuple(wishes.write(m, replace(wish, key=standing.key, text=text))))
 
 
-def _insert(m: Memories, wish: Wish, given: Mapping[str, Any], again: bool) -> Done:
+def _insert(m: Memories, wish: Wish, given: Mapping[str, object], again: bool) -> Done:
     path = str(given["path"])
     told = f"The file {path} has been edited."
     if again:
@@ -97,7 +97,7 @@ def _insert(m: Memories, wish: Wish, given: Mapping[str, Any], again: bool) -> D
     lines = standing.text.split("\n")
     if lines[-1] == "":
         lines.pop()
-    at = int(given["insert_line"])
+    at = fields.number(given, "insert_line", 0)
     if at > len(lines):
         why = f"Invalid `insert_line` parameter: {at}. It should be within the range [0, {len(lines)}]."
         raise NotRemembered("bad_request", why)
@@ -106,7 +106,7 @@ def _insert(m: Memories, wish: Wish, given: Mapping[str, Any], again: bool) -> D
     return Done(told, tuple(wishes.write(m, replace(wish, key=standing.key, text=text))))
 
 
-def _delete(m: Memories, wish: Wish, given: Mapping[str, Any], again: bool) -> Done:
+def _delete(m: Memories, wish: Wish, given: Mapping[str, object], again: bool) -> Done:
     path = str(given["path"])
     gone = _at_or_below(m, wish, _folder_key(path, "delete"))
     if not gone and not again:
@@ -114,7 +114,7 @@ def _delete(m: Memories, wish: Wish, given: Mapping[str, Any], again: bool) -> D
     return Done(f"Successfully deleted {path}", tuple(_removed(m, wish, gone)))
 
 
-def _rename(m: Memories, wish: Wish, given: Mapping[str, Any], again: bool) -> Done:
+def _rename(m: Memories, wish: Wish, given: Mapping[str, object], again: bool) -> Done:
     old = str(given["old_path"])
     new = str(given["new_path"])
     old_key = _folder_key(old, "rename")
@@ -134,7 +134,7 @@ def _rename(m: Memories, wish: Wish, given: Mapping[str, Any], again: bool) -> D
     return Done(f"Successfully renamed {old} to {new}", (*made, *_removed(m, wish, moved)))
 
 
-_COMMANDS: dict[str, Callable[[Memories, Wish, Mapping[str, Any], bool], Done]] = {
+_COMMANDS: dict[str, Callable[[Memories, Wish, Mapping[str, object], bool], Done]] = {
     "create": _create,
     "str_replace": _str_replace,
     "insert": _insert,
@@ -210,8 +210,8 @@ def _line(number: int, text: str) -> str:
     return f"{number:>{_NUMBERED}}\t{text}"
 
 
-def _numbered(path: str, lines: list[str], wanted: list[int] | None) -> str:
-    first, last = wanted or (1, -1)
+def _numbered(path: str, lines: list[str], wanted: object) -> str:
+    first, last = wanted if isinstance(wanted, list) and wanted else (1, -1)
     first = max(1, first)
     end = len(lines) if last == -1 else max(0, last)
     shown = [_line(n, text) for n, text in enumerate(lines[first - 1 : end], first)]

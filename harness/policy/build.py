@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from harness.events import tools
+from harness.events import fields, tools
 from harness.events.action import (
     Action,
     CheckAction,
@@ -82,22 +82,22 @@ def build_action(
     return action
 
 
-def _of_kind(tool: str, asked: Mapping[str, Any], found: Outcome, common: dict[str, Any]) -> Action:
+def _of_kind(tool: str, asked: Mapping[str, object], found: Outcome, common: dict[str, Any]) -> Action:
     if found.kind == FileAction.KIND:
         return FileAction(path=found.path, content_sha=_content_sha(tool, asked), **common)
     if found.pushed is not None:
         p = found.pushed
         return PushAction(argv=p.argv, remote=p.remote, to=p.to, note=p.note, **common)
     if found.kind == ExecAction.KIND:
-        return ExecAction(argv=tuple(asked["argv"]), outlives=asked.get("job") is True, **common)
+        return ExecAction(argv=fields.texts(asked, "argv"), outlives=asked.get("job") is True, **common)
     if found.kind == RecordAction.KIND:
         return RecordAction(**common)
     if found.kind == CheckAction.KIND:
-        return CheckAction(script=asked["command"], **common)
-    return ShellAction(script=asked["script"], outlives=asked.get("job") is True, **common)
+        return CheckAction(script=fields.text(asked, "command"), **common)
+    return ShellAction(script=fields.text(asked, "script"), outlives=asked.get("job") is True, **common)
 
 
-def _content_sha(tool: str, asked: Mapping[str, Any]) -> str | None:
+def _content_sha(tool: str, asked: Mapping[str, object]) -> str | None:
     if not tools.writes_file(tool):
         return None
     content = asked.get("content", asked.get("new", ""))
@@ -133,7 +133,7 @@ def _readable(value: Any) -> Any:
     return [_readable(v) for v in value] if isinstance(value, list) else value
 
 
-def _limit_s(asked: Mapping[str, Any], facts: Facts) -> int:
+def _limit_s(asked: Mapping[str, object], facts: Facts) -> int:
     """Seconds after which it is ended; a job that names no limit has the default of jobs."""
     if asked.get("job") is True:
         wanted = asked.get("limit_s")

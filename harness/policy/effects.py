@@ -9,9 +9,8 @@ from __future__ import annotations
 import os.path
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from harness.events import tools
+from harness.events import fields, tools
 from harness.events.action import CheckAction, ExecAction, FileAction, PushAction, RecordAction
 from harness.events.addresses import BadAddress, normal_host
 from harness.events.effect import NETWORK, NO_UNDO, UNFENCED, Effect
@@ -49,7 +48,7 @@ def absolute(path: str, base: str, home: str) -> str:
     return os.path.normpath(os.path.join(base, path))
 
 
-def outcome(tool: str, asked: Mapping[str, Any], facts: Facts) -> Outcome:
+def outcome(tool: str, asked: Mapping[str, object], facts: Facts) -> Outcome:
     """Where the call would reach. Its effects are spelled as the comments of ``default_policy.toml`` list them."""
     if tools.kind_of(tool) == FileAction.KIND:
         return _file(tool, str(asked.get("path") or "."), facts)
@@ -84,7 +83,7 @@ def _file(tool: str, asked: str, facts: Facts) -> Outcome:
     )
 
 
-def _program(tool: str, asked: Mapping[str, Any], facts: Facts) -> Outcome:
+def _program(tool: str, asked: Mapping[str, object], facts: Facts) -> Outcome:
     access = str(asked.get("access") or "fence")
     named = str(asked.get("cwd") or ".")
     cwd = facts.resolved.get(named, absolute(named, facts.worktree, facts.home))
@@ -95,14 +94,16 @@ def _program(tool: str, asked: Mapping[str, Any], facts: Facts) -> Outcome:
         )
     if not inside(cwd, facts.worktree):
         return Outcome(kind, access, facts.worktree, (), refused=f"cwd {named!r} is outside the worktree")
-    argv: Sequence[str] | None = asked["argv"] if kind == ExecAction.KIND else shell.only_command(facts.tree)
+    argv: Sequence[str] | None = (
+        fields.texts(asked, "argv") if kind == ExecAction.KIND else shell.only_command(facts.tree)
+    )
     if argv is not None and kind != CheckAction.KIND and access != "unfenced" and push.is_push(argv):
         found = push.pushed(argv, facts)
         return Outcome(
             PushAction.KIND, "push", cwd, tuple(dict.fromkeys(found.effects)), refused=found.refused, pushed=found
         )
     try:
-        hosts = tuple(dict.fromkeys(normal_host(str(host)) for host in asked.get("hosts") or ()))
+        hosts = tuple(dict.fromkeys(normal_host(host) for host in fields.texts(asked, "hosts")))
     except BadAddress as exc:
         return Outcome(kind, "fence", facts.worktree, (), refused=str(exc))
     if hosts and access != "network":

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 
 from harness.events import gate_kinds, left_out, tools
 from harness.events.action import Action, FileAction
+from harness.events.decision import Ruling
 from harness.events.effect import NO_UNDO, PUSH_FORCE, UNFENCED, Effect
 from harness.events.gate_kinds import GateKind
 from harness.policy.judge import Verdict
@@ -52,8 +53,8 @@ def tightened(
 ) -> Verdict:
     """The verdict inside a phase whose gate asks about these kinds. Never milder; a denial stays what it is."""
     met = sorted(kinds(action, unkept).intersection(asks))
-    if not met or verdict.verdict == "deny":
+    if not met or verdict.verdict == Ruling.DENY:
         return verdict
     why = f"the plan wants your word on each {' and '.join(met)} in {phase or 'it'}"
-    reason = f"{why}; {verdict.reason}" if verdict.verdict == "ask" else why
-    return Verdict("ask", gate_kinds.rule(phase), reason, max(verdict.risk, "medium", key=RISKS.index))
+    reason = f"{why}; {verdict.reason}" if verdict.verdict == Ruling.ASK else why
+    return Verdict(Ruling.ASK, gate_kinds.rule(phase), reason, max(verdict.risk, "medium", key=RISKS.index))

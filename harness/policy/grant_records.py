@@ -5,7 +5,7 @@ back. Pure.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 import msgspec
 
@@ -40,7 +40,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     TYPE: ClassVar[str] = "grant.made"
     grant: str
     scope: Scope
-    pattern: dict[str, Any]
+    pattern: dict[str, object]
     words: list[str]
     title: str
     asked_by: str

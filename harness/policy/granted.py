@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from harness.events import words
 from harness.events.action import Action, action_hash
+from harness.events.decision import Ruling
 from harness.policy.grant_records import Entry, Made, Revoked, Scope, Used
 from harness.policy.grants import NoGrant, NoRule, covers, critical
 from harness.policy.judge import Verdict
@@ -95,7 +96,7 @@ def _set_back(ts: str, now: str) -> bool:
 
 def fits(made: Made, case: Case) -> bool:
     """True when the rule is about this request, whether or not it still stands."""
-    if case.verdict.verdict != "ask" or case.verdict.rule != made.asked_by or not _in_scope(made, case):
+    if case.verdict.verdict != Ruling.ASK or case.verdict.rule != made.asked_by or not _in_scope(made, case):
         return False
     if critical(case.action, case.verdict.risk) and not made.typed:
         return False

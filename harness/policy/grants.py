@@ -26,6 +26,7 @@ from harness.events.action import (
     Wire,
     canonical,
 )
+from harness.events.decision import Ruling
 from harness.events.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNFENCED, Effect
 from harness.events.gate_kinds import is_gate
 from harness.policy.judge import Verdict
@@ -98,7 +99,7 @@ def covers(pattern: Wire, wider: Wider, action: Action) -> bool:
 
 def widened(action: Action, verdict: Verdict, wider: Wider, home: str) -> Wire:
     """The pattern of a rule made from a request. Raises NoGrant."""
-    if verdict.verdict != "ask":
+    if verdict.verdict != Ruling.ASK:
         raise NoGrant("only what would be asked about can get a rule")
     if is_gate(verdict.rule):
         raise NoGrant("the plan wants your word on each such call of this phase; decide it alone")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from harness.events import tools
 from harness.events.action import Action, ExecAction, FileAction, PushAction, RecordAction
+from harness.events.decision import Ruling
 from harness.events.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNFENCED, Effect
 from harness.policy import hosts
 from harness.policy.rules import RISKS, Policy, Rule
@@ -18,9 +19,9 @@ INSIDE = "inside-the-fence"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``verdict`` is allow, ask or deny; ``rule`` names what decided; ``risk`` is low, medium, high or critical."""
+    """``rule`` names what decided; ``risk`` is low, medium, high or critical."""
 
-    verdict: str
+    verdict: Ruling
     rule: str
     reason: str
     risk: str
@@ -44,31 +45,31 @@ def judge(action: Action, policy: Policy) -> Verdict:
     rule → allow; no effects → allow; else ask.
     """
     if action.refused:
-        return Verdict("deny", "refused", action.refused, "low")
+        return Verdict(Ruling.DENY, "refused", action.refused, "low")
     effects = action.effects
     risk = max((risk_of(action, e) for e in effects), key=RISKS.index, default="low")
     hit = [r for r in policy.rules if _matches(r, action, effects)]
-    for verdict in ("deny", "ask"):
+    for verdict in (Ruling.DENY, Ruling.ASK):
         for rule in hit:
             if rule.verdict == verdict:
                 return Verdict(verdict, rule.name, rule.reason or _why(effects), rule.risk or risk)
     if not effects:
-        return Verdict("allow", INSIDE, "everything it can touch is inside the fence", "low")
-    allowing = [r for r in hit if r.verdict == "allow"]
+        return Verdict(Ruling.ALLOW, INSIDE, "everything it can touch is inside the fence", "low")
+    allowing = [r for r in hit if r.verdict == Ruling.ALLOW]
     deciding: list[Rule] = []
     for effect in effects:
         cover = next((r for r in allowing if _covers(r, effect)), None)
         if cover is None:
-            return Verdict("ask", "default", _why(effects), risk)
+            return Verdict(Ruling.ASK, "default", _why(effects), risk)
         deciding.append(cover)
     names = ", ".join(dict.fromkeys(r.name for r in deciding))
-    return Verdict("allow", names, deciding[0].reason or f"allowed by {names}", deciding[0].risk or risk)
+    return Verdict(Ruling.ALLOW, names, deciding[0].reason or f"allowed by {names}", deciding[0].risk or risk)
 
 
 def tighten(verdict: Verdict, action: Action, rules: Sequence[Rule], whose: str) -> Verdict:
     """The verdict with further rules that ask or deny; they never make it milder. ``whose`` they are."""
-    order = ("allow", "ask", "deny")
-    hit = [r for r in rules if r.verdict != "allow" and _matches(r, action, action.effects)]
+    order = tuple(Ruling)
+    hit = [r for r in rules if r.verdict != Ruling.ALLOW and _matches(r, action, action.effects)]
     worst = max(hit, key=lambda rule: order.index(rule.verdict), default=None)
     if worst is None or order.index(worst.verdict) <= order.index(verdict.verdict):
         return verdict
@@ -84,7 +85,7 @@ def explain(action: Action, policy: Policy) -> list[str]:
     hit = [rule for rule in policy.rules if _matches(rule, action, action.effects)]
     lines = [f"{rule.verdict} by {rule.name}, line {rule.line} of {policy.source}" for rule in hit]
     for effect in action.effects:
-        cover = next((rule for rule in hit if rule.verdict == "allow" and _covers(rule, effect)), None)
+        cover = next((rule for rule in hit if rule.verdict == Ruling.ALLOW and _covers(rule, effect)), None)
         how = "no allow rule covers it" if cover is None else f"covered by {cover.name}, line {cover.line}"
         lines.append(f"effect {effect} ({_words(effect)}): {how}")
     if not action.effects:
@@ -119,7 +120,7 @@ def _speaks_of(rule: Rule, effect: Effect) -> bool:
 
     To ask or deny, any host is part of ``network`` and the other way round.
     """
-    if rule.effect is None or rule.verdict == "allow":
+    if rule.effect is None or rule.verdict == Ruling.ALLOW:
         return rule.effect is None or _covers(rule, effect)
     wanted = Effect.parse(rule.effect)
     if wanted.host is not None:
@@ -135,7 +136,7 @@ def _matches(rule: Rule, action: Action, effects: Sequence[Effect]) -> bool:
         return False
     if rule.match is not None:
         text = text_of(action)
-        exact = rule.verdict == "allow" and argv is None
+        exact = rule.verdict == Ruling.ALLOW and argv is None
         if not (text == rule.match if exact else fnmatch.fnmatchcase(text, rule.match)):
             return False
     if rule.path is not None and not (isinstance(action, FileAction) and fnmatch.fnmatchcase(action.path, rule.path)):

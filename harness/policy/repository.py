@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from harness.events.decision import Ruling
 from harness.policy.rules import PolicyError, Rule, parse_policy
 
 PATH = ".watchfloor/policy.toml"
@@ -29,6 +30,6 @@ def tightening(text: str) -> Tightening:
         found = parse_policy(text, PATH)
     except PolicyError as exc:
         return Tightening(ignored=(f"{exc}; none of this file counts",))
-    kept = tuple(rule for rule in found.rules if rule.verdict != "allow")
-    loose = (rule for rule in found.rules if rule.verdict == "allow")
+    kept = tuple(rule for rule in found.rules if rule.verdict != Ruling.ALLOW)
+    loose = (rule for rule in found.rules if rule.verdict == Ruling.ALLOW)
     return Tightening(kept, tuple(f"{PATH}, line {r.line}: {r.name} would loosen: ignored" for r in loose))

@@ -11,12 +11,12 @@ from importlib.resources import files
 from typing import Any
 
 from harness.events import tools
+from harness.events.decision import Ruling
 from harness.events.effect import Effect
 from harness.linux import own_file
 from harness.linux.own_file import Unusable
 from harness.policy import hosts
 
-VERDICTS = ("allow", "ask", "deny")
 RISKS = ("low", "medium", "high", "critical")
 _KEYS = ("verdict", "tool", "args", "match", "effect", "path", "reason", "risk", "name")
 DEFAULT_SOURCE = "built-in policy"
@@ -34,7 +34,7 @@ class Rule:
     """
 
     name: str
-    verdict: str
+    verdict: Ruling
     tool: str | None = None
     args: tuple[str, ...] | None = None
     match: str | None = None
@@ -116,8 +116,8 @@ def _rule(table: Mapping[str, Any], index: int, source: str, lines: list[str], l
         elif not isinstance(value, str) or not value:
             raise fail(key, "must be a non-empty string")
     verdict = table.get("verdict")
-    if verdict not in VERDICTS:
-        raise fail("verdict", f"must be one of {', '.join(VERDICTS)}")
+    if verdict not in tuple(Ruling):
+        raise fail("verdict", f"must be one of {', '.join(Ruling)}")
     if table.get("risk", "low") not in RISKS:
         raise fail("risk", f"must be one of {', '.join(RISKS)}")
     tool = table.get("tool")
@@ -127,14 +127,14 @@ def _rule(table: Mapping[str, Any], index: int, source: str, lines: list[str], l
         raise PolicyError(
             source, line, "rule", "matches everything: give it at least one of tool, args, match, effect, path"
         )
-    if verdict == "allow" and "match" in table and tool != "exec" and re.search(r"[*?\[]", table["match"]):
+    if verdict == Ruling.ALLOW and "match" in table and tool != "exec" and re.search(r"[*?\[]", table["match"]):
         raise fail(
             "match",
             'an allow rule with a pattern over text only works with tool = "exec"; a shell script must be given'
             " exactly, or use args",
         )
     if (
-        verdict == "allow"
+        verdict == Ruling.ALLOW
         and (pattern := Effect.parse(table.get("effect", "")).host) is not None
         and hosts.unclear(pattern)
     ):
@@ -143,7 +143,7 @@ def _rule(table: Mapping[str, Any], index: int, source: str, lines: list[str], l
         )
     return Rule(
         name=table.get("name") or f"rule {index + 1} (line {line})",
-        verdict=verdict,
+        verdict=Ruling(verdict),
         tool=tool,
         args=tuple(table["args"]) if "args" in table else None,
         match=table.get("match"),

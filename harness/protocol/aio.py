@@ -6,7 +6,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from harness.protocol.exchange import Broken, Closed, Ended, Exchange, Push, Reply, Silent
 from harness.protocol.frames import FrameError, HalfFrame
@@ -94,12 +94,15 @@ class Asking:
     """Concurrent requests with replies by id; pushes go to a callback, in order."""
 
     def __init__(
-        self, on_push: Callable[[dict[str, Any]], None], on_lost: Callable[[], None], exchange: Exchange | None = None
+        self,
+        on_push: Callable[[dict[str, object]], None],
+        on_lost: Callable[[], None],
+        exchange: Exchange | None = None,
     ) -> None:
         self._on_push = on_push
         self._on_lost = on_lost
         self._exchange = exchange or Exchange()
-        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._waiting: dict[int, asyncio.Future[dict[str, object]]] = {}
         self.wire: Wire[Reply | Push] = Wire(self._exchange.take, self._message, self._lost)
 
     def _message(self, wire: Wire[Reply | Push], message: Reply | Push) -> None:
@@ -126,14 +129,14 @@ class Asking:
         sock.setblocking(False)
         await asyncio.get_running_loop().create_unix_connection(lambda: self.wire, sock=sock)
 
-    async def call(self, op: str, within_s: float | None, arguments: dict[str, object]) -> dict[str, Any]:
+    async def call(self, op: str, within_s: float | None, arguments: dict[str, object]) -> dict[str, object]:
         """The reply, a refusal included; without ``within_s`` it is waited for until the connection ends.
 
         Raises Ended (Silent when the time is up; the connection stays then) and Oversize.
         """
         loop = asyncio.get_running_loop()
         number, frame = self._exchange.request(op, arguments)
-        future: asyncio.Future[dict[str, Any]] = loop.create_future()
+        future: asyncio.Future[dict[str, object]] = loop.create_future()
         late = None if within_s is None else loop.call_later(within_s, self._late, future, Silent(op, within_s))
         self._waiting[number] = future
         try:
@@ -146,6 +149,6 @@ class Asking:
             self._exchange.forget(number)
 
     @staticmethod
-    def _late(future: asyncio.Future[dict[str, Any]], silent: Silent) -> None:
+    def _late(future: asyncio.Future[dict[str, object]], silent: Silent) -> None:
         if not future.done():
             future.set_exception(silent)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Any
 
 from harness.protocol import frames
 from harness.protocol.aio import Asking
@@ -19,7 +18,7 @@ class AsyncClient:
     """One connection, made by `connect` or `take_over`."""
 
     def __init__(self, exchange: Exchange) -> None:
-        self._pushes: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        self._pushes: asyncio.Queue[dict[str, object] | None] = asyncio.Queue()
         self._asking = Asking(self._pushes.put_nowait, lambda: self._pushes.put_nowait(None), exchange)
         self.hello: dict[str, object] = {}
         """The answer to our greeting."""
@@ -62,7 +61,7 @@ class AsyncClient:
         except Ended as exc:
             raise unreachable(exc, op) from exc
 
-    async def pushes(self) -> AsyncIterator[dict[str, Any]]:
+    async def pushes(self) -> AsyncIterator[dict[str, object]]:
         """Pushed messages until the connection ends."""
         while (message := await self._pushes.get()) is not None:
             yield message

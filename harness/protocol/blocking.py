@@ -7,7 +7,6 @@ import select
 import socket
 import time
 from collections import deque
-from typing import Any
 
 from harness.protocol.exchange import JSON, Broken, Closed, Codec, Ended, Exchange, Push, Silent
 from harness.protocol.frames import FrameError
@@ -27,10 +26,10 @@ class Connection:
     def __init__(self, sock: socket.socket, codec: Codec = JSON) -> None:
         self._sock = sock
         self._exchange = Exchange(codec)
-        self._replies: dict[int, dict[str, Any]] = {}
+        self._replies: dict[int, dict[str, object]] = {}
         self._poll = select.poll()
         self._poll.register(sock, select.POLLIN)
-        self.pushes: deque[dict[str, Any]] = deque()
+        self.pushes: deque[dict[str, object]] = deque()
         self.alive = True
         sock.setblocking(False)
 
@@ -41,7 +40,7 @@ class Connection:
         self.alive = False
         self._sock.close()
 
-    def release(self) -> tuple[socket.socket, Exchange, list[dict[str, Any]]]:
+    def release(self) -> tuple[socket.socket, Exchange, list[dict[str, object]]]:
         """Give the connection away: its socket, where the exchange stands, pushes that nobody has taken."""
         self.alive = False
         return self._sock, self._exchange, list(self.pushes)
@@ -54,7 +53,7 @@ class Connection:
         self._receive()
         return True
 
-    def call(self, op: str, within_s: float, arguments: dict[str, object]) -> dict[str, Any]:
+    def call(self, op: str, within_s: float, arguments: dict[str, object]) -> dict[str, object]:
         """Send one request and wait for its reply, a refusal included. Raises Ended, Oversize."""
         self._must_live()
         number, frame = self._exchange.request(op, arguments)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.linux import own_file
 from harness.protocol import frames, identity, locks
@@ -114,7 +114,7 @@ class Client:
     def close(self) -> None:
         self._connection.close()
 
-    def release(self) -> tuple[socket.socket, Exchange, list[dict[str, Any]]]:
+    def release(self) -> tuple[socket.socket, Exchange, list[dict[str, object]]]:
         """Give the connection away, as it stands; this client must not be used any more."""
         return self._connection.release()
 
@@ -129,7 +129,7 @@ class Client:
         except Ended as exc:
             raise unreachable(exc, op) from exc
 
-    def pushes(self) -> Iterator[dict[str, Any]]:
+    def pushes(self) -> Iterator[dict[str, object]]:
         """Iterate over pushed messages for ever (after ``subscribe``). Raises Unreachable, Mute between two of them."""
         waiting = self._connection.pushes
         while True:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -65,7 +64,7 @@ class Config(msgspec.Struct, frozen=True):
 def parse(file: Path, source: str) -> Config:
     """Settings from TOML text. Raises ConfigError."""
     data = own_file.tables(source, file, ConfigError)
-    made: dict[str, Any] = {}
+    made: dict[str, object] = {}
     for section, table in data.items():
         if section == "profiles" and isinstance(table, dict):
             made[section] = _profiles(file, source, table)
@@ -81,7 +80,7 @@ def parse(file: Path, source: str) -> Config:
         if not isinstance(table, dict):
             raise ConfigError(file, _line_of(source, "", section), section, f"must be a section: write [{section}]")
         known = cls.__struct_fields__
-        values: dict[str, Any] = {}
+        values: dict[str, object] = {}
         for key, raw in table.items():
             line = _line_of(source, section, key)
             if key not in known:
@@ -91,10 +90,10 @@ def parse(file: Path, source: str) -> Config:
             except ValueError as exc:
                 raise ConfigError(file, line, f"{section}.{key}", str(exc)) from exc
         made[section] = cls(**values)
-    return Config(file, **made)
+    return msgspec.structs.replace(Config(file), **made)
 
 
-def _profiles(file: Path, source: str, table: dict[str, Any]) -> Profiles:
+def _profiles(file: Path, source: str, table: dict[str, object]) -> Profiles:
     try:
         return profiles.parse(table)
     except profiles.BadProfile as exc:

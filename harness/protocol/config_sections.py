@@ -117,10 +117,6 @@ class JobsConfig(msgspec.Struct, frozen=True):
     log: int = 16 << 20
     grace: int = 10
 
-    def to_wire(self) -> dict[str, int]:
-        """What the keeper needs of it."""
-        return {"at_once": self.at_once, "grace_s": self.grace}
-
 
 class RatchetConfig(msgspec.Struct, frozen=True):
     """Patterns over paths of a repository, on top of the built-in ones (`harness.plan.protected`).

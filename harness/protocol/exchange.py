@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from harness.protocol import frames
 
@@ -19,7 +19,7 @@ class Codec(Protocol):
     def encode(self, message: object) -> bytes:
         """One message as JSON in UTF-8."""
 
-    def decode(self, body: bytes) -> dict[str, Any]:
+    def decode(self, body: bytes) -> dict[str, object]:
         """The object in a frame's body. Raises Garbage."""
 
 
@@ -29,7 +29,7 @@ class _StandardJson:
     def encode(self, message: object) -> bytes:
         return frames.dump(message)
 
-    def decode(self, body: bytes) -> dict[str, Any]:
+    def decode(self, body: bytes) -> dict[str, object]:
         return frames.parse(body)
 
 
@@ -70,7 +70,7 @@ class Refusal(NamedTuple):
     hint: str = ""
 
 
-def refusal(reply: Mapping[str, Any], wordless: str) -> Refusal | None:
+def refusal(reply: Mapping[str, object], wordless: str) -> Refusal | None:
     """What a reply refuses, None when it is a yes; ``wordless`` is said for a peer that gives no reason."""
     if reply.get("ok"):
         return None
@@ -84,13 +84,13 @@ class Reply(NamedTuple):
     """The answer to one of our requests."""
 
     number: int
-    message: dict[str, Any]
+    message: dict[str, object]
 
 
 class Push(NamedTuple):
     """Something the peer says unasked."""
 
-    message: dict[str, Any]
+    message: dict[str, object]
 
 
 class Request(NamedTuple):
@@ -98,7 +98,7 @@ class Request(NamedTuple):
 
     number: object
     op: str
-    message: dict[str, Any]
+    message: dict[str, object]
 
 
 class Exchange:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from harness.protocol import frames
 
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
 class StructJson:
@@ -23,7 +21,7 @@ class StructJson:
         except UnicodeEncodeError:
             return frames.dump(msgspec.to_builtins(message, str_keys=True))
 
-    def decode(self, body: bytes) -> dict[str, Any]:
+    def decode(self, body: bytes) -> dict[str, object]:
         """Raises Garbage."""
         try:
             return _decode(body)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.events import tools
+from harness.events.decision import Ruling
 from harness.linux import own_file
 from harness.linux.own_file import Unusable
 from harness.policy.rules import PolicyError, Rule, parse_rules
@@ -181,6 +182,6 @@ class _Reader:
         except PolicyError as exc:
             raise RoleError(exc.file, exc.line, exc.key, exc.why) from exc
         for rule in rules:
-            if rule.verdict == "allow":
+            if rule.verdict == Ruling.ALLOW:
                 raise RoleError(self.source, rule.line, "verdict", "a role may only tighten the policy: ask or deny")
         return rules

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from typing import Any
+from collections.abc import Sequence
 
 from harness.events import framing
 from harness.events.calls import CallError
@@ -20,6 +20,9 @@ from harness.session import checkpoint
 from harness.session.checkpoint import Checkpoint
 from harness.session.errors import OpError
 from harness.session.keeper_fold import KeeperState, concerns, kind_of
+
+Record = tuple[str, dict[str, object]]
+"""Its type and its data."""
 
 RECENT_BYTES = 128 * 1024
 _ENVELOPE = 512
@@ -78,7 +81,7 @@ class Journal:
     def poisoned(self) -> str:
         return self._log.poisoned
 
-    def stage(self, records: list[tuple[str, dict[str, Any]]], *, actor: str, gen: int) -> tuple[int, int]:
+    def stage(self, records: Sequence[Record], *, actor: str, gen: int) -> tuple[int, int]:
         """Put records into the batch, all or none; (first, last) ``seq``. Raises OpError."""
         if self._log.poisoned:
             raise OpError("poisoned", self._log.poisoned, "check the disk, then restart the session's keeper")
@@ -99,7 +102,7 @@ class Journal:
         self.staged += len(records)
         return first, self._log.head
 
-    def _rehearse(self, records: list[tuple[str, dict[str, Any]]]) -> KeeperState:
+    def _rehearse(self, records: Sequence[Record]) -> KeeperState:
         if not any(concerns(kind) for kind, _ in records):
             return self.memory
         memory = self.memory.copy()
@@ -150,7 +153,7 @@ class Journal:
             checkpoint.store(self._folder.root, Checkpoint(at, self._committed))
             self._since_checkpoint = 0
 
-    def write(self, kind: str, data: dict[str, Any]) -> list[tuple[int, bytes]]:
+    def write(self, kind: str, data: dict[str, object]) -> list[tuple[int, bytes]]:
         """One record of the keeper's own, durable on return; nothing else may be staged.
 
         Raises OpError, NoSpace, Poisoned.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable
-from typing import Any
+from dataclasses import asdict, replace
 
+from harness.protocol.frames import members
 from harness.session.appender import Journal
 from harness.session.errors import OpError
-from harness.session.request_fields import number, text
+from harness.session.keeper_fold import Lease
+from harness.session.orders import EndLease, GrantLease
 
 
 class Authority:
@@ -17,7 +19,7 @@ class Authority:
     ``write`` puts a durable record of the keeper's own into the log; raises OpError, NoSpace, Poisoned.
     """
 
-    def __init__(self, journal: Journal, write: Callable[[str, dict[str, Any]], None]) -> None:
+    def __init__(self, journal: Journal, write: Callable[[str, dict[str, object]], None]) -> None:
         self._journal = journal
         self._write = write
         self.epoch = journal.memory.epoch
@@ -36,52 +38,38 @@ class Authority:
         lease = self._journal.memory.lease
         if (
             lease is None
-            or gen != lease["gen"]
+            or gen != lease.gen
             or not self._secret
             or not hmac.compare_digest(self._secret, secret.encode("utf-8", "replace"))
         ):
             raise OpError("stale_lease", f"generation {gen} does not hold the lease of this session")
 
-    def grant(self, message: dict[str, Any]) -> bool:
+    def grant(self, wanted: GrantLease) -> bool:
         """Give the lease to the brain that a supervisor names; False when it holds it already, under a keeper that
         died. Raises OpError, NoSpace, Poisoned.
         """
-        data = {
-            "gen": number(message, "gen"),
-            "epoch": number(message, "epoch"),
-            "pid": number(message, "pid"),
-            "start": number(message, "start"),
-            "boot": text(message, "boot"),
-        }
-        secret = text(message, "secret").encode("utf-8", "replace")
+        secret = wanted.secret.encode("utf-8", "replace")
         memory = self._journal.memory
-        if data["epoch"] != self.epoch:
-            raise OpError("stale_epoch", f"the supervisor's epoch is {self.epoch}, not {data['epoch']}")
+        lease = Lease(wanted.gen, wanted.epoch, wanted.pid, wanted.start, wanted.boot)
+        if lease.epoch != self.epoch:
+            raise OpError("stale_epoch", f"the supervisor's epoch is {self.epoch}, not {lease.epoch}")
         if not secret:
             raise OpError("bad_request", "secret is empty")
-        if (
-            memory.lease is not None
-            and not self._secret
-            and all(memory.lease.get(name) == data[name] for name in ("gen", "pid", "start", "boot"))
-        ):
+        if memory.lease is not None and not self._secret and replace(memory.lease, epoch=lease.epoch) == lease:
             self._secret = secret
             return False
-        if number(message, "gen") <= memory.gen:
+        if lease.gen <= memory.gen:
             raise OpError(
                 "stale_lease", f"generation {memory.gen} was granted already, the next must be higher than that"
             )
-        self._write("lease.granted", data)
+        self._write("lease.granted", asdict(lease))
         self._secret = secret
         return True
 
-    def end(self, message: dict[str, Any]) -> None:
+    def end(self, wanted: EndLease) -> None:
         """The lease is over. Raises OpError, NoSpace, Poisoned."""
-        gen = number(message, "gen")
         lease = self._journal.memory.lease
-        if lease is None or lease["gen"] != gen:
-            raise OpError("stale_lease", f"generation {gen} does not hold the lease")
-        data: dict[str, Any] = {"gen": gen, "reason": text(message, "reason")}
-        if message.get("exit_code") is not None:
-            data["exit_code"] = number(message, "exit_code")
-        self._write("lease.ended", data)
+        if lease is None or lease.gen != wanted.gen:
+            raise OpError("stale_lease", f"generation {wanted.gen} does not hold the lease")
+        self._write("lease.ended", members(wanted))
         self._secret = b""

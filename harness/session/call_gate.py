@@ -12,8 +12,6 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 from harness.events import tools
 from harness.events.action import Action, BadAction, Wire, from_wire
@@ -24,29 +22,22 @@ from harness.hands import limits, spawn
 from harness.linux.scarce import scarce
 from harness.linux.spares import Spares
 from harness.protocol.paths import SessionFolder
-from harness.session import beside, call_start, jobs, spool
+from harness.session import beside, call_start, jobs, spool, undoing
 from harness.session.appender import Journal
 from harness.session.call_runner import Around, Prepared, Running
-from harness.session.call_start import Preparing
+from harness.session.call_start import Answer, Before, Preparing
 from harness.session.call_watch import KnownDisk
-from harness.session.errors import Answer, OpError
+from harness.session.errors import OpError
 from harness.session.event_loop import Loop
 from harness.session.fault import Faults
 from harness.session.job_waits import Waits
 from harness.session.judged_action import JudgedActions
+from harness.session.orders import Begun, JobLimits, UndoCall
 from harness.session.standby import Standby
 from harness.session.undoing import Undoing
 from harness.session.vault_client import VaultLink
 from harness.session.watchers import Watchers
-
-
-@dataclass(frozen=True, slots=True)
-class JobLimits:
-    """``at_once``: jobs of a session at a time; ``grace_s``: seconds that one has to end when it is asked to."""
-
-    at_once: int = 4
-    grace_s: float = 10.0
-
+from harness.vault.vault_ops import KeptRoot, Look, Take
 
 _SIDE_BY_SIDE = 4
 """Calls that read at the same time: more of them would only take turns on a small machine."""
@@ -68,7 +59,7 @@ class Gate:
         folder: SessionFolder,
         sid: str,
         faults: Faults,
-        write: Callable[[str, dict[str, Any]], None],
+        write: Callable[[str, dict[str, object]], None],
         on_over: Callable[[], None],
     ) -> None:
         self._loop = loop
@@ -198,7 +189,7 @@ class Gate:
         return spawn.only_reads(action) and action.access == "fence" and call_start.slow(action) is None
 
     @staticmethod
-    def _answering(answer: Answer, step: Callable[[], dict[str, Any] | None]) -> None:
+    def _answering(answer: Answer, step: Callable[[], Begun | None]) -> None:
         """Do one step of a call's start; its reply or its refusal is told, None means that another step follows."""
         try:
             reply = step()
@@ -212,53 +203,56 @@ class Gate:
             if reply is not None:
                 answer(reply)
 
-    def _begin(self, call_id: str, answer: Answer) -> dict[str, Any] | None:
+    def _begin(self, call_id: str, answer: Answer) -> Begun | None:
         """The first step: whatever may change files, or was allowed for the world as it was shown, waits for a
         snapshot; what takes long to look at is looked at beside it, so that everybody else is answered meanwhile.
         """
         call, wire = self._judged.check(call_id)
         action = self._read(call_id, wire)
-        shown = action.world.get(call_start.COMPARED)
         slow = call_start.slow(action)
         keep = call_start.to_be_kept(action)
         if not keep and slow is None:
             return self._start(call_id, None)
         preparing = Preparing(call_id, answer, wire, action)
         self._preparing = preparing
-        request: dict[str, Any] = {"op": "look", "action": slow.to_wire() if slow is not None else None}
+        depends = slow.to_wire() if slow is not None else None
         if keep:
-            worked = self._journal.memory.snapshot or None
-            request |= {
-                "op": "take",
-                "label": call_id,
-                "roots": self.vault.roots(action),
-                "full": shown is not None,
-                "worked": worked,
-            }
-        if shown is not None:
-            request |= {"since": shown, "only": "w/"}
-        self.vault.ask(request, lambda reply: self._kept(preparing, reply))
+            self.vault.ask(self._state_before(action, depends), lambda reply: self._kept(preparing, reply))
+        else:
+            self.vault.ask(Look(depends), lambda reply: self._kept(preparing, reply))
         if action.access == "fence" and action.tool != tools.JOB:  # what leaves the fence is built after the last look
             with contextlib.suppress(*_UNBUILT):  # it is built again at its start, which says so
                 preparing.ready = self._process(action, call.attempt + 1)
         return None
+
+    def _state_before(self, action: Action, depends: Wire | None) -> Take:
+        shown = action.world.get(call_start.COMPARED)
+        return Take(
+            self.vault.roots(action),
+            action.call,
+            full=shown is not None,
+            since=shown,
+            only="w/" if shown is not None else None,
+            worked=self._journal.memory.snapshot or None,
+            action=depends,
+        )
 
     def _process(self, action: Action, attempt: int) -> spawn.Spawn:
         """Its process, ready to start; the descriptor of its plan is the caller's. Raises what is in ``_UNBUILT``."""
         base = spool.base(self._folder, action.call, attempt)
         return spawn.command(action, self._folder, base, self.limits)
 
-    def _kept(self, preparing: Preparing, reply: dict[str, Any]) -> None:
+    def _kept(self, preparing: Preparing, before: Before) -> None:
         """The second step, once the state before the call is kept, or cannot be, and the world was looked at."""
         if self._preparing is not preparing:
             return
         self._preparing = None
         try:
-            self._go_on(preparing, reply)
+            self._go_on(preparing, before)
         finally:
             preparing.forget()
 
-    def _go_on(self, preparing: Preparing, reply: dict[str, Any]) -> None:
+    def _go_on(self, preparing: Preparing, before: Before) -> None:
         if preparing.cancelled:
             self._try_write(
                 "tool.ended",
@@ -269,7 +263,7 @@ class Gate:
                 preparing.answer(OpError("cancelled", f"call {preparing.call_id} was cancelled before it started"))
             self._over()
             return
-        self._answering(preparing.answer, lambda: self._start(preparing.call_id, reply, preparing))
+        self._answering(preparing.answer, lambda: self._start(preparing.call_id, before, preparing))
         self._next()
 
     def _read(self, call_id: str, wire: Wire) -> Action:
@@ -285,12 +279,12 @@ class Gate:
         self._write("tool.ended", {"call_id": call_id, "status": "refused", "preview": why})
         return OpError("cannot_start", why)
 
-    def _start(self, call_id: str, kept: dict[str, Any] | None, preparing: Preparing | None = None) -> dict[str, Any]:
+    def _start(self, call_id: str, before: Before | None, preparing: Preparing | None = None) -> Begun:
         """The last step: everything is looked at once more, then the start is on record, then it starts."""
         call, wire = self._judged.check(call_id)
         prepared = preparing if preparing is not None and preparing.wire is wire else None
         action = self._read(call_id, wire) if prepared is None else prepared.action
-        if (hindered := call_start.hindered(action, kept)) is not None:
+        if (hindered := call_start.hindered(action, before)) is not None:
             return hindered
         if action.tool == tools.JOB:
             return self._see_to_jobs(call, action)
@@ -319,7 +313,7 @@ class Gate:
             raise OpError(code, text, hint) from exc
         try:
             self._faults.hit("keeper.before_started")
-            self._write("tool.started", call_start.started(call, effect, dict(action.world), kept))
+            self._write("tool.started", call_start.started(call, effect, action.world, before))
         except BaseException:
             os.close(ready.action_fd)
             os.close(output)
@@ -331,7 +325,7 @@ class Gate:
             if not scarce(exc) or action.access != "fence":
                 raise self._refused(call_id, exc) from exc
             self._run_later(Preparing(call_id, lambda _: None, wire, action), attempt, exc)
-        return {"started": True}
+        return Begun(started=True)
 
     def _run(self, action: Action, attempt: int, ready: spawn.Spawn, output: int) -> None:
         """Give a call that is on record as started its process. Raises OSError: then nothing of it ran."""
@@ -376,12 +370,12 @@ class Gate:
         self._try_write("tool.ended", {"call_id": waiting.call_id, "status": ended, "preview": why})
         self._over()
 
-    def _see_to_jobs(self, call: Call, action: Action) -> dict[str, Any]:
+    def _see_to_jobs(self, call: Call, action: Action) -> Begun:
         """Carry out a call of the tool that looks at jobs: nothing of it runs in the fence."""
         started = {"call_id": call.call_id, "action_hash": call.action_hash, "effect": READ}
         self._write("tool.started", {**started, "attempt": call.attempt + 1, "pre": dict(action.world)})
         self.waits.serve(call.call_id, dict(action.input or {}), self._ended)
-        return {"started": True}
+        return Begun(started=True)
 
     def _too_many(self) -> str:
         names = ", ".join(self.jobs.now)
@@ -397,13 +391,13 @@ class Gate:
 
     # -- undo --------------------------------------------------------------------------------------
 
-    def snapshot(self, request: dict[str, Any], answer: Callable[[dict[str, Any]], None]) -> None:
-        """Keep the present state between two calls, or ask what is kept. Raises OpError ``busy``."""
+    def between_calls(self) -> tuple[KeptRoot, ...]:
+        """The folders whose present state may be kept now. Raises OpError ``busy``."""
         if not self.idle:
             raise OpError("busy", f"call {self.running[0]} is at work in the worktree", "try again when it has ended")
-        self.vault.ask({**request, "roots": self.vault.roots()}, answer)
+        return self.vault.roots()
 
-    def undo(self, undo: dict[str, Any], answer: Answer) -> None:
+    def undo(self, undo: UndoCall, answer: undoing.Answer) -> None:
         """Bring a kept state back while nothing else runs. Raises OpError."""
         if not self.idle:
             raise OpError(
@@ -419,7 +413,7 @@ class Gate:
         if (undo := self._journal.memory.undo) is not None:
             self._undoing.resume(undo)
 
-    def _try_write(self, kind: str, data: dict[str, Any]) -> None:
+    def _try_write(self, kind: str, data: dict[str, object]) -> None:
         try:
             self._write(kind, data)
         except (OpError, NoSpace, Poisoned) as exc:
@@ -434,7 +428,7 @@ class Gate:
         spool.clean(self._folder, set(self._journal.memory.calls.open))
         self._spares.used()
 
-    def _ended(self, data: dict[str, Any]) -> None:
+    def _ended(self, data: dict[str, object]) -> None:
         """Record the end of the running call. Raises NoSpace: then it stays open and is reported again."""
         try:
             self._write("tool.ended", data)
@@ -447,7 +441,7 @@ class Gate:
         else:
             self._faults.hit("keeper.after_ended")
             self._loop.call_later(0.0, self._tidy)  # behind the pushes: the agent waits for this record
-        running = self._now.pop(data["call_id"], None)
+        running = self._now.pop(str(data["call_id"]), None)
         fence = running.fence if running is not None else []
         self._over()
         if fence and self.idle:

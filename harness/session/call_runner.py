@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from harness.events import blobs
 from harness.events.action import FileAction, PushAction
@@ -77,7 +77,7 @@ class Running:
         self,
         around: Around,
         call: Prepared,
-        on_end: Callable[[dict[str, Any]], None],
+        on_end: Callable[[dict[str, object]], None],
         spare: Callable[[], set[int]],
     ) -> None:
         """Start it; its output's descriptor becomes ours. ``spare()`` are children of ours that are no tool.
@@ -103,7 +103,7 @@ class Running:
         self._watchers = around.watchers
         self._watcher: Watcher | None = None
         self._status: int | None = None
-        self._data: dict[str, Any] | None = None
+        self._data: dict[str, object] | None = None
         self._kept = 0
         self._dropped = 0
         self._result = bytearray()
@@ -129,11 +129,11 @@ class Running:
         except OSError as exc:
             print(f"keeper: call {self.call_id} is not watched for its limits: {exc}", file=sys.stderr, flush=True)
 
-    def _hear(self, what: str, value: dict[str, Any]) -> None:
+    def _hear(self, what: str, over: Over) -> None:
         if what == "full":
-            self._full = Over(**value)
+            self._full = over
         elif not self._why and self._status is None:
-            self._over = Over(**value)
+            self._over = over
             self.stop("error")
 
     def _let_go(self) -> None:
@@ -365,11 +365,11 @@ class Running:
         if self._spec.group is not None:
             self._spec.group.remove()
 
-    def _describe(self) -> dict[str, Any]:
+    def _describe(self) -> dict[str, object]:
         outcome = self._outcome()
         status, over = self._ended_by(outcome)
         preview = self._preview(outcome.note, over)
-        data: dict[str, Any] = {"call_id": self.call_id, "status": status, "preview": preview, "ms": self._ms}
+        data: dict[str, object] = {"call_id": self.call_id, "status": status, "preview": preview, "ms": self._ms}
         if over is not None:
             data["limit"] = over.limit
         if outcome.exit_code is not None:

@@ -6,16 +6,22 @@ Standard library only.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from harness.events import tools
 from harness.events.action import Action, Wire
 from harness.events.calls import Call
 from harness.events.effect import NO_UNDO
 from harness.hands import precheck, spawn
-from harness.session.errors import Answer, OpError
+from harness.session.errors import OpError
+from harness.session.orders import Begun
+from harness.vault.vault_ops import Failure, Looked, StateTaken
 
+Answer = Callable[[Begun | OpError], None]
+"""Where it is told that a call started, or why it did not."""
+Before = StateTaken | Looked | Failure
+"""What the vault said of the world before a call."""
 COMPARED = "snapshot"
 """The precondition that the vault compares, not `precheck`."""
 _HINTS = {"no_space": "free some space, then ask again", "scarce": "ask again in a moment"}
@@ -63,32 +69,30 @@ def to_be_kept(action: Action) -> bool:
     return COMPARED in action.world or tools.may_change_files(action.tool, action.access)
 
 
-def hindered(action: Action, kept: dict[str, Any] | None) -> dict[str, Any] | None:
+def hindered(action: Action, before: Before | None) -> Begun | None:
     """The reply that names why a call must not start now: the state before it is not kept (``unprotected``), or the
     world is not the one it was allowed for (``stale``); None when nothing hinders it. Raises OpError ``no_space``.
     """
-    found = kept or {}
     expected = action.world
-    if kept is not None and not kept.get("ok") and to_be_kept(action):
-        error = kept["error"]
-        if error["code"] in _HINTS:
-            message = f"the state before the call cannot be kept: {error['message']}"
-            raise OpError(error["code"], message, _HINTS[error["code"]])
+    if isinstance(before, Failure) and to_be_kept(action):
+        if before.code in _HINTS:
+            message = f"the state before the call cannot be kept: {before.message}"
+            raise OpError(before.code, message, _HINTS[before.code])
         if expected.get(COMPARED) is not None or NO_UNDO not in action.effects:
-            return {"unprotected": str(error["message"])}
-    seen: dict[str, Any] = found.get("seen") or {}
+            return Begun(unprotected=before.message)
+    seen = (before.seen if before is not None else None) or {}
     if slow(action) is not None and not seen:
-        why = found.get("error", {}).get("message", "no answer")
-        return {"stale": [f"what it depends on could not be looked at: {why}"]}
+        why = before.message if isinstance(before, Failure) else "no answer"
+        return Begun(stale=(f"what it depends on could not be looked at: {why}",))
     compared = {COMPARED: expected[COMPARED]} if COMPARED in expected else {}
-    difference = list(found.get("difference", []))
-    difference += precheck.difference(expected, seen | precheck.observe(_quick(action)) | compared)
-    return {"stale": difference} if difference else None
+    difference = (before.difference if isinstance(before, StateTaken) else None) or ()
+    difference += tuple(precheck.difference(expected, seen | precheck.observe(_quick(action)) | compared))
+    return Begun(stale=difference) if difference else None
 
 
-def started(call: Call, effect: str, world: dict[str, Any], kept: dict[str, Any] | None) -> dict[str, Any]:
+def started(call: Call, effect: str, world: Mapping[str, object], before: Before | None) -> dict[str, object]:
     """What ``tool.started`` says: the action by its hash, who allowed it, and the state that undo goes back to."""
-    said: dict[str, Any] = {
+    said: dict[str, object] = {
         "call_id": call.call_id,
         "action_hash": call.action_hash,
         "effect": effect,
@@ -97,10 +101,10 @@ def started(call: Call, effect: str, world: dict[str, Any], kept: dict[str, Any]
     }
     if call.allowed_by:
         said["decision_id"] = call.allowed_by
-    if kept is not None and "snapshot" in kept:
-        said["snapshot"] = kept["snapshot"]
-        if worked := kept.get("worked"):
-            said |= {"worked": worked, "worked_names": kept.get("worked_names", [])}
-        if kept["left_out"]:
-            said |= {"left_out": kept["left_out"], "left_out_names": kept["left_out_names"]}
+    if isinstance(before, StateTaken):
+        said["snapshot"] = before.snapshot
+        if before.worked:
+            said |= {"worked": before.worked, "worked_names": before.worked_names or ()}
+        if before.left_out:
+            said |= {"left_out": before.left_out, "left_out_names": before.left_out_names}
     return said

@@ -15,9 +15,8 @@ import json
 import select
 import socket
 import time
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from harness.hands import usage
 from harness.hands.cgroups import Group
@@ -25,6 +24,7 @@ from harness.hands.disk import Known, Meter
 from harness.hands.limits import Limits, Over, ram
 from harness.linux import durable, kernel
 from harness.linux.spares import Spares
+from harness.protocol.op import reader
 from harness.protocol.paths import SessionFolder
 
 BEGIN_AFTER_S = 0.1
@@ -58,6 +58,9 @@ def strikes_needed(taken: int, whole: int) -> int:
     return 1 + round(_STRIKES * (1 - min(1.0, taken / max(1, whole))))
 
 
+_known = reader(Known)
+
+
 class KnownDisk:
     """What is known of a session's disk use, kept in its folder so that a later keeper goes on from there."""
 
@@ -67,14 +70,13 @@ class KnownDisk:
 
     def _load(self) -> Known | None:
         try:
-            value = json.loads(self._path.read_bytes())
-            return Known(**{field.name: int(value[field.name]) for field in fields(Known)})
-        except (OSError, ValueError, KeyError, TypeError):
+            return _known(json.loads(self._path.read_bytes()))
+        except (OSError, ValueError, AttributeError):
             return None
 
-    def take(self, value: dict[str, Any]) -> None:
+    def take(self, value: dict[str, object]) -> None:
         """Remember what a walk found; losing it costs another walk, so a disk that refuses is no trouble."""
-        self.known = Known(**value)
+        self.known = _known(value)
         with contextlib.suppress(OSError):
             durable.swap_file(self._path, json.dumps(value).encode())
 
@@ -90,18 +92,18 @@ class Order:
     limits: Limits
     grows: list[str]
     group: str
-    known: Known | None
+    known: Known | None = None
 
     def encode(self) -> bytes:
         return json.dumps(asdict(self)).encode()
 
 
+_order = reader(Order)
+
+
 def decode(text: bytes) -> Order:
     """What `Order.encode` made."""
-    value: dict[str, Any] = json.loads(text)
-    known = value.pop("known")
-    limits = Limits(**value.pop("limits"))
-    return Order(limits=limits, known=Known(**known) if known is not None else None, **value)
+    return _order(json.loads(text))
 
 
 def serve(line: socket.socket) -> None:
@@ -161,7 +163,7 @@ class Watch:
             return None
         return pause(time.process_time() - began, walking=self._disk.walking)
 
-    def _say(self, what: str, value: dict[str, Any]) -> None:
+    def _say(self, what: str, value: dict[str, object]) -> None:
         with contextlib.suppress(BlockingIOError):  # nobody reads at the moment; only the last word must arrive
             self._line.send(json.dumps({what: value}).encode(), socket.MSG_DONTWAIT)
 

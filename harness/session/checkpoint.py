@@ -63,7 +63,7 @@ def decode(data: bytes) -> Checkpoint | None:
     if value["form"] != FORM:
         return None
     where = value["place"]
-    return Checkpoint(Place(**{**where, "hash": bytes.fromhex(where["hash"])}), KeeperState.from_wire(value["state"]))
+    return Checkpoint(Place(**{**where, "hash": bytes.fromhex(where["hash"])}), keeper_fold.from_wire(value["state"]))
 
 
 def load(root: Path, log: Path) -> Checkpoint | None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 
 class OpError(Exception):
     """A refusal for one requester: a code for programs, a message and a hint for people."""
@@ -17,7 +14,3 @@ class OpError(Exception):
 
     def body(self) -> dict[str, str]:
         return {"code": self.code, "message": self.message, **({"hint": self.hint} if self.hint else {})}
-
-
-Answer = Callable[[dict[str, Any] | OpError], None]
-"""Where the reply to a request goes, or why there is none."""

@@ -19,7 +19,7 @@ import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from harness.events import blobs
 from harness.events.lines import Lines, Pattern, newest
@@ -122,7 +122,7 @@ class Host:
         finally:
             self._channel.setblocking(False)
 
-    def ended(self, data: dict[str, Any]) -> None:
+    def ended(self, data: dict[str, object]) -> None:
         self.say(ended=data)
         self._turns.stopping = True
 
@@ -207,10 +207,10 @@ class Job(Running):
 
     # -- its end -----------------------------------------------------------------------------------
 
-    def _describe(self) -> dict[str, Any]:
+    def _describe(self) -> dict[str, object]:
         outcome = self._outcome()
         status, over = self._ended_by(outcome)
-        data: dict[str, Any] = {
+        data: dict[str, object] = {
             "call_id": self.call_id,
             "job": self._order.job,
             "status": status,

@@ -12,10 +12,10 @@ import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from harness.events import job_words
 from harness.events.call_states import CallEnd
+from harness.events.job_words import JobEnd
 from harness.events.lines import Pattern, newest
 from harness.events.tools import MAX_JOB_S
 from harness.events.words import instant, stretch
@@ -44,7 +44,7 @@ class _Wait:
 class Waits:
     """The calls of one session that look at its jobs. ``known()`` are the ends of jobs on record, by name."""
 
-    def __init__(self, loop: Turns, jobs: Jobs, write: Write, known: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, loop: Turns, jobs: Jobs, write: Write, known: Callable[[], dict[str, JobEnd]]) -> None:
         self._loop = loop
         self._jobs = jobs
         self._write = write
@@ -59,7 +59,7 @@ class Waits:
         """The calls that wait."""
         return list(self._open)
 
-    def serve(self, call_id: str, given: dict[str, Any], end_call: EndCall) -> None:
+    def serve(self, call_id: str, given: dict[str, object], end_call: EndCall) -> None:
         """Carry out one call of the tool; its end is told now or later."""
         name = str(given.get("job", ""))
         try:
@@ -128,12 +128,12 @@ class Waits:
         self._open[call_id] = _Wait(call_id, end_call, job.name, "", time.monotonic())
         job.stop("cancelled")
 
-    def _wait(self, call_id: str, name: str, given: dict[str, Any], end_call: EndCall) -> None:
+    def _wait(self, call_id: str, name: str, given: dict[str, object], end_call: EndCall) -> None:
         until = str(given.get("until", ""))
         after = given.get("after_s")
         at = _time(str(given.get("at", "")))
         known = self._known()
-        told = next((end for end in known.values() if end.get("told") == call_id or end["job"] == name), None)
+        told = next((end for end in known.values() if end.told == call_id or end.job == name), None)
         if told is not None and (not name or name not in self._jobs.now):
             self._end(call_id, end_call, job_words.ended(told))
             return
@@ -152,9 +152,9 @@ class Waits:
         )
         self._write("job.waiting", {"call_id": call_id, "job": wait.job, "words": wait.words})
         self._open[call_id] = wait
-        if after is not None:
+        if isinstance(after, int | float):
             wait.timer = self._loop.call_later(
-                float(after), functools.partial(self._over, call_id, f"{stretch(float(after))} are over")
+                after, functools.partial(self._over, call_id, f"{stretch(after)} are over")
             )
         if at is not None:
             self._look(call_id, at)
@@ -178,11 +178,11 @@ class Waits:
         """The call whose result will tell of the job's end; empty when nobody waits for it."""
         return next((wait.call_id for wait in self._open.values() if wait.job in ("", job.name)), "")
 
-    def job_ended(self, job: Job, data: dict[str, Any]) -> None:
+    def job_ended(self, job: Job, end: JobEnd) -> None:
         for wait in [wait for wait in self._open.values() if wait.job in ("", job.name)]:
             self._open.pop(wait.call_id)
             self._close(wait)
-            self._end(wait.call_id, wait.end_call, job_words.ended(data), ms=_since(wait))
+            self._end(wait.call_id, wait.end_call, job_words.ended(end), ms=_since(wait))
 
     def line_came(self, job: Job, call_id: str, text: str, end: int) -> None:
         job.shown = max(job.shown, end)

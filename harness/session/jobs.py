@@ -15,25 +15,27 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from harness.events.action import Action, ExecAction
 from harness.events.call_states import CallEnd
+from harness.events.job_words import JobEnd
 from harness.events.lines import newest
 from harness.events.log import NoSpace, Poisoned
 from harness.events.words import stretch
 from harness.hands import job_log
 from harness.hands import spawn as hands
+from harness.protocol.op import reader
 from harness.protocol.paths import SessionFolder
 from harness.session import job_host, process_trees, spool
 from harness.session.errors import OpError
 from harness.session.turns import Turns
 
+_end = reader(JobEnd)
 _RETRY_S = 1.0
 _LEFTOVERS_S = 1.0
 _WHAT = 300
-Write = Callable[[str, dict[str, Any]], None]
-EndCall = Callable[[dict[str, Any]], None]
+Write = Callable[[str, dict[str, object]], None]
+EndCall = Callable[[dict[str, object]], None]
 
 
 def what(action: Action) -> str:
@@ -62,7 +64,7 @@ class Job:
         self.stopping = ""
         self.heard = bytearray()
         self.began = time.monotonic()
-        self.ended: dict[str, Any] | None = None
+        self.ended: dict[str, object] | None = None
         self.shown = 0
         """Bytes of its output that the agent has been shown the end of."""
 
@@ -97,7 +99,7 @@ class Jobs:
         self._write = write
         self.tells: Callable[[Job], str] = lambda _job: ""
         """The call whose result tells the agent of a job's end; empty: none."""
-        self.on_ended: Callable[[Job, dict[str, Any]], None] = lambda _job, _data: None
+        self.on_ended: Callable[[Job, JobEnd], None] = lambda _job, _data: None
         """Told of an end on record."""
         self.on_line: Callable[[Job, str, str, int], None] = lambda _job, _call, _text, _end: None
         """Told of the line that a call waits for, and where in the output that was."""
@@ -179,7 +181,7 @@ class Jobs:
         if job.name not in self._calls:
             return
         if not job.running:
-            started: dict[str, Any] = {
+            started: dict[str, object] = {
                 "job": job.name,
                 "call_id": job.order.call_id,
                 "what": job.what,
@@ -197,7 +199,7 @@ class Jobs:
         )
         self._end_call(job, {"call_id": job.order.call_id, "status": CallEnd.OK, "preview": text, "ms": 0})
 
-    def _end_call(self, job: Job, data: dict[str, Any]) -> None:
+    def _end_call(self, job: Job, data: dict[str, object]) -> None:
         """The call that starts it is over, and the next may begin. Raises NoSpace: then it is not."""
         end = self._calls.pop(job.name)
         try:
@@ -241,16 +243,17 @@ class Jobs:
 
     def _over(self, job: Job) -> None:
         """Its end on record. Raises NoSpace."""
-        ended: dict[str, Any] | None = None
+        ended: dict[str, object] | None = None
         self._begun_late(job)
         if job.name in self._calls:
-            note = str((job.ended or {}).get("note") or "the process beside it ended before anything ran")
-            preview = "\n".join(part for part in ((job.ended or {}).get("last"), f"[nothing was run: {note}]") if part)
+            end = _end({"job": job.name, "status": "", **(job.ended or {})})
+            note = f"[nothing was run: {end.note or 'the process beside it ended before anything ran'}]"
+            preview = "\n".join(part for part in (end.last, note) if part)
             self._end_call(job, {"call_id": job.order.call_id, "status": CallEnd.REFUSED, "preview": preview})
         else:
             data = end_of(job.name, job.ended, round((time.monotonic() - job.began) * 1000))
             if job.stopping and job.stopping != "cancelled":
-                data["note"] = "; ".join(part for part in (job.stopping, data.get("note", "")) if part)
+                data["note"] = "; ".join(part for part in (job.stopping, _end(data).note) if part)
                 data["status"] = CallEnd.CANCELLED if data["status"] != CallEnd.OK else CallEnd.OK
             if told := self.tells(job):
                 data["told"] = told
@@ -260,7 +263,7 @@ class Jobs:
         with contextlib.suppress(OSError):  # what stays is removed when the next keeper starts
             tidy(self._folder, set(self.now))
         if ended is not None:
-            self.on_ended(job, ended)
+            self.on_ended(job, _end(ended))
         self._on_over()
 
     def _begun_late(self, job: Job) -> None:
@@ -275,14 +278,14 @@ class Jobs:
         except NoSpace:
             self._loop.call_later(_RETRY_S, lambda: self.durably(step))
 
-    def _put(self, kind: str, data: dict[str, Any]) -> None:
+    def _put(self, kind: str, data: dict[str, object]) -> None:
         try:
             self._write(kind, data)
         except (OpError, Poisoned) as exc:
             print(f"keeper: {kind} of {data['job']} cannot be recorded: {exc}", file=sys.stderr, flush=True)
 
 
-def end_of(job: str, result: dict[str, Any] | None, ms: int) -> dict[str, Any]:
+def end_of(job: str, result: dict[str, object] | None, ms: int) -> dict[str, object]:
     """The fields of ``job.ended``, from the job's own result or from there being none."""
     if result is None:
         note = "the process that watched over it ended without a word; whatever it had begun may be half done"
@@ -291,7 +294,7 @@ def end_of(job: str, result: dict[str, Any] | None, ms: int) -> dict[str, Any]:
     return {"job": job, **{name: result[name] for name in names if name in result}}
 
 
-def after_a_keeper(folder: SessionFolder, job: str) -> dict[str, Any]:
+def after_a_keeper(folder: SessionFolder, job: str) -> dict[str, object]:
     """The fields of ``job.ended`` for one that a keeper left behind that is gone; what may be left of it is killed."""
     where = base(folder, job)
     leader = spool.leader(where)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from harness.events import blobs
 from harness.events.action import Wire, action_hash
@@ -12,7 +11,7 @@ from harness.events.log import LogError
 from harness.protocol.paths import SessionFolder
 from harness.session.appender import Journal
 from harness.session.errors import OpError
-from harness.session.keeper_fold import KeeperState
+from harness.session.keeper_fold import JudgedAction, KeeperState
 
 
 class JudgedActions:
@@ -51,12 +50,13 @@ class JudgedActions:
             raise OpError("refused", f"call {call_id} has no allow verdict or unused decision for its action")
         return call, action
 
-    def _stored(self, call_id: str, judged: dict[str, Any]) -> Wire:
-        action = judged.get("action")
-        ref = judged.get("action_blob")
+    def _stored(self, call_id: str, judged: JudgedAction) -> Wire:
+        if judged.action is not None:
+            return judged.action
+        if not judged.sha:
+            raise OpError("refused", f"the judgement of {call_id} holds no action", "judge it again")
         try:
-            if action is None and isinstance(ref, dict):
-                action = json.loads(blobs.get(self._folder.blobs, str(ref.get("sha"))))
+            action = json.loads(blobs.get(self._folder.blobs, judged.sha))
         except (LogError, OSError, ValueError) as exc:
             raise OpError("refused", f"the judged action of {call_id} cannot be read: {exc}", "judge it again") from exc
         if not isinstance(action, dict):

@@ -7,11 +7,13 @@ batch that did not reach the disk leaves no trace.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
 
-from harness.events.call_states import CallStage
 from harness.events.calls import Call, OpenCalls
+from harness.events.job_words import JobEnd
+from harness.events.tool import READ
+from harness.protocol.op import reader
 
 CONCERNS = ("tool.", "approval.", "lease.", "undo.", "keeper.", "job.")
 _PLACE_OF_TYPE = 96
@@ -19,19 +21,91 @@ _ENDS = 16  # ends of jobs that are remembered for whoever asks later
 _NAMED = 5  # calls that are named when a reboot may have undone part of them
 
 
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The brain that may write: its generation, the epoch of the supervisor that let it, and its process."""
+
+    gen: int
+    epoch: int
+    pid: int = 0
+    start: int = 0
+    boot: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BegunUndo:
+    """An undo whose intent is on record: ``snapshot`` is to come back, ``before`` is what was there."""
+
+    undo_id: str
+    call_id: str
+    snapshot: str
+    before: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedAction:
+    """The action of a verdict as its record has it: itself, or (large) the name of its payload."""
+
+    action: dict[str, object] | None
+    sha: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Blob:
+    sha: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    call_id: str
+    action: dict[str, object] | None = None
+    action_blob: _Blob = _Blob()
+
+
+@dataclass(frozen=True, slots=True)
+class _OfCall:
+    call_id: str
+    effect: str = ""
+    snapshot: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _OfJob:
+    job: str
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class _LeaseEnd:
+    gen: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Boot:
+    boot: str
+
+
+_lease = reader(Lease)
+_lease_end = reader(_LeaseEnd)
+_undo = reader(BegunUndo)
+_verdict = reader(_Verdict)
+_of_call = reader(_OfCall)
+_of_job = reader(_OfJob)
+_job_end = reader(JobEnd)
+_boot = reader(_Boot)
+
+
 @dataclass(slots=True)
 class KeeperState:
-    """``judged`` holds the newest judged action (or its blob) per open call; ``gen`` and ``epoch`` the highest ever
-    granted.
-    """
+    """``judged`` holds the newest judged action per open call; ``gen`` and ``epoch`` the highest ever granted."""
 
     calls: OpenCalls = field(default_factory=OpenCalls)
-    judged: dict[str, dict[str, Any]] = field(default_factory=dict)
+    judged: dict[str, JudgedAction] = field(default_factory=dict)
     gen: int = 0
     epoch: int = 0
-    lease: dict[str, Any] | None = None
-    undo: dict[str, Any] | None = None
-    """An undo that was begun and has not ended."""
+    lease: Lease | None = None
+    undo: BegunUndo | None = None
+    """One that was begun and has not ended."""
     snapshot: str = ""
     """The state before the newest call that had one."""
     boot: str = ""
@@ -39,77 +113,92 @@ class KeeperState:
     changing: int = 0
     """Calls since that boot began for this session that may have changed files; ``newest`` are the last of them."""
     newest: tuple[str, ...] = ()
-    jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """``job.started`` of those that run, by name."""
-    job_ends: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """``job.ended`` of the newest that ended, by name."""
+    jobs: dict[str, str] = field(default_factory=dict)
+    """Those that run, by name, with the call that started each."""
+    job_ends: dict[str, JobEnd] = field(default_factory=dict)
+    """The newest that ended, by name."""
     job_count: int = 0
     """How many were ever started."""
 
     def copy(self) -> KeeperState:
         calls = {key: _copy(call) for key, call in self.calls.open.items()}
-        return KeeperState(
-            OpenCalls(calls, dict(self.calls.approvals), self.calls.last), dict(self.judged), *self._rest()
+        return replace(
+            self,
+            calls=OpenCalls(calls, dict(self.calls.approvals), self.calls.last),
+            judged=dict(self.judged),
+            jobs=dict(self.jobs),
+            job_ends=dict(self.job_ends),
         )
 
-    def _rest(self) -> tuple[Any, ...]:
-        before = (self.gen, self.epoch, self.lease, self.undo, self.snapshot, self.boot, self.changing, self.newest)
-        return (*before, dict(self.jobs), dict(self.job_ends), self.job_count)
-
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> dict[str, object]:
         """As JSON can hold it; the inverse of `from_wire`."""
         return asdict(self)
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> KeeperState:
-        calls = wire["calls"]
-        low, high = calls["last"]
-        still_open = {key: Call(**{**call, "stage": CallStage(call["stage"])}) for key, call in calls["open"].items()}
-        known = OpenCalls(still_open, dict(calls["approvals"]), (low, high))
-        return cls(**{**wire, "calls": known, "newest": tuple(wire["newest"])})
+    def take(self, kind: str, data: Mapping[str, object]) -> None:
+        """Advance by one record. Raises BadArgument, KeyError, TypeError or CallError when its data is not what its
+        type needs.
+        """
+        match kind:
+            case "lease.granted":
+                self.lease = _lease(data)
+                self.gen = self.lease.gen
+                self.epoch = self.lease.epoch
+            case "lease.ended":
+                ended = _lease_end(data)
+                if self.lease is not None and self.lease.gen == ended.gen:
+                    self.lease = None
+            case "undo.started":
+                self.undo = _undo(data)
+            case "undo.ended":
+                self.undo = None
+            case "job.started":
+                started = _of_job(data)
+                self.jobs[started.job] = started.call_id
+                self.job_count += 1
+            case "job.ended":
+                self._job_ended(_job_end(data))
+            case "job.waiting":
+                pass
+            case "keeper.started":
+                self._booted(_boot(data).boot)
+            case _:
+                self._call(kind, data)
 
-    def take(self, kind: str, data: dict[str, Any]) -> None:
-        """Advance by one record. Raises KeyError, TypeError or CallError when its data is not what its type needs."""
-        if kind == "lease.granted":
-            self.gen = int(data["gen"])
-            self.epoch = int(data["epoch"])
-            self.lease = dict(data)
-            return
-        if kind == "lease.ended":
-            if self.lease is not None and self.lease["gen"] == data["gen"]:
-                self.lease = None
-            return
-        if kind.startswith("undo."):
-            self.undo = dict(data) if kind == "undo.started" else None
-            return
-        if kind.startswith("job."):
-            self._job(kind, data)
-            return
-        if kind == "keeper.started":
-            if data["boot"] != self.boot:
-                self.boot = str(data["boot"])
-                self.changing = 0
-                self.newest = ()
-            return
-        if kind == "tool.started" and data["effect"] != "read":
-            self.snapshot = data.get("snapshot") or self.snapshot
-            self.changing += 1
-            self.newest = (*self.newest, data["call_id"])[-_NAMED:]
+    def _job_ended(self, end: JobEnd) -> None:
+        self.jobs.pop(end.job, None)
+        self.job_ends[end.job] = end
+        for name in list(self.job_ends)[:-_ENDS]:
+            del self.job_ends[name]
+
+    def _booted(self, boot: str) -> None:
+        if boot != self.boot:
+            self.boot = boot
+            self.changing = 0
+            self.newest = ()
+
+    def _call(self, kind: str, data: Mapping[str, object]) -> None:
+        if kind == "tool.started":
+            self._started(_of_call(data))
         self.calls.apply(kind, data)
         if kind == "tool.judged":
-            self.judged[data["call_id"]] = {"action": data.get("action"), "action_blob": data.get("action_blob")}
-        elif kind in ("tool.ended", "tool.resolved") and data["call_id"] not in self.calls.open:
-            self.judged.pop(data["call_id"], None)
+            verdict = _verdict(data)
+            self.judged[verdict.call_id] = JudgedAction(verdict.action, verdict.action_blob.sha)
+        elif kind in ("tool.ended", "tool.resolved") and (call_id := _of_call(data).call_id) not in self.calls.open:
+            self.judged.pop(call_id, None)
 
-    def _job(self, kind: str, data: dict[str, Any]) -> None:
-        if kind == "job.started":
-            self.jobs[data["job"]] = dict(data)
-            self.job_count += 1
-        elif kind == "job.ended":
-            self.jobs.pop(data["job"], None)
-            self.job_ends[data["job"]] = dict(data)
-            for name in list(self.job_ends)[:-_ENDS]:
-                del self.job_ends[name]
+    def _started(self, call: _OfCall) -> None:
+        if call.effect != READ:
+            self.snapshot = call.snapshot or self.snapshot
+            self.changing += 1
+            self.newest = (*self.newest, call.call_id)[-_NAMED:]
+
+
+def from_wire(wire: Mapping[str, object]) -> KeeperState:
+    """What `KeeperState.to_wire` made. Raises BadArgument."""
+    return _state(wire)
+
+
+_state = reader(KeeperState)
 
 
 def _copy(call: Call) -> Call:

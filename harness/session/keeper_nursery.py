@@ -19,7 +19,7 @@ import socket
 import sys
 import traceback
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from harness.hands import fence, runner
 from harness.linux import groups, heap, kernel, shared_memory
@@ -70,7 +70,7 @@ class Nursery:
                 )
         return True
 
-    def _spawn(self, request: dict[str, Any]) -> None:
+    def _spawn(self, request: dict[str, object]) -> None:
         sid, state, runtime = (str(request.get(name, "")) for name in ("sid", "state", "runtime"))
         if (
             request.get("op") != "spawn"
@@ -108,7 +108,7 @@ class Nursery:
             }
         self._answer({"id": number, **reply})
 
-    def _answer(self, reply: dict[str, Any]) -> None:
+    def _answer(self, reply: dict[str, object]) -> None:
         self._sock.sendall(frames.encode(reply))
 
 

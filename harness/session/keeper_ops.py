@@ -10,31 +10,72 @@ import base64
 import binascii
 import os
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeVar
 
 from harness.events import blobs, tools
+from harness.events.decision import Ruling
 from harness.events.log import LogError, NoSpace, Poisoned
-from harness.hands import limits
 from harness.linux.proc import Identity
 from harness.protocol import frames
+from harness.protocol.keeper_requests import (
+    Append,
+    Appended,
+    BrainHello,
+    KeeperHello,
+    Ping,
+    ProcessMemory,
+    PutBlob,
+    Sizes,
+    Stats,
+    Stored,
+    Subscribe,
+    Subscribed,
+    SupervisorHello,
+    ViewerHello,
+    WaitsFor,
+)
+from harness.protocol.op import BadArgument, Done, Op, reader
 from harness.protocol.paths import SessionFolder
-from harness.session import may_append, spool
-from harness.session.appender import Journal
+from harness.session import may_append, orders, spool
+from harness.session.appender import Journal, Record
 from harness.session.authority import Authority
-from harness.session.call_gate import Gate, JobLimits
-from harness.session.errors import Answer, OpError
+from harness.session.call_gate import Gate
+from harness.session.errors import OpError
 from harness.session.event_loop import Loop
 from harness.session.fault import Faults
 from harness.session.feeds import Feeds
-from harness.session.request_fields import number, text
 from harness.session.state_ops import StateOps
-from harness.session.wire import Conn
+from harness.session.wire import Asker, Conn
 
 BATCH_RECORDS = 64
 SHUTDOWN_S = 10.0
 KEEP_S = 6.0
 """Seconds that a keeper that was told to end leaves its supervisor to keep the state of the worktree."""
+ALL = ("supervisor", "brain", "viewer")
+WRITERS = ("supervisor", "brain")
+SUPERVISOR = ("supervisor",)
+Asked = TypeVar("Asked", bound=Op[object])
+_Handle = Callable[[Asker, Mapping[str, object]], object | None]
+
+
+class _Served(NamedTuple):
+    """An operation: who may ask for it, and who carries it out; None when the reply comes later."""
+
+    roles: tuple[str, ...]
+    handle: _Handle
+
+
+def _served(
+    roles: tuple[str, ...], kind: type[Asked], handle: Callable[[Asker, Asked], object | None]
+) -> tuple[str, _Served]:
+    read = reader(kind)
+    return kind.OP, _Served(roles, lambda asker, message: handle(asker, read(message)))
+
+
+_of_supervisor = reader(SupervisorHello)
+_of_brain = reader(BrainHello)
+_of_viewer = reader(ViewerHello)
 
 
 class Ops:
@@ -51,14 +92,14 @@ class Ops:
         self._sid = sid
         self._me = me
         st = os.stat(folder.root)
-        self._place = [st.st_dev, st.st_ino]
+        self._place = (st.st_dev, st.st_ino)
         """Which folder this keeper keeps, whatever its name becomes: a copy of it has another number."""
         self._feeds = Feeds(journal)
         self._supervisor: Conn | None = None
         self._authority = Authority(journal, self.write)
-        self._waiting: list[tuple[Conn, dict[str, Any]]] = []
+        self._waiting: list[tuple[Asker, Appended]] = []
         self._sync = False
-        self._shutdown: list[tuple[Conn, object]] | None = None
+        self._shutdown: list[Asker] | None = None
         self._keeps = False
         """The supervisor makes a checkpoint when it hears that this keeper ends."""
         self._awaited = False
@@ -66,24 +107,25 @@ class Ops:
         self._gate = Gate(loop, journal, folder, sid, faults, self.write, self._call_over)
         self.beside = self._gate.beside
         states = StateOps(self._gate)
-        self._undo_limits = states.limits
-        self._ops: dict[str, tuple[tuple[str, ...], Callable[[Conn, dict[str, Any]], dict[str, Any] | None]]] = {
-            "append": (("supervisor", "brain"), self._append),
-            "blob": (("supervisor", "brain"), self._blob),
-            "subscribe": (("supervisor", "brain", "viewer"), self._subscribe),
-            "ping": (("supervisor", "brain", "viewer"), self._ping),
-            "stats": (("supervisor", "brain", "viewer"), self._stats),
-            "lease": (("supervisor",), self._lease),
-            "lease_end": (("supervisor",), self._lease_end),
-            "execute": (("supervisor",), self._execute),
-            "cancel": (("supervisor",), self._cancel),
-            "cancel_job": (("supervisor",), self._cancel_job),
-            "snapshot": (("supervisor",), states.snapshot),
-            "snapshots": (("supervisor",), states.snapshots),
-            "export": (("supervisor",), states.export),
-            "undo": (("supervisor",), self._undo),
-            "shutdown": (("supervisor",), self._end),
-        }
+        self._ops = dict(
+            (
+                _served(WRITERS, Append, self._append),
+                _served(WRITERS, PutBlob, self._blob),
+                _served(ALL, Subscribe, self._subscribe),
+                _served(ALL, Ping, self._ping),
+                _served(ALL, Stats, self._stats),
+                _served(SUPERVISOR, orders.GrantLease, self._lease),
+                _served(SUPERVISOR, orders.EndLease, self._lease_end),
+                _served(SUPERVISOR, orders.Execute, self._execute),
+                _served(SUPERVISOR, orders.CancelCall, self._cancel),
+                _served(SUPERVISOR, orders.CancelJob, self._cancel_job),
+                _served(SUPERVISOR, orders.TakeState, states.take),
+                _served(SUPERVISOR, orders.StatesKept, states.kept),
+                _served(SUPERVISOR, orders.ExportState, states.export),
+                _served(SUPERVISOR, orders.UndoCall, self._undo),
+                _served(SUPERVISOR, orders.Shutdown, self._end),
+            )
+        )
         self._gate.resume()
         loop.on_frame = self._frame
         loop.on_closed = self._gone
@@ -94,49 +136,46 @@ class Ops:
 
     def _frame(self, conn: Conn, body: bytes) -> None:
         message = frames.parse(body)
-        asked = message.get("id")
+        asker = Asker(conn, message.get("id"))
         try:
-            op = message.get("op")
-            if not conn.role:
-                if op != "hello":
-                    raise OpError("hello_first", "the first request of a connection must be hello")
-                self.flush()
-                reply: dict[str, Any] | None = self._hello(conn, message)
-            else:
-                roles, handle = self._ops.get(str(op), ((), self._append))
-                if not roles:
-                    raise OpError("unknown_op", f"there is no operation {str(op)[:40]!r}")
-                if conn.role not in roles:
-                    raise OpError("forbidden", f"{op} is not for a {conn.role}")
-                if op != "append":
-                    self.flush()
-                reply = handle(conn, message)
-        except OpError as exc:
-            _refuse(conn, asked, exc)
+            reply = self._asked(asker, message)
+        except (OpError, BadArgument) as exc:
+            asker.told(exc if isinstance(exc, OpError) else OpError("bad_request", str(exc)))
             if not conn.role:
                 conn.closing = True
-            return
         except NoSpace as exc:
-            _refuse(conn, asked, OpError("no_space", exc.what, "free some space, then ask again"))
-            return
+            asker.told(OpError("no_space", exc.what, "free some space, then ask again"))
         except Poisoned as exc:
-            _refuse(conn, asked, OpError("poisoned", str(exc)))
-            return
+            asker.told(OpError("poisoned", str(exc)))
         except Exception:
             # One request must not cost the session its keeper: say so here, keep the trace for people, let this peer
             # start over.
             import traceback
 
             traceback.print_exc()
-            _refuse(
-                conn,
-                asked,
-                OpError("internal", "the keeper failed at this request; see keeper.err in the session's folder"),
-            )
+            asker.told(OpError("internal", "the keeper failed at this request; see keeper.err in the session's folder"))
             conn.closing = True
-            return
-        if reply is not None:
-            conn.send({"id": asked, "ok": True, **reply})
+        else:
+            if reply is not None:
+                asker.told(reply)
+
+    def _asked(self, asker: Asker, message: Mapping[str, object]) -> object | None:
+        """The reply, None when it comes later. Raises OpError, BadArgument, NoSpace, Poisoned."""
+        op = message.get("op")
+        role = asker.conn.role
+        if not role:
+            if op != "hello":
+                raise OpError("hello_first", "the first request of a connection must be hello")
+            self.flush()
+            return self._hello(asker.conn, message)
+        served = self._ops.get(str(op))
+        if served is None:
+            raise OpError("unknown_op", f"there is no operation {str(op)[:40]!r}")
+        if role not in served.roles:
+            raise OpError("forbidden", f"{op} is not for a {role}")
+        if op != Append.OP:
+            self.flush()
+        return served.handle(asker, message)
 
     def _turn(self) -> None:
         self.flush()
@@ -156,7 +195,7 @@ class Ops:
 
     def _gone(self, conn: Conn) -> None:
         self._feeds.drop(conn)
-        self._waiting = [(c, reply) for c, reply in self._waiting if c is not conn]
+        self._waiting = [(asker, reply) for asker, reply in self._waiting if asker.conn is not conn]
         if conn is self._supervisor:
             self._supervisor = None
             self._gate.forget_queue()
@@ -180,58 +219,63 @@ class Ops:
         except Poisoned as exc:
             refusal = OpError("poisoned", str(exc), "check the disk, then restart the session's keeper")
         else:
-            for conn, reply in waiting:
-                conn.send(reply)
+            for asker, reply in waiting:
+                asker.told(reply)
             self._feeds.publish(fresh)
             return
-        for conn, reply in waiting:
-            _refuse(conn, reply["id"], refusal)
+        for asker, _ in waiting:
+            asker.told(refusal)
 
-    def write(self, kind: str, data: dict[str, Any]) -> None:
+    def write(self, kind: str, data: dict[str, object]) -> None:
         """One durable record of the keeper's own. Raises OpError, NoSpace, Poisoned."""
         self.flush()
         self._feeds.publish(self._journal.write(kind, data))
 
     # -- who is there ------------------------------------------------------------------------------
 
-    def _hello(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
+    def _hello(self, conn: Conn, message: Mapping[str, object]) -> KeeperHello:
         if message.get("proto") != frames.PROTOCOL:
             raise OpError(
                 "proto",
                 f"this keeper speaks protocol {frames.PROTOCOL}, not {message.get('proto')!r}",
                 "restart the session's keeper",
             )
-        role = message.get("role")
-        if role == "supervisor":
-            wanted = message.get("folder")
-            if isinstance(wanted, list) and wanted != self._place:
-                raise OpError(
-                    "foreign",
-                    "this keeper keeps a session of the same id in another state folder",
-                    "each fleet needs a runtime folder of its own",
-                )
-            self._new_supervisor(conn, number(message, "epoch"))
-            self._keeps = message.get("keeps") is True
-        elif role == "brain":
-            self._authority.check(number(message, "gen"), text(message, "secret"))
-            conn.gen = self._journal.memory.gen
-        elif role != "viewer":
-            raise OpError("bad_request", f"role {str(role)[:40]!r} is not supervisor, brain or viewer")
-        conn.role = str(role)
+        match message.get("role"):
+            case "supervisor":
+                self._hello_of_supervisor(conn, _of_supervisor(message))
+            case "brain":
+                said = _of_brain(message)
+                self._authority.check(said.gen, said.secret)
+                conn.gen = self._journal.memory.gen
+            case "viewer":
+                _of_viewer(message)
+            case role:
+                raise OpError("bad_request", f"role {str(role)[:40]!r} is not supervisor, brain or viewer")
+        conn.role = str(message["role"])
         journal = self._journal
-        return {
-            "sid": self._sid,
-            "pid": self._me.pid,
-            "start": self._me.start,
-            "boot": self._me.boot,
-            "head": journal.written,
-            "hash": journal.hash,
-            "poisoned": journal.poisoned,
-            "epoch": self._authority.epoch,
-            "gen": journal.memory.gen,
-            "running": self._gate.running,
-            "folder": self._place,
-        }
+        return KeeperHello(
+            sid=self._sid,
+            pid=self._me.pid,
+            start=self._me.start,
+            boot=self._me.boot,
+            head=journal.written,
+            hash=journal.hash,
+            poisoned=journal.poisoned,
+            epoch=self._authority.epoch,
+            gen=journal.memory.gen,
+            running=tuple(self._gate.running),
+            folder=self._place,
+        )
+
+    def _hello_of_supervisor(self, conn: Conn, said: SupervisorHello) -> None:
+        if said.folder is not None and said.folder != self._place:
+            raise OpError(
+                "foreign",
+                "this keeper keeps a session of the same id in another state folder",
+                "each fleet needs a runtime folder of its own",
+            )
+        self._new_supervisor(conn, said.epoch)
+        self._keeps = said.keeps
 
     def _new_supervisor(self, conn: Conn, epoch: int) -> None:
         self._authority.take_over(epoch)
@@ -242,17 +286,17 @@ class Ops:
             old.farewell("stale_epoch", f"a supervisor of epoch {epoch} took over")
         self._supervisor = conn
 
-    def _lease(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
+    def _lease(self, asker: Asker, lease: orders.GrantLease) -> Done:
         if self._shutdown is not None:
             raise OpError("shutting_down", "this keeper is about to end")
-        if self._authority.grant(message):
+        if self._authority.grant(lease):
             self._close_brains()
-        return {}
+        return Done()
 
-    def _lease_end(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
-        self._authority.end(message)
+    def _lease_end(self, asker: Asker, lease: orders.EndLease) -> Done:
+        self._authority.end(lease)
         self._close_brains()
-        return {}
+        return Done()
 
     def _close_brains(self) -> None:
         for conn in self._loop.conns:
@@ -261,23 +305,18 @@ class Ops:
 
     # -- records -----------------------------------------------------------------------------------
 
-    def _append(self, conn: Conn, message: dict[str, Any]) -> None:
-        sync = message.get("cls", "A")
-        if sync not in ("A", "B", "C"):
-            raise OpError("bad_request", f"durability class {str(sync)[:40]!r} is not A, B or C")
-        records = may_append.records(self._journal.memory, conn.role, message.get("records"))
-        expect = message.get("expect")
-        if expect is not None and expect != self._journal.head:
+    def _append(self, asker: Asker, wanted: Append) -> None:
+        conn = asker.conn
+        records = may_append.records(self._journal.memory, conn.role, wanted.records)
+        if wanted.expect is not None and wanted.expect != self._journal.head:
             raise OpError(
                 "conflict",
-                f"the log ends at record {self._journal.head}, not at {str(expect)[:40]}",
+                f"the log ends at record {self._journal.head}, not at {str(wanted.expect)[:40]}",
                 "read on, then decide again",
             )
         first, last = self._journal.stage(records, actor=conn.role, gen=conn.gen)
-        self._waiting.append(
-            (conn, {"id": message.get("id"), "ok": True, "first": first, "last": last, "hash": self._journal.hash})
-        )
-        self._sync = self._sync or sync != "C"
+        self._waiting.append((asker, Appended(first, last, self._journal.hash)))
+        self._sync = self._sync or wanted.cls != "C"
         if self._journal.staged >= BATCH_RECORDS:
             self.flush()
         self._tidy(records)
@@ -286,14 +325,14 @@ class Ops:
         if any(leads_to_the_fence(kind, data) for kind, data in records):
             self._loop.call_later(0, self._gate.expect)  # once this is answered
 
-    def _tidy(self, records: list[tuple[str, dict[str, Any]]]) -> None:
+    def _tidy(self, records: list[Record]) -> None:
         if any(kind == "tool.resolved" for kind, _ in records):
             self.flush()
             spool.clean(self._folder, set(self._journal.memory.calls.open))
 
-    def _blob(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
+    def _blob(self, asker: Asker, payload: PutBlob) -> Stored:
         try:
-            data = base64.b64decode(text(message, "data"), validate=True)
+            data = base64.b64decode(payload.data, validate=True)
         except (binascii.Error, ValueError) as exc:
             raise OpError("bad_request", f"data is not base64: {exc}") from exc
         try:
@@ -302,18 +341,18 @@ class Ops:
             raise
         except OSError as exc:
             raise OpError("io", f"the payload cannot be stored: {exc.strerror or exc}") from exc
-        return {"sha": sha, "bytes": size}
+        return Stored(sha, size)
 
-    def _subscribe(self, conn: Conn, message: dict[str, Any]) -> None:
-        after = number(message, "after")
-        if after > self._journal.written or after < -1:
+    def _subscribe(self, asker: Asker, wanted: Subscribe) -> None:
+        if wanted.after > self._journal.written or wanted.after < -1:
             raise OpError(
-                "conflict", f"the log ends at record {self._journal.written}, there is no record {after} to go on from"
+                "conflict",
+                f"the log ends at record {self._journal.written}, there is no record {wanted.after} to go on from",
             )
-        conn.send({"id": message.get("id"), "ok": True, "head": self._journal.written})
-        self._feeds.subscribe(conn, after)
+        asker.told(Subscribed(self._journal.written))
+        self._feeds.subscribe(asker.conn, wanted.after)
 
-    def _stats(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
+    def _stats(self, asker: Asker, wanted: Stats) -> Sizes:
         """Sizes of this process, which nobody else of this user may look into."""
         sizes: dict[str, int] = {}
         with open("/proc/self/smaps_rollup", encoding="ascii") as file:
@@ -321,57 +360,38 @@ class Ops:
                 name, _, rest = line.partition(":")
                 if name in ("Pss", "Rss", "Private_Dirty"):
                     sizes[name.lower()] = int(rest.split()[0]) * 1024
-        return {"head": self._journal.written, "connections": len(self._loop.conns), "memory": sizes}
+        return Sizes(self._journal.written, len(self._loop.conns), ProcessMemory(**sizes))
 
     # -- calls -------------------------------------------------------------------------------------
 
-    def _execute(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any] | None:
+    def _execute(self, asker: Asker, wanted: orders.Execute) -> None:
         if self._shutdown is not None:
             raise OpError("shutting_down", "this keeper is about to end")
-        if conn is not self._supervisor:
+        if asker.conn is not self._supervisor:
             raise OpError("stale_epoch", "only the supervisor of the present epoch may execute")
-        try:
-            self._gate.limits = limits.from_wire(message.get("limits"))
-        except ValueError as exc:
-            raise OpError("bad_request", str(exc)) from exc
-        self._undo_limits(message)
-        self._gate.job_limits = _job_limits(message.get("jobs"), self._gate.job_limits)
-        self._gate.execute(text(message, "call_id"), self._answer(conn, message))
-        return None
+        self._gate.limits = wanted.limits
+        self._gate.vault.limits = wanted.undo_limits or self._gate.vault.limits
+        self._gate.job_limits = wanted.jobs or self._gate.job_limits
+        self._gate.execute(wanted.call_id, asker.told)
 
-    def _ping(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
-        told = {"waits": self._gate.vault.waits, "lacks": self._gate.lacks}
-        return {name: words for name, words in told.items() if words}
+    def _ping(self, asker: Asker, wanted: Ping) -> WaitsFor:
+        return WaitsFor(self._gate.vault.waits or None, self._gate.lacks or None)
 
-    def _undo(self, conn: Conn, message: dict[str, Any]) -> None:
+    def _undo(self, asker: Asker, wanted: orders.UndoCall) -> None:
         if self._shutdown is not None:
             raise OpError("shutting_down", "this keeper is about to end")
-        undo: dict[str, Any] = {name: text(message, name) for name in ("undo_id", "call_id", "snapshot")}
-        undo["by"] = message.get("by")
-        self._gate.undo(undo, self._answer(conn, message))
+        self._gate.undo(wanted, asker.told)
 
-    def _answer(self, conn: Conn, message: dict[str, Any]) -> Answer:
-        asked = message.get("id")
+    def _cancel(self, asker: Asker, wanted: orders.CancelCall) -> Done:
+        self._gate.cancel(wanted.call_id)
+        return Done()
 
-        def answer(reply: dict[str, Any] | OpError) -> None:
-            if isinstance(reply, OpError):
-                _refuse(conn, asked, reply)
-            else:
-                conn.send({"id": asked, "ok": True, **reply})
-
-        return answer
-
-    def _cancel(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
-        self._gate.cancel(text(message, "call_id"))
-        return {}
-
-    def _cancel_job(self, conn: Conn, message: dict[str, Any]) -> dict[str, Any]:
-        name = text(message, "job")
-        job = self._gate.jobs.now.get(name)
+    def _cancel_job(self, asker: Asker, wanted: orders.CancelJob) -> Done:
+        job = self._gate.jobs.now.get(wanted.job)
         if job is None:
-            raise OpError("not_running", f"job {name[:40]} does not run")
+            raise OpError("not_running", f"job {wanted.job[:40]} does not run")
         job.stop("cancelled")
-        return {}
+        return Done()
 
     def _call_over(self) -> None:
         if self._shutdown is not None and not self._gate.jobs.now and not self._awaited:
@@ -379,10 +399,10 @@ class Ops:
 
     # -- the end -----------------------------------------------------------------------------------
 
-    def _end(self, conn: Conn, message: dict[str, Any]) -> None:
-        self._shutdown = [*(self._shutdown or []), (conn, message.get("id"))]
+    def _end(self, asker: Asker, wanted: orders.Shutdown) -> None:
+        self._shutdown = [*(self._shutdown or []), asker]
         self._awaited = False
-        self._leave(kill=message.get("kill") is True)
+        self._leave(kill=wanted.kill)
 
     def told_to_end(self) -> None:
         """End as a signal asks: the running call is cancelled and recorded, the supervisor has a few seconds to keep
@@ -417,32 +437,19 @@ class Ops:
         if self._loop.stopping:
             return
         self.flush()
-        for conn, asked in self._shutdown or []:
-            conn.send({"id": asked, "ok": True})
+        for asker in self._shutdown or []:
+            asker.told(Done())
         self._gate.vault.stop()
         self._gate.ready.drop()
         self._loop.stopping = True
 
 
-def _refuse(conn: Conn, asked: object, exc: OpError) -> None:
-    conn.send({"id": asked, "ok": False, "error": exc.body()})
-
-
-def _job_limits(value: object, before: JobLimits) -> JobLimits:
-    """The limits of ``[jobs]`` that a request names; without them those of before. Raises OpError."""
-    if value is None:
-        return before
-    if not isinstance(value, dict):
-        raise OpError("bad_request", "jobs must be an object")
-    return JobLimits(at_once=number(value, "at_once"), grace_s=number(value, "grace_s"))
-
-
-def leads_to_the_fence(kind: str, data: dict[str, Any]) -> bool:
+def leads_to_the_fence(kind: str, data: Mapping[str, object]) -> bool:
     """A call that may run was judged, or one is proposed that most likely may: what contains itself is not asked
     about.
     """
     if kind == "tool.judged":
-        return data.get("verdict") == "allow"
+        return data.get("verdict") == Ruling.ALLOW
     given = data.get("input")
     inside = not isinstance(given, dict) or given.get("access", "fence") == "fence"
     return kind == "tool.proposed" and inside and tools.starts_process(str(data.get("tool")))

@@ -4,9 +4,11 @@ only.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from harness.events.call_states import CallStage
+from harness.protocol.keeper_requests import NewRecord
+from harness.session.appender import Record
 from harness.session.errors import OpError
 from harness.session.judged_action import call_of
 from harness.session.keeper_fold import KeeperState
@@ -56,13 +58,12 @@ KEEPER_TYPES = frozenset(
 _MAX_TYPE = 64
 
 
-def records(memory: KeeperState, role: str, raw: object) -> list[tuple[str, dict[str, Any]]]:
+def records(memory: KeeperState, role: str, wanted: Iterable[NewRecord]) -> list[Record]:
     """The records that one of this role asks to append. Raises OpError: they are none, or not for this role."""
-    if not isinstance(raw, list) or not raw:
-        raise OpError("bad_request", "records must be a list of at least one {type, data}")
-    found: list[tuple[str, dict[str, Any]]] = []
-    for item in raw:
-        kind, data = (item.get("type"), item.get("data")) if isinstance(item, dict) else (None, None)
+    found: list[Record] = []
+    for one in wanted:
+        kind = one.type
+        data = one.data
         if not isinstance(kind, str) or not isinstance(data, dict) or not 0 < len(kind) <= _MAX_TYPE:
             raise OpError("bad_request", "each record must be {type: text, data: object}")
         _may_append(memory, role, kind, data)
@@ -70,7 +71,7 @@ def records(memory: KeeperState, role: str, raw: object) -> list[tuple[str, dict
     return found
 
 
-def _may_append(memory: KeeperState, role: str, kind: str, data: dict[str, Any]) -> None:
+def _may_append(memory: KeeperState, role: str, kind: str, data: Mapping[str, object]) -> None:
     if kind in KEEPER_TYPES:
         raise OpError("refused", f"{kind} is written by the keeper alone")
     if role == "brain" and (

@@ -52,16 +52,16 @@ def recover(journal: Journal, folder: SessionFolder, me: Identity) -> None:
     if lost:
         journal.write("harness.note", {"level": "warning", "text": lost, "component": REBOOT})
     begun = {}
-    for job, started in list(journal.memory.jobs.items()):
+    for job, call_id in list(journal.memory.jobs.items()):
         end = jobs.after_a_keeper(folder, job)
-        begun[started["call_id"]] = end
+        begun[call_id] = job
         journal.write("job.ended", end)
     jobs.tidy(folder, set())
     for call in list(journal.memory.calls.open.values()):
         if call.stage != CallStage.STARTED:
             continue
         if call.call_id in begun:
-            text = f"job {begun[call.call_id]['job']} began, and has ended since"
+            text = f"job {begun[call.call_id]} began, and has ended since"
             journal.write("tool.ended", {"call_id": call.call_id, "status": CallEnd.OK, "preview": text, "ms": 0})
             continue
         base = spool.base(folder, call.call_id, call.attempt)

@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 from harness.linux.durable import replace_file, swap_file
 from harness.linux.proc import Identity
@@ -40,19 +39,19 @@ def leader(where: Path) -> Identity | None:
     return None
 
 
-def put_result(where: Path, data: dict[str, Any]) -> None:
+def put_result(where: Path, data: dict[str, object]) -> None:
     """Leave a call's result for a later keeper before it is recorded; it outlives this process, not yet the machine.
     Raises OSError.
     """
     swap_file(f"{where}.json", _json(data))
 
 
-def keep_result(where: Path, data: dict[str, Any]) -> None:
+def keep_result(where: Path, data: dict[str, object]) -> None:
     """The same, durable when this returns: for one whose record has to wait. Raises OSError."""
     replace_file(Path(f"{where}.json"), _json(data))
 
 
-def result(where: Path) -> dict[str, Any] | None:
+def result(where: Path) -> dict[str, object] | None:
     """The result a call reached, or None when it reached none."""
     value = _load(Path(f"{where}.json"))
     return (

@@ -5,13 +5,15 @@ Standard library only.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from harness.session.call_gate import Gate
 from harness.session.errors import OpError
-from harness.session.request_fields import text
-from harness.session.wire import Conn
-from harness.vault import limits as undo_limits
+from harness.session.orders import ExportState, StatesKept, TakeState
+from harness.session.wire import Asker
+from harness.vault.limits import Limits
+from harness.vault.vault_ops import Export, Failure, ListStates, Take
+
+_WORKTREE = "w/"
 
 
 class StateOps:
@@ -20,43 +22,31 @@ class StateOps:
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
 
-    def limits(self, message: dict[str, Any]) -> None:
-        """Take what a request says of ``[undo]``; without a word the last ones stay. Raises OpError."""
-        if (value := message.get("undo_limits")) is None:
-            return
-        try:
-            self._gate.vault.limits = undo_limits.from_wire(value)
-        except ValueError as exc:
-            raise OpError("bad_request", str(exc)) from exc
+    def _within(self, limits: Limits | None) -> None:
+        """What a request says of ``[undo]`` counts from now on; without a word the last ones stay."""
+        if limits is not None:
+            self._gate.vault.limits = limits
 
-    def snapshot(self, conn: Conn, message: dict[str, Any]) -> None:
-        """Keep the worktree as it is now and say which snapshot that is, with what differs from ``since``, and
-        what was worked on since ``worked``.
-        """
-        self.limits(message)
-        request: dict[str, Any] = {
-            "op": "take",
-            "label": str(message.get("label") or "state"),
-            "full": message.get("full") is True,
-        }
-        if message.get("since") is not None:
-            request |= {"since": text(message, "since"), "only": "w/"}
-        if message.get("worked") is not None:
-            request["worked"] = text(message, "worked")
-        self._gate.snapshot(request, self._answer(conn, message))
+    def take(self, asker: Asker, wanted: TakeState) -> None:
+        self._within(wanted.undo_limits)
+        roots = self._gate.between_calls()
+        only = _WORKTREE if wanted.since is not None else None
+        label = wanted.label or "state"
+        state = Take(roots, label, wanted.full, wanted.since, only, wanted.worked)
+        self._gate.vault.ask(state, _answer(asker))
 
-    def snapshots(self, conn: Conn, message: dict[str, Any]) -> None:
-        self._gate.snapshot({"op": "list"}, self._answer(conn, message))
+    def kept(self, asker: Asker, wanted: StatesKept) -> None:
+        self._gate.between_calls()
+        self._gate.vault.ask(ListStates(), _answer(asker))
 
-    def export(self, conn: Conn, message: dict[str, Any]) -> None:
-        """Keep the worktree as it is now, and write what a commit of it takes into the session's folder."""
-        self.limits(message)
-        request = {name: text(message, name) for name in ("label", "head", "ground", "since")}
-        self._gate.snapshot({"op": "export", **request}, self._answer(conn, message))
+    def export(self, asker: Asker, wanted: ExportState) -> None:
+        self._within(wanted.undo_limits)
+        roots = self._gate.between_calls()
+        self._gate.vault.ask(Export(roots, wanted.label, wanted.head, wanted.ground, wanted.since), _answer(asker))
 
-    @staticmethod
-    def _answer(conn: Conn, message: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
-        def answer(reply: dict[str, Any]) -> None:
-            conn.send({**reply, "id": message.get("id")})
 
-        return answer
+def _answer(asker: Asker) -> Callable[[object], None]:
+    def answer(reply: object) -> None:
+        asker.told(OpError(reply.code, reply.message) if isinstance(reply, Failure) else reply)
+
+    return answer

@@ -5,14 +5,20 @@ only.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
 
 from harness.events.log import NoSpace, Poisoned
-from harness.session.errors import Answer, OpError
+from harness.protocol.frames import members
+from harness.session.errors import OpError
 from harness.session.fault import Faults
+from harness.session.keeper_fold import BegunUndo
+from harness.session.orders import BroughtBack, UndoCall
 from harness.session.vault_client import VaultLink
+from harness.vault.vault_ops import BringBack, Failure, StateBroughtBack, StateTaken, Take
 
-Write = Callable[[str, dict[str, Any]], None]
+Write = Callable[[str, dict[str, object]], None]
+Answer = Callable[[BroughtBack | OpError], None]
+"""Where the reply goes, or why there is none."""
 
 
 class Undoing:
@@ -33,51 +39,49 @@ class Undoing:
         self.now = ""
         """Its id; empty while nothing is undone."""
 
-    def begin(self, undo: dict[str, Any], answer: Answer) -> None:
+    def begin(self, undo: UndoCall, answer: Answer) -> None:
         """Bring a kept state back; the present one is kept first."""
-        self.now = str(undo["undo_id"])
-        request = {"op": "take", "label": f"undo {self.now}", "full": True, "roots": self._vault.roots()}
-        self._vault.ask(request, lambda reply: self._kept(undo, answer, reply))
+        self.now = undo.undo_id
+        present = Take(self._vault.roots(), f"undo {self.now}", full=True)
+        self._vault.ask(present, lambda kept: self._kept(undo, answer, kept))
 
-    def resume(self, undo: dict[str, Any]) -> None:
+    def resume(self, undo: BegunUndo) -> None:
         """Carry out the one that an earlier keeper did not finish."""
-        self.now = str(undo["undo_id"])
+        self.now = undo.undo_id
         self._bring_back(undo, lambda _reply: None)
 
-    def _kept(self, undo: dict[str, Any], answer: Answer, reply: dict[str, Any]) -> None:
+    def _kept(self, undo: UndoCall, answer: Answer, kept: StateTaken | Failure) -> None:
         try:
-            if not reply.get("ok"):
-                raise OpError(
-                    str(reply["error"]["code"]),
-                    f"the present state cannot be kept, so nothing was undone: {reply['error']['message']}",
-                )
-            self._write("undo.started", undo | {"before": reply["snapshot"]})
+            if isinstance(kept, Failure):
+                raise OpError(kept.code, f"the present state cannot be kept, so nothing was undone: {kept.message}")
+            self._write("undo.started", members(undo) | {"before": kept.snapshot})
         except (OpError, NoSpace, Poisoned) as exc:
             self.now = ""
             answer(exc if isinstance(exc, OpError) else OpError("no_space", str(exc)))
             self._over()
             return
-        self._bring_back(undo | {"before": reply["snapshot"]}, answer)
+        self._bring_back(BegunUndo(undo.undo_id, undo.call_id, undo.snapshot, kept.snapshot), answer)
 
-    def _bring_back(self, undo: dict[str, Any], answer: Answer) -> None:
+    def _bring_back(self, undo: BegunUndo, answer: Answer) -> None:
         self._faults.hit("keeper.undo_started")
-        request = {
-            "op": "bring_back",
-            "snapshot": undo["snapshot"],
-            "label": f"undo {undo['undo_id']}",
-            "exact": ["w", "g"],
-        }
-        self._vault.ask(
-            {**request, "roots": self._vault.roots()}, lambda reply: self._brought_back(undo, answer, reply)
-        )
+        wanted = BringBack(self._vault.roots(), undo.snapshot, f"undo {undo.undo_id}", ("w", "g"))
+        self._vault.ask(wanted, lambda reply: self._brought_back(undo, answer, reply))
 
-    def _brought_back(self, undo: dict[str, Any], answer: Answer, reply: dict[str, Any]) -> None:
-        done: dict[str, Any] = {"undo_id": undo["undo_id"], "call_id": undo["call_id"]}
-        if reply.get("ok"):
-            done |= {name: reply[name] for name in ("written", "removed", "refused", "refused_count")}
+    def _brought_back(self, undo: BegunUndo, answer: Answer, reply: StateBroughtBack | Failure) -> None:
+        done = BroughtBack(undo.undo_id, undo.call_id, undo.before)
+        if isinstance(reply, Failure):
+            done = replace(done, error=reply.message)
         else:
-            done["error"] = str(reply["error"]["message"])
+            done = replace(
+                done,
+                written=reply.written,
+                removed=reply.removed,
+                refused=reply.refused,
+                refused_count=reply.refused_count,
+            )
         self.now = ""
-        self._try_write("undo.ended", done)
-        answer({**done, "before": undo["before"]})
+        record = members(done)
+        del record["before"]  # it is in the record of the beginning
+        self._try_write("undo.ended", record)
+        answer(done)
         self._over()

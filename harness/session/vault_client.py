@@ -14,20 +14,22 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NamedTuple, NoReturn, TypeVar, cast
 
 from harness.events.action import Action
 from harness.linux import proc
 from harness.linux.scarce import scarce
 from harness.protocol.exchange import Exchange, Reply
+from harness.protocol.frames import members
+from harness.protocol.op import Op, reader
 from harness.protocol.paths import SessionFolder
 from harness.session.event_loop import Loop
 from harness.session.turns import Timer
 from harness.vault.limits import Limits
 from harness.vault.serve import serve
+from harness.vault.vault_ops import BringBack, Export, Failure, KeptRoot, ListStates, Look, Take
 
 TIME_LIMIT_S = 300.0
 LOOK_S = 1.0
@@ -39,13 +41,22 @@ STOPPED_S = 5.0
 STILL_S = 60.0
 """Seconds that its process may do nothing at all before another one takes its place."""
 _SAID_S = 10.0
-Answer = Callable[[dict[str, Any]], None]
-_GONE = {"code": "died", "message": "the process that keeps states of the worktree ended"}
-_STILL = {
-    "code": "timeout",
-    "message": "the process that keeps states of the worktree stood still, and so did the one after it",
-}
-_SLOW = {"code": "timeout", "message": f"keeping the worktree's state took longer than {TIME_LIMIT_S:.0f} s"}
+R = TypeVar("R")
+_GONE = Failure("died", "the process that keeps states of the worktree ended")
+_STILL = Failure("timeout", "the process that keeps states of the worktree stood still, and so did the one after it")
+_SLOW = Failure("timeout", f"keeping the worktree's state took longer than {TIME_LIMIT_S:.0f} s")
+_OPS: tuple[type[Op[object]], ...] = (Take, Look, Export, BringBack, ListStates)
+_readers = {op: reader(op.answered_by()) for op in _OPS}
+_failure = reader(Failure)
+
+
+class _Question(NamedTuple):
+    """What is asked, who is told, and of how many processes it may be asked still."""
+
+    op: Op[object]
+    answer: Callable[[Mapping[str, object]], None]
+    fail: Callable[[Failure], None]
+    tries: int = 2
 
 
 class VaultLink:
@@ -58,8 +69,8 @@ class VaultLink:
         self._folder = folder
         self._sock: socket.socket | None = None
         self._exchange = Exchange()
-        self._waiting: tuple[dict[str, Any], Answer, int] | None = None
-        self._queue: deque[tuple[dict[str, Any], Answer]] = deque()
+        self._waiting: _Question | None = None
+        self._queue: deque[_Question] = deque()
         self._timer: Timer | None = None
         self._deadline = 0.0
         self._since = 0.0
@@ -82,48 +93,45 @@ class VaultLink:
             how = "is stopped"
         return f"process {self.pid} {how} since {since} UTC"
 
-    def ask(self, request: dict[str, Any], answer: Answer) -> None:
-        """Send a request when those before it are answered; ``answer`` gets ``{ok: true, …}`` or ``{ok: false, error}``
-        later, never from inside this call.
+    def ask(self, op: Op[R], answer: Callable[[R | Failure], None]) -> None:
+        """Send a request when those before it are answered; ``answer`` gets its reply later, never from inside this
+        call.
         """
+        question = _Question(op, lambda reply: answer(_read(op, reply)), answer)
         if self._waiting is None:
-            self._take(request, answer)
+            self._take(question)
         else:
-            self._queue.append((request, answer))
+            self._queue.append(question)
 
-    def _take(self, request: dict[str, Any], answer: Answer) -> None:
-        self._waiting = (request, answer, 2)
+    def _take(self, question: _Question) -> None:
+        self._waiting = question
         self._deadline = time.monotonic() + TIME_LIMIT_S
         self._seen = None
         self._timer = self._loop.call_later(LOOK_S, self._look)
         if self._sock is not None or not self.pid:  # else it is sent when the one before is gone
-            self._send(request)
+            self._send(question.op)
 
-    def _send(self, request: dict[str, Any]) -> None:
+    def _send(self, op: Op[object]) -> None:
         try:
             if self._sock is None:
                 self._start()
             assert self._sock is not None
-            limits = asdict(self.limits) if self.limits is not None else None
-            arguments = {name: value for name, value in request.items() if name != "op"}
-            _, frame = self._exchange.request(str(request["op"]), {"limits": limits, **arguments})
+            _, frame = self._exchange.request(op.OP, {**members(op), "limits": self.limits})
             self._sock.sendall(frame)
         except OSError as exc:
-            code = "scarce" if scarce(exc) else "io"
-            error = {"code": code, "message": f"the vault cannot be started: {exc.strerror}"}
-            self._loop.call_later(0, lambda: self._answered({"ok": False, "error": error}))
+            failure = Failure("scarce" if scarce(exc) else "io", f"the vault cannot be started: {exc.strerror}")
+            self._loop.call_later(0, lambda: self._failed(failure))
 
-    def roots(self, action: Action | None = None) -> list[list[object]]:
+    def roots(self, action: Action | None = None) -> tuple[KeptRoot, ...]:
         """The folders of the session as the vault wants them: the worktree, the private git folder, its objects."""
         worktree = action.fence.worktree if action is not None else ""
         worktree = worktree or _recorded(self._folder.git / "workspace.json")
         git = self._folder.git
-        listed: list[list[object]] = [["w", worktree, [".git"]]]
-        return listed + [
-            [letter, str(git / name), []]
-            for letter, name in (("g", "private"), ("o", "objects"))
-            if (git / name).is_dir()
-        ]
+        own = (("g", git / "private"), ("o", git / "objects"))
+        return (
+            KeptRoot("w", worktree, (".git",)),
+            *(KeptRoot(letter, str(place)) for letter, place in own if place.is_dir()),
+        )
 
     def stop(self) -> None:
         """End its process; nobody is answered any more."""
@@ -165,16 +173,25 @@ class VaultLink:
             if isinstance(message, Reply):
                 self._answered(message.message)
 
-    def _answered(self, reply: dict[str, Any]) -> None:
-        if self._waiting is None:
-            return
-        _, answer, _ = self._waiting
+    def _answered(self, reply: Mapping[str, object]) -> None:
+        if (question := self._over()) is not None:
+            question.answer(reply)
+
+    def _failed(self, failure: Failure) -> None:
+        if (question := self._over()) is not None:
+            question.fail(failure)
+
+    def _over(self) -> _Question | None:
+        """What was waited for is over, and the next is asked; None when nothing was."""
+        question = self._waiting
+        if question is None:
+            return None
         self._waiting = None
         if self._timer is not None:
             self._timer.cancel()
         if self._queue:
-            self._take(*self._queue.popleft())
-        answer(reply)
+            self._take(self._queue.popleft())
+        return question
 
     def _look(self) -> None:
         """Every second while an answer is awaited: one that only has much to do is left to it, one that stands still is
@@ -189,29 +206,29 @@ class VaultLink:
             self._seen = seen
             self._since = now
         if now > self._deadline:
-            self._waiting = (*self._waiting[:2], 1)
+            self._waiting = self._waiting._replace(tries=1)
             self._kill(_SLOW)
         elif (
             self._sock is not None and seen is not None and now - self._since > (STOPPED_S if seen.stopped else STILL_S)
         ):
             self._kill(_STILL)
 
-    def _kill(self, error: dict[str, str]) -> None:
+    def _kill(self, why: Failure) -> None:
         if self.pid:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
-        self._lost(error)
+        self._lost(why)
 
-    def _lost(self, error: dict[str, str] = _GONE) -> None:
+    def _lost(self, why: Failure = _GONE) -> None:
         if self._sock is not None:
             self._loop.unwatch(self._sock.fileno())
             self._sock.close()
             self._sock = None
         if self._waiting is not None:
-            request, answer, tries = self._waiting
-            self._waiting = (request, answer, tries - 1)
-            if tries == 1:
-                self._answered({"ok": False, "error": error})
+            left = self._waiting.tries - 1
+            self._waiting = self._waiting._replace(tries=left)
+            if not left:
+                self._failed(why)
         self._collect()
 
     def _collect(self) -> None:
@@ -225,7 +242,14 @@ class VaultLink:
         self.pid = 0
         self._who = None
         if self._waiting is not None:
-            self._send(self._waiting[0])
+            self._send(self._waiting.op)
+
+
+def _read(op: Op[R], reply: Mapping[str, object]) -> R | Failure:
+    if not reply.get("ok"):
+        error = reply.get("error")
+        return _failure(error if isinstance(error, dict) else {})
+    return cast("R", _readers[type(op)](reply))
 
 
 def _become(sock: socket.socket, folder: Path) -> NoReturn:

@@ -10,10 +10,11 @@ import json
 import os
 import signal
 from collections.abc import Callable
-from typing import Any
 
 from harness.hands.disk import Known
+from harness.hands.limits import Over
 from harness.hands.spawn import Spawn
+from harness.protocol.op import reader
 from harness.session import call_watch, own_child
 from harness.session.call_watch import KnownDisk, Order
 from harness.session.turns import Timer, Turns
@@ -24,7 +25,8 @@ _PATIENCE_S = 1.0
 """Seconds that one may take to let go of a call that is over, before it is ended."""
 _COLLECT_S = 0.05
 _MESSAGE = 1 << 16
-Heard = Callable[[str, Any], None]
+_over = reader(Over)
+Heard = Callable[[str, Over], None]
 
 
 class Watchers:
@@ -151,7 +153,7 @@ class Watcher:
                 self._freed(self)
                 self._released()
             elif self._heard is not None:
-                self._heard(what, value)
+                self._heard(what, _over(value))
 
     def _lost(self) -> None:
         self._loop.unwatch(self._line.fileno())

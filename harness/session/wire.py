@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import socket
 from collections import deque
-from typing import Any
+from typing import NamedTuple
 
 from harness.events.tail import Tail
 from harness.protocol import frames
+from harness.session.errors import OpError
 
 QUEUE_BYTES = 4 * 1024 * 1024
 """A peer that lets more than this pile up is closed; it comes back and asks again from where it was."""
@@ -53,7 +54,7 @@ class Conn:
     def fileno(self) -> int:
         return self.sock.fileno()
 
-    def send(self, message: dict[str, Any]) -> None:
+    def send(self, message: dict[str, object]) -> None:
         """Queue one message."""
         self.send_frame(frames.encode(message))
 
@@ -87,3 +88,17 @@ class Conn:
                     break
                 sent -= len(first)
                 self.out.popleft()
+
+
+class Asker(NamedTuple):
+    """Who waits for a reply: its connection, and the number that it gave its request."""
+
+    conn: Conn
+    number: object
+
+    def told(self, reply: object) -> None:
+        """Its reply: a frozen record, or an OpError, which says why there is none."""
+        if isinstance(reply, OpError):
+            self.conn.send({"id": self.number, "ok": False, "error": reply.body()})
+        else:
+            self.conn.send({"id": self.number, "ok": True, **frames.members(reply)})

@@ -15,6 +15,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from harness.events import types as t
 from harness.events.call_states import CallEnd, CallStage
 from harness.events.framing import LogError
@@ -117,8 +119,7 @@ def _settle(folder: SessionFolder, sid: str, state: SessionState, foreign: ident
     log = LogWriter.open(folder.log, sid)
     try:
         for body in closing(state, foreign):
-            wire = t.to_wire(body)
-            log.append(wire["type"], wire["data"], actor="supervisor")
+            log.append(body.TYPE, msgspec.to_builtins(body), actor="supervisor")
         log.commit(True)
     finally:
         log.close()

@@ -1,24 +1,5 @@
 """The vault's own process: one per session that works, forked from its keeper, gone after a while without work.
 Standard library only.
-
-Requests and answers are frames (`harness.protocol.frames`) on an inherited socket. ``{id, op, …}`` → ``{id, ok:
-true, …}`` or ``{id, ok: false, error: {code, message}}`` with code ``no_space`` (try again when there is room),
-``expired``, ``too_large``, ``damaged`` or ``io``.
-
-| op | arguments | answer |
-| --- | --- | --- |
-| ``take`` | ``roots, label, full, since?, worked?`` | ``snapshot, changed, left_out, left_out_names, difference?,
-  worked?, worked_names?`` |
-| ``look`` | ``action`` | ``seen`` |
-| ``export`` | ``roots, label, head, ground, since`` | ``snapshot, changed, names, left_out, whole`` |
-| ``bring_back`` | ``roots, snapshot, label, exact`` | ``before, written, removed, refused`` |
-| ``list`` | – | ``marks: [{id, label, ts, changed, left_out}]``, ``stored`` |
-
-Any request may carry ``limits`` (`harness.vault.limits`), which count from then on. ``roots`` are ``[[letter, path,
-[hidden names]], …]``. ``difference`` lists what is another thing than in snapshot ``since``; ``worked`` counts the
-names that were worked on since the snapshot of that name, ``worked_names`` are the first files of them. Any request may
-carry an ``action``; the answer, an error too, then has in ``seen`` what `precheck.observe` says of it just after:
-reading what an action names may take long, so it is done here, where nobody waits.
 """
 
 from __future__ import annotations
@@ -30,9 +11,10 @@ import signal
 import socket
 import sys
 import traceback
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from harness.events.action import from_wire
 from harness.hands import precheck
@@ -40,17 +22,43 @@ from harness.linux import kernel
 from harness.linux.scarce import scarce
 from harness.linux.spares import Spares
 from harness.protocol import frames
+from harness.protocol.op import reader
 from harness.vault import entries, limits
 from harness.vault.export import EXPORT, Frame
 from harness.vault.limits import Limits
 from harness.vault.packs import DamagedPack
 from harness.vault.scan import Root, TreeTooLarge
 from harness.vault.vault import Expired, Vault
+from harness.vault.vault_ops import (
+    BringBack,
+    Export,
+    Failure,
+    KeptRoot,
+    KeptState,
+    KeptStates,
+    ListStates,
+    Look,
+    Looked,
+    StateBroughtBack,
+    StateExported,
+    StateTaken,
+    Take,
+)
 
 IDLE_S = 60.0
 SETTLED_S = 2.0
 _SENTENCES = 50
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+_VaultOp = Take | Look | Export | BringBack | ListStates
+_VaultReply = StateTaken | Looked | StateExported | StateBroughtBack | KeptStates | Failure
+_readers: dict[str, Callable[[Mapping[str, object]], _VaultOp]] = {
+    Take.OP: reader(Take),
+    Look.OP: reader(Look),
+    Export.OP: reader(Export),
+    BringBack.OP: reader(BringBack),
+    ListStates.OP: reader(ListStates),
+}
 
 
 def serve(sock: socket.socket, folder: Path) -> NoReturn:
@@ -86,81 +94,56 @@ class _Server:
         self._limits = limits.load(folder)
         self._vault: Vault | None = None
 
-    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, request: Mapping[str, object]) -> dict[str, object]:
         """Carry out one request; every failure is a value."""
-        reply = self._answer(request)
-        return (
-            reply if request.get("action") is None else reply | {"seen": precheck.observe(from_wire(request["action"]))}
-        )
-
-    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        op = _readers[str(request.get("op"))](request)
+        reply = self._answer(op, request.get("limits"))
+        if isinstance(op, Take | Look) and op.action is not None:
+            reply = _with(reply, precheck.observe(from_wire(op.action)))
         number = request.get("id")
+        if isinstance(reply, Failure):
+            return {"id": number, "ok": False, "error": reply}
+        return {"id": number, "ok": True, **frames.members(reply)}
+
+    def _answer(self, op: _VaultOp, within: object) -> _VaultReply:
         try:
-            return {"id": number, "ok": True, **self._do(request)}
+            if within is not None:
+                self._within(limits.from_wire(within))
+            return self._do(op)
         except Expired as exc:
-            error = {"code": "expired", "message": str(exc)}
+            return Failure("expired", str(exc))
         except TreeTooLarge as exc:
-            error = {"code": "too_large", "message": str(exc)}
+            return Failure("too_large", str(exc))
         except DamagedPack as exc:
             self._vault = None
-            error = {"code": "damaged", "message": f"the stored states are damaged: {exc}"}
+            return Failure("damaged", f"the stored states are damaged: {exc}")
         except OSError as exc:
             code = "scarce" if scarce(exc) else "io"
             code = "no_space" if exc.errno in _FULL else code
-            error = {"code": code, "message": f"{exc.strerror or exc}" + (f" ({exc.filename})" if exc.filename else "")}
-        return {"id": number, "ok": False, "error": error}
+            return Failure(code, f"{exc.strerror or exc}" + (f" ({exc.filename})" if exc.filename else ""))
 
-    def _do(self, request: dict[str, Any]) -> dict[str, Any]:
-        if request.get("limits") is not None:
-            self._within(limits.from_wire(request["limits"]))
-        op = request.get("op")
-        if op == "look":
-            return {}
+    def _do(self, op: _VaultOp) -> _VaultReply:
+        if isinstance(op, Look):
+            return Looked()
         vault = self._vault
         if vault is None:
             vault = Vault(self._folder, self._limits)
             self._vault = vault
-        roots = [
-            Root(letter.encode(), path, frozenset(n.encode() for n in hidden))
-            for letter, path, hidden in request.get("roots", [])
-        ]
-        if op == "take":
-            taken = vault.take(
-                roots, str(request["label"]), full=bool(request.get("full")), since=str(request.get("since") or "")
-            )
-            reply: dict[str, Any] = {
-                "snapshot": taken.id,
-                "changed": taken.changed,
-                "left_out": taken.left_out,
-                "left_out_names": list(taken.left_out_names),
-            }
-            if (since := request.get("since")) is not None:
-                reply["difference"] = _difference(vault, str(since), request.get("only"))
-            if worked := request.get("worked"):
-                reply["worked"], reply["worked_names"] = vault.worked_since(str(worked))
-            return reply
-        if op == "export":
-            frame = Frame(str(request["head"]).encode(), str(request["ground"]).encode(), str(request["since"]))
-            kept, made = vault.export(roots, str(request["label"]), frame, self._folder.with_name(EXPORT))
-            return {"snapshot": kept.id, "changed": kept.changed, **asdict(made)}
-        if op == "bring_back":
-            exact = frozenset(letter.encode() for letter in request["exact"])
-            before, done = vault.bring_back(roots, str(request["snapshot"]), str(request["label"]), exact)
-            refused = [f"{name}: {why}" for name, why in done.refused[:_SENTENCES]]
-            return {
-                "before": before.id,
-                "written": done.written,
-                "removed": done.removed,
-                "refused": refused,
-                "refused_count": len(done.refused),
-            }
-        if op == "list":
-            marks = [
-                {"id": m.id, "label": m.label, "ts": m.ts, "changed": m.changed, "left_out": m.left_out}
-                for m in vault.marks()
-            ]
-            return {"marks": marks, "stored": vault.stored}
-        raise DamagedPack(f"there is no operation {op!r}")
+        match op:
+            case Take():
+                return _take(vault, op)
+            case Export():
+                frame = Frame(op.head.encode(), op.ground.encode(), op.since)
+                kept, made = vault.export(_roots(op.roots), op.label, frame, self._folder.with_name(EXPORT))
+                return StateExported(kept.id, kept.changed, made.names, made.left_out, made.whole)
+            case BringBack():
+                exact = frozenset(letter.encode() for letter in op.exact)
+                before, done = vault.bring_back(_roots(op.roots), op.snapshot, op.label, exact)
+                refused = tuple(f"{name}: {why}" for name, why in done.refused[:_SENTENCES])
+                return StateBroughtBack(before.id, done.written, done.removed, refused, len(done.refused))
+            case ListStates():
+                marks = tuple(KeptState(m.id, m.label, m.ts, m.changed, m.left_out) for m in vault.marks())
+                return KeptStates(marks, vault.stored)
 
     def _within(self, wanted: Limits) -> None:
         """These limits count from now on, also for a vault that starts later without any."""
@@ -182,12 +165,31 @@ class _Server:
             self._vault = None
 
 
-def _difference(vault: Vault, since: str, only: object) -> list[str]:
+def _with(reply: _VaultReply, seen: dict[str, object]) -> _VaultReply:
+    return replace(reply, seen=seen) if isinstance(reply, StateTaken | Looked | Failure) else reply
+
+
+def _roots(roots: tuple[KeptRoot, ...]) -> list[Root]:
+    return [Root(root.letter.encode(), root.path, frozenset(name.encode() for name in root.hidden)) for root in roots]
+
+
+def _take(vault: Vault, op: Take) -> StateTaken:
+    taken = vault.take(_roots(op.roots), op.label, full=op.full, since=op.since or "")
+    reply = StateTaken(taken.id, taken.changed, taken.left_out, taken.left_out_names)
+    if op.since is not None:
+        reply = replace(reply, difference=tuple(_difference(vault, op.since, op.only)))
+    if op.worked:
+        worked, names = vault.worked_since(op.worked)
+        reply = replace(reply, worked=worked, worked_names=tuple(names))
+    return reply
+
+
+def _difference(vault: Vault, since: str, only: str | None) -> list[str]:
     try:
         changes = vault.since(since)
     except Expired:
         return ["the state that was shown is no longer kept, so it cannot be compared"]
-    if isinstance(only, str):
+    if only is not None:
         changes = [c for c in changes if c.path.startswith(only.encode())]
     said = [entries.sentence(c) for c in changes[:_SENTENCES]]
     if len(changes) > _SENTENCES:

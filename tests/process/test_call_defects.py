@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 
 from harness.events import types as t
+from harness.protocol.op import Op
+from harness.session.orders import Execute
 from harness.supervisor.processes.keeper_link import KeeperLink
 from tests.fleetlib import fleet, play
 from tests.process.served import served
@@ -17,17 +18,17 @@ CALL = play([("exec", {"argv": ["true"]})], "Done.")
 
 def failing(monkeypatch: pytest.MonkeyPatch, exc: Exception, times: int) -> list[str]:
     """The first calls that are begun end in ``exc``; each try of one."""
-    real = KeeperLink.call
+    real = KeeperLink.ask
     tried = []
 
-    async def call(self: KeeperLink, op: str, *args: Any, **named: Any) -> dict[str, Any]:
-        if op == "execute":
-            tried.append(op)
+    async def ask(self: KeeperLink, op: Op[object], wait: float | None = 30.0) -> object:
+        if isinstance(op, Execute):
+            tried.append(op.call_id)
             if len(tried) <= times:
                 raise exc
-        return await real(self, op, *args, **named)
+        return await real(self, op, wait)
 
-    monkeypatch.setattr(KeeperLink, "call", call)
+    monkeypatch.setattr(KeeperLink, "ask", ask)
     return tried
 
 

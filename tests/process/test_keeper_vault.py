@@ -9,13 +9,13 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from harness.protocol.paths import SessionFolder
 from harness.session import vault_client
 from harness.session.event_loop import Loop
+from harness.vault.vault_ops import Failure, KeptStates, ListStates
 from tests.process.keeperlib import Keepers, action, allowed, keepers, wait_until
 
 
@@ -62,19 +62,20 @@ def test_when_the_next_one_stands_still_too_the_answer_says_so(tmp_path: Path, m
     loop.more = lambda: False
     loop.after_turn = lambda: None
     link = vault_client.VaultLink(loop, SessionFolder(tmp_path, tmp_path / "sock"))
-    answers: list[dict[str, Any]] = []
+    answers: list[KeptStates | Failure] = []
     pids: set[int] = set()
 
-    def answered(reply: dict[str, Any]) -> None:
+    def answered(reply: KeptStates | Failure) -> None:
         answers.append(reply)
         loop.stopping = len(answers) == 2
 
     loop.after_turn = lambda: pids.add(link.pid)
-    link.ask({"op": "list"}, answered)
-    link.ask({"op": "list"}, answered)
+    link.ask(ListStates(), answered)
+    link.ask(ListStates(), answered)
     loop.run()
     link.stop()
-    assert [a["error"]["code"] for a in answers] == ["timeout", "timeout"]
-    assert "stood still" in answers[0]["error"]["message"]
+    failures = [one for one in answers if isinstance(one, Failure)]
+    assert [one.code for one in failures] == ["timeout", "timeout"]
+    assert "stood still" in failures[0].message
     assert len(pids - {0}) == 4, "each was asked of two"
     assert link.pid == 0, "and none of them is left"

@@ -134,7 +134,8 @@ NAMES = (
     "checks", "caps", "name", "credential", "text", "until", "after", "records", "cls", "expect", "data", "call_id",
     "gen", "epoch", "secret", "pid", "start", "boot", "request_id", "attempt", "model", "est_input", "max_tokens",
     "reservation", "usage", "cost_nano", "unknown", "client", "proto", "role", "force_keep", "base_url", "kill",
-    "exit_code",
+    "exit_code", "limits", "undo_limits", "jobs", "label", "full", "since", "worked", "head", "ground", "job",
+    "undo_id", "snapshot", "by", "folder", "keeps",
 )  # fmt: skip
 
 SUPERVISOR_OPS = (
@@ -260,6 +261,12 @@ def test_wrong_frames_do_not_hurt_a_keeper(tmp_path: Path, role: str) -> None:
             "subscribe",
             "execute",
             "cancel",
+            "cancel_job",
+            "ping",
+            "snapshot",
+            "snapshots",
+            "export",
+            "undo",
             "stats",
             "nonsense",
             "__class__",

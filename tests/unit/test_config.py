@@ -201,7 +201,7 @@ def test_jobs_have_times_a_size_and_a_number(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     config = c.parse(file, '[jobs]\nlimit = "2h 30m"\nlongest = "30d"\nat_once = 2\nlog = "32MiB"\ngrace = 5\n')
     assert (config.jobs.limit, config.jobs.longest, config.jobs.log) == (9000, 30 * 86_400, 32 << 20)
-    assert config.jobs.to_wire() == {"at_once": 2, "grace_s": 5}
+    assert (config.jobs.at_once, config.jobs.grace) == (2, 5)
     for wrong in ("at_once = 65", 'limit = "0s"', 'log = "1MiB"', "grace = true", 'longest = "soon"'):
         with pytest.raises(c.ConfigError, match=r"config.toml, line 2: jobs\."):
             c.parse(file, f"[jobs]\n{wrong}\n")

@@ -141,7 +141,7 @@ def test_nothing_is_checked_and_nothing_is_done_while_a_job_runs() -> None:
 
 
 def test_a_lost_job_is_told_with_what_not_to_expect() -> None:
-    text = job_words.ended({"job": "j1", "status": "lost", "note": "its keeper ended"})
+    text = job_words.ended(job_words.JobEnd("j1", "lost", note="its keeper ended"))
     assert "is lost" in text
     assert "not run again by itself" in text
 

@@ -25,6 +25,8 @@ from harness.events.session_state import SessionState
 from harness.judge import case
 from harness.judge.case import Case, Criterion
 from harness.plan import due
+from harness.protocol.keeper_requests import Stored
+from harness.protocol.op import Op
 from harness.supervisor.calls import evaluation
 from harness.supervisor.fleet.session import Session
 from tests.unit.test_iterations import DONE, Planned, Truth, begun, entry, good
@@ -317,8 +319,8 @@ class LayingOut:
     def keeper(self) -> LayingOut:
         return self
 
-    async def call(self, _: str, **__: object) -> dict[str, object]:
-        return {"sha": "0" * 64, "bytes": 1}
+    async def ask(self, _: Op[object]) -> Stored:
+        return Stored("0" * 64, 1)
 
     async def do(self, *_: object) -> Case:
         self.world.put(*self.meanwhile)

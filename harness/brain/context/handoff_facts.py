@@ -14,6 +14,7 @@ from harness.events import said, tools
 from harness.events import types as t
 from harness.events.call_states import CallEnd
 from harness.events.course_events import ASSUMPTION
+from harness.events.decision import Decision
 from harness.events.plan_state import BLOCKED, IN_PROGRESS
 
 COMMIT = "a commit was made"
@@ -23,7 +24,7 @@ _MANY = 12
 _FILES = 200
 _ABOUT = ("action", "path", "pattern", "call", "entry", "key", "text")
 """What of an input says what its call is about."""
-_DECIDED = frozenset(("deny", "answer", "allow_edited"))
+_DECIDED = frozenset((Decision.DENY, Decision.ANSWER, Decision.ALLOW_EDITED))
 """Decisions of a person that say more than that the call may run."""
 
 

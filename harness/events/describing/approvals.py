@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness.events import grant_words
 from harness.events import types as t
 from harness.events.cap import amount_of
+from harness.events.decision import PERMITS, Decision
 from harness.events.describing.line import Describers, Line, first
 from harness.events.words import decided, local, who
 
@@ -27,7 +28,7 @@ def _decided(b: t.ApprovalDecided) -> Line:
     return Line(
         "decided",
         f"{b.approval_id} {chosen(b, done=True)} by {who(b.by.client)}{text}",
-        "good" if b.decision in ("allow", "allow_edited") else "info",
+        "good" if b.decision in PERMITS else "info",
     )
 
 
@@ -38,7 +39,7 @@ def chosen(b: t.ApprovalDecided, *, done: bool = False) -> str:
     how = decided(b.decision) if done else b.decision.replace("_", " ")
     if b.value is None:
         return how
-    if b.decision != "raise":
+    if b.decision != Decision.RAISE:
         return f"{how} {b.value}"
     return f"{how} {first(b.cap)} to {amount_of(b.cap, b.value)}" if b.cap else how
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from harness.events import job_words, trial
 from harness.events import types as t
 from harness.events.call_states import CallEnd
 from harness.events.checkpoints import words
+from harness.events.decision import Ruling
 from harness.events.describing.line import Describers, Line, Tone, compact, duration, first, size
 from harness.events.ratchet import some
 from harness.events.words import by_whom, counted
@@ -16,7 +15,7 @@ DESCRIBERS = Describers()
 _on = DESCRIBERS.on
 
 
-def call_text(tool: str, data: dict[str, Any] | None) -> str:
+def call_text(tool: str, data: dict[str, object] | None) -> str:
     """A tool call as a person would write it; ``data`` is the tool's input."""
     if data is None:
         return f"{tool} (large input)"
@@ -46,8 +45,8 @@ def _proposed(b: t.ToolProposed) -> Line:
 @_on(t.ToolJudged)
 def _judged(b: t.ToolJudged) -> Line:
     leaves = f" · leaves the fence: {', '.join(b.effects)}" if b.effects else ""
-    tone: Tone = "bad" if b.verdict == "deny" else "warn"
-    if b.verdict == "allow" and not b.effects:
+    tone: Tone = "bad" if b.verdict == Ruling.DENY else "warn"
+    if b.verdict == Ruling.ALLOW and not b.effects:
         tone = "dim"
     return Line(
         b.verdict, f"{b.call_id} by rule {b.rule}" + (f": {first(b.reason)}" if b.reason else "") + leaves, tone

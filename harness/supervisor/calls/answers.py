@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from harness.events import history, memory_files, person_tool, tools, trouble
+from harness.events import fields, history, memory_files, person_tool, tools, trouble
 from harness.events import types as t
 from harness.events.framing import LogError
 from harness.events.offsets import OffsetIndex
@@ -77,14 +76,14 @@ class Answers:
             told = _Told(f"It cannot be read now: {exc}", failed=True)
         await session.append(*told.changes, await _ended(session, call_id, told))
 
-    async def _told(self, session: Session, call_id: str, tool: str, given: dict[str, Any]) -> _Told:
+    async def _told(self, session: Session, call_id: str, tool: str, given: dict[str, object]) -> _Told:
         if tool == tools.HISTORY:
             return _Told(await session.look("its history", _LOOK_S, lambda: _history(session.folder, given)))
         return await self._memory(session, call_id, given)
 
     # -- memory ------------------------------------------------------------------------------------
 
-    async def _memory(self, session: Session, call_id: str, given: dict[str, Any]) -> _Told:
+    async def _memory(self, session: Session, call_id: str, given: dict[str, object]) -> _Told:
         mine = await self._recall.of(session)
         if memory_files.meant(given):
             return await self._file(session, call_id, given, next(p for p in mine if p.scope is Scope.SESSION))
@@ -100,7 +99,7 @@ class Answers:
             return _Told("\n".join(map(_whole, hits)) or "Nothing that is remembered has any of these words.")
         return _Told(_viewed(memories, wanted, str(given.get("key", ""))))
 
-    async def _change(self, session: Session, call_id: str, given: dict[str, Any], place: Place) -> _Told:
+    async def _change(self, session: Session, call_id: str, given: dict[str, object], place: Place) -> _Told:
         wish = Wish(
             place,
             str(given.get("key", "")),
@@ -125,7 +124,7 @@ class Answers:
             return _Told("It says so already.")
         return _Told("\n".join(map(_said, made)), tuple(_changed(call_id, entry) for entry in made))
 
-    async def _file(self, session: Session, call_id: str, given: dict[str, Any], place: Place) -> _Told:
+    async def _file(self, session: Session, call_id: str, given: dict[str, object], place: Place) -> _Told:
         """The vendor's memory tool, on what is the session's own."""
         if given["command"] not in memory_files.CHANGES:
             return _Told(files.view(await self._book.read(), place, given, now_utc()))
@@ -233,14 +232,14 @@ async def _ended(session: Session, call_id: str, told: _Told) -> t.ToolEnded:
 # -- the session's own log ---------------------------------------------------------------------------
 
 
-def _history(folder: SessionFolder, given: dict[str, Any]) -> str:
+def _history(folder: SessionFolder, given: dict[str, object]) -> str:
     log = OffsetIndex(folder.log)
     try:
         question = history.Question(
             str(given.get("grep", "")),
             str(given.get("type", "")),
-            given.get("from"),
-            int(given.get("limit", history.LIMIT)),
+            fields.number(given, "from", 0) if "from" in given else None,
+            fields.number(given, "limit", history.LIMIT),
         )
         return history.answer(log, question)
     finally:

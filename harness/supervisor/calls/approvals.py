@@ -16,6 +16,7 @@ from harness.events import tool_input
 from harness.events import types as t
 from harness.events.action import Wire, from_wire
 from harness.events.cap_request import CapRequest
+from harness.events.decision import PERMITS, Decision, Ruling
 from harness.events.endpoints import ITEM_KINDS
 from harness.events.framing import LogError
 from harness.events.ratchet import ALLOW, KEEP
@@ -53,7 +54,7 @@ _CARD_S = 15.0
 _RESOLUTIONS = {"done": "confirmed_done", "failed": "failed", "unknown": "unknown_told_model"}
 
 
-class Decision(msgspec.Struct, frozen=True, kw_only=True):
+class DecisionWish(msgspec.Struct, frozen=True, kw_only=True):
     """Arguments of ``decide``, as the protocol has them."""
 
     approval_id: str
@@ -72,7 +73,7 @@ class _Case:
 
     session: Session
     asked: OpenApproval
-    decision: Decision
+    decision: DecisionWish
     record: t.ApprovalDecided
 
 
@@ -200,14 +201,16 @@ class Approvals:
         ``bad_value``.
         """
         try:
-            d = msgspec.convert({k: v for k, v in arguments.items() if k in Decision.__struct_fields__}, Decision)
+            d = msgspec.convert(
+                {k: v for k, v in arguments.items() if k in DecisionWish.__struct_fields__}, DecisionWish
+            )
         except msgspec.ValidationError as exc:
             raise OpError("bad_request", f"decide: {exc}") from exc
         session = self._fleet.approval(d.approval_id)
         async with session.lock:
             return await self._decide(session, d, by)
 
-    async def _decide(self, session: Session, d: Decision, by: t.By) -> str:
+    async def _decide(self, session: Session, d: DecisionWish, by: t.By) -> str:
         asked = session.state.approvals.get(d.approval_id)
         if asked is None and d.approval_id in session.track.passed:
             return await self._too_late(session, d, by)
@@ -223,7 +226,7 @@ class Approvals:
             raise OpError("stale", "what you decided on is not what would run now", "look at the request again")
         if len(d.message) > MAX_MESSAGE:
             raise OpError("bad_request", f"the message is longer than {MAX_MESSAGE} characters")
-        if asked.kind == Request.QUESTION and d.decision == "answer":
+        if asked.kind == Request.QUESTION and d.decision == Decision.ANSWER:
             d = msgspec.structs.replace(d, message=questions.words_of(asked, d.message, d.value))
         record = t.ApprovalDecided(
             approval_id=d.approval_id,
@@ -240,7 +243,7 @@ class Approvals:
         )
         bodies = await self._consequences(_Case(session, asked, d, record))
         # before it is on record, or another session would ask again in between
-        if asked.kind in ITEM_KINDS and d.decision == "retry":
+        if asked.kind in ITEM_KINDS and d.decision == Decision.RETRY:
             self._gates.answered(str(asked.detail.get("endpoint", "")))
         try:
             # a decision may be a wish of its own (stop, retry), and a stop comes before every other
@@ -264,18 +267,18 @@ class Approvals:
                 await self._purse.follow(raised(body))
             self._caps.poke()
 
-    async def _too_late(self, session: Session, d: Decision, by: t.By) -> str:
+    async def _too_late(self, session: Session, d: DecisionWish, by: t.By) -> str:
         """An answer to a request whose cap was raised meanwhile is taken for what it means: a higher cap still, a stop,
         or that it goes on.
         """
         cap = _cap_of(session.track.passed[d.approval_id]).cap
         decision = ids.decision_id()
-        if d.decision == "stop":
+        if d.decision == Decision.STOP:
             await session.append(
                 t.SessionDesired(state=Desired.STOPPED, reason=d.message or f"you stopped it at: {cap}", by=by)
             )
             return decision
-        if d.decision != "raise" or d.value is None:
+        if d.decision != Decision.RAISE or d.value is None:
             raise OpError(
                 "not_open",
                 f"{cap} was raised or a new day began meanwhile, so {session.name} goes on",
@@ -298,7 +301,7 @@ class Approvals:
     async def _consequences(self, case: _Case) -> list[t.Body]:
         d = case.decision
         asked = case.asked
-        if d.decision == "stop":
+        if d.decision == Decision.STOP:
             return [
                 t.SessionDesired(
                     state=Desired.STOPPED,
@@ -341,16 +344,16 @@ class Approvals:
                 return [
                     t.RatchetAnswered(
                         violations=list(case.session.state.ratchet.unanswered),
-                        answer=ALLOW if d.decision == "allow" else KEEP,
+                        answer=ALLOW if d.decision == Decision.ALLOW else KEEP,
                         message=d.message,
                         by=case.record.by,
                     )
                 ]
-        if d.decision == "answer":
+        if d.decision == Decision.ANSWER:
             if not d.message.strip():
                 raise OpError("bad_request", "an answer needs a text: the agent reads it at its next turn")
             return [t.UserMessage(text=d.message, origin="human", by=case.record.by)]
-        if d.decision == "done":
+        if d.decision == Decision.DONE:
             return [questions.taken(case.session.state, asked)]
         return []
 
@@ -358,10 +361,10 @@ class Approvals:
         d = case.decision
         asked = case.asked
         session = case.session
-        if d.decision == "allow":
+        if d.decision == Decision.ALLOW:
             return []
-        if d.decision != "allow_edited":
-            if d.decision == "answer" and not d.message.strip():
+        if d.decision != Decision.ALLOW_EDITED:
+            if d.decision == Decision.ANSWER and not d.message.strip():
                 raise OpError("bad_request", "an answer needs a text: it becomes the result of the call")
             return [outcome_of(asked.call_id, d.decision, d.message)]
         known = session.track.calls.get(asked.call_id)
@@ -379,7 +382,7 @@ class Approvals:
             raise OpError("bad_edit", f"the edited action cannot be examined: {exc}") from exc
         # after the edited action was bound to the world: nothing can change in between
         await self._still_as_shown(session, asked, known)
-        if built.verdict.verdict == "deny":
+        if built.verdict.verdict == Ruling.DENY:
             raise OpError("bad_edit", f"policy denies the edited action ({built.verdict.rule}): {built.verdict.reason}")
         _no_riskier(asked.risk, built.verdict)
         return [await self._judging.judged_by_human(session, asked.call_id, built)]
@@ -406,7 +409,7 @@ class Approvals:
         said = _cap_of(asked)
         cap = said.cap
         by = case.record.by
-        if d.decision == "finish":
+        if d.decision == Decision.FINISH:
             return [await self._purse.finish(session, cap)]
         if d.value is None or d.value <= said.limit:
             raise OpError(
@@ -453,7 +456,7 @@ def _named_only(view: ApprovalView, size: int) -> ApprovalView:
     be shown.
     """
     why = f"{size:,} bytes: too large to be shown beside the other open requests; decide those first, or deny this one"
-    options = [o for o in view.options if o not in ("allow", "allow_edited")]
+    options = [o for o in view.options if o not in PERMITS]
     return msgspec.structs.replace(
         view,
         title=view.title[:200],

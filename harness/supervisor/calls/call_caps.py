@@ -7,6 +7,7 @@ from datetime import datetime
 from harness.events import types as t
 from harness.events.cap import Cap, amount_of, named
 from harness.events.cap_request import CapRequest
+from harness.events.decision import Decision
 from harness.events.request import Request
 from harness.events.session_state import SessionState
 from harness.supervisor import ids
@@ -45,7 +46,7 @@ async def ask_cap(session: Session, reached: t.BudgetReached) -> None:
             approval_id=ids.approval_id(),
             kind=Request.CAP,
             title=title,
-            options=["raise", "finish", "stop"],
+            options=[Decision.RAISE, Decision.FINISH, Decision.STOP],
             risk="medium",
             detail=CapRequest(Cap(reached.cap), reached.limit, reached.used, reached.need, reached.day).detail(),
         ),

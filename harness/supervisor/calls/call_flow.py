@@ -14,6 +14,7 @@ from harness.events import tools, trouble
 from harness.events import types as t
 from harness.events.call_states import CallEnd, CallStage
 from harness.events.calls import Call
+from harness.events.decision import Decision, Ruling
 from harness.supervisor.calls import (
     carrying_out,
     checkpoints,
@@ -126,10 +127,10 @@ class CallFlow:
                     else:
                         self._start(session, call.call_id)
                     return True
-                case CallStage.JUDGED if call.verdict == "allow" and await self._still_allowed(session, known):
+                case CallStage.JUDGED if call.verdict == Ruling.ALLOW and await self._still_allowed(session, known):
                     self._start(session, call.call_id)
                     return True
-                case CallStage.JUDGED if call.verdict == "deny":
+                case CallStage.JUDGED if call.verdict == Ruling.DENY:
                     await session.append(
                         t.ToolEnded(call_id=call.call_id, status=CallEnd.DENIED, preview=self._denial(known))
                     )
@@ -166,7 +167,7 @@ class CallFlow:
 
     async def _refused_by_human(self, session: Session, call: Call, known: OpenCall) -> None:
         d = known.decided
-        await session.append(outcome_of(call.call_id, d.decision if d else "deny", d.message if d else ""))
+        await session.append(outcome_of(call.call_id, d.decision if d else Decision.DENY, d.message if d else ""))
 
     # -- execution ---------------------------------------------------------------------------------
 
@@ -183,11 +184,11 @@ class CallFlow:
                 await self._answers.answer(session, call_id)
                 return
             await checkpoints.before_leaving(session, call_id, self._settings.config.checkpoints)
-            reply = await carrying_out.begin(session, self._settings.config, call_id)
-            if stale := reply.get("stale"):
-                await self._went_stale(session, call_id, [str(d) for d in stale])
-            elif why := reply.get("unprotected"):
-                await self._unprotected(session, call_id, str(why))
+            begun = await carrying_out.begin(session, self._settings.config, call_id)
+            if begun.stale:
+                await self._went_stale(session, call_id, list(begun.stale))
+            elif begun.unprotected:
+                await self._unprotected(session, call_id, begun.unprotected)
             else:
                 await session.until(lambda: not _ready(session, call_id))
         except LinkLost:
@@ -280,9 +281,9 @@ def _ready(session: Session, call_id: str) -> bool:
 
 def outcome_of(call_id: str, decision: str, message: str) -> t.ToolEnded:
     """How a call ends that a human did not let run."""
-    if decision == "answer":
+    if decision == Decision.ANSWER:
         return t.ToolEnded(call_id=call_id, status=CallEnd.OK, preview=message)
-    if decision == "stop":
+    if decision == Decision.STOP:
         return t.ToolEnded(call_id=call_id, status=CallEnd.CANCELLED, preview="The human stopped the session.")
     return t.ToolEnded(
         call_id=call_id,

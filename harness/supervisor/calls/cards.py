@@ -6,7 +6,6 @@ The action is the only source; the agent's claim stays apart.
 from __future__ import annotations
 
 import shlex
-from typing import Any
 
 from harness.events import tools
 from harness.events.action import Action, ExecAction, FileAction, PushAction, RecordAction, Wire
@@ -52,7 +51,7 @@ def _now(folder: str, path: str) -> Side:
         return Side(None, f"not read: it {getattr(exc, 'strerror', '') or type(exc).__name__}")
 
 
-def whole_diff(action: Action, given: dict[str, Any]) -> str:
+def whole_diff(action: Action, given: dict[str, object]) -> str:
     """All that a write or edit would change in the file as it is now (blocking); empty for other tools.
 
     ``given`` is the tool's whole input.
@@ -68,7 +67,7 @@ def whole_diff(action: Action, given: dict[str, Any]) -> str:
     return text
 
 
-def _edit(now: Side, given: dict[str, Any]) -> str:
+def _edit(now: Side, given: dict[str, object]) -> str:
     old = str(given.get("old", ""))
     new = str(given.get("new", ""))
     before = now.body
@@ -96,7 +95,7 @@ def unread(why: Exception) -> str:
     return f"{NOT_COMPARED}what it would change cannot be read: {' '.join(str(why).split())}"
 
 
-def diff(action: Action, given: dict[str, Any]) -> str:
+def diff(action: Action, given: dict[str, object]) -> str:
     """What a card shows of `whole_diff` (blocking)."""
     return comparison.on_card(whole_diff(action, given))
 

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from harness.events import types as t
 from harness.events.call_states import CallEnd
+from harness.hands import limits as call_limits
 from harness.protocol.config import Config
+from harness.session.orders import Begun, Execute, JobLimits
 from harness.supervisor.fleet.session import Session
+from harness.vault import limits as undo_limits
 
 
-async def begin(session: Session, config: Config, call_id: str) -> dict[str, Any]:
+def undo_limits_of(config: Config) -> undo_limits.Limits:
+    """What ``[undo]`` says, as a keeper takes it."""
+    return undo_limits.from_wire(config.undo.to_wire())
+
+
+async def begin(session: Session, config: Config, call_id: str) -> Begun:
     """Start it; the keeper's answer says what was ``stale`` or ``unprotected``, and then nothing was started.
 
     Raises OpError, LinkLost.
     """
-    return await session.keeper().call(
-        "execute",
-        wait=None,
-        call_id=call_id,
-        limits=config.limits.to_wire(),
-        undo_limits=config.undo.to_wire(),
-        jobs=config.jobs.to_wire(),
-    )
+    limits = call_limits.from_wire(config.limits.to_wire())
+    jobs = JobLimits(config.jobs.at_once, config.jobs.grace)
+    return await session.keeper().ask(Execute(call_id, limits, undo_limits_of(config), jobs), None)
 
 
 async def to_its_end(session: Session, config: Config, call_id: str, wait_s: float) -> None:
     """For one that nobody is asked about again: what cannot be started is refused on record, and its end is waited for
     at most so many seconds. Raises OpError, LinkLost.
     """
-    reply = await begin(session, config, call_id)
-    if why := reply.get("unprotected") or reply.get("stale"):
+    begun = await begin(session, config, call_id)
+    if why := begun.unprotected or "; ".join(begun.stale):
         await session.append(t.ToolEnded(call_id=call_id, status=CallEnd.REFUSED, preview=f"not run: {why}"))
     await session.until(lambda: call_id not in session.state.calls.open, wait_s)

@@ -18,6 +18,7 @@ from harness.events.checkpoints import Due
 from harness.events.effect import NO_UNDO
 from harness.events.states import State
 from harness.protocol.config_sections import CheckpointConfig
+from harness.session.orders import ExportState
 from harness.supervisor.calls import plans
 from harness.supervisor.calls.ground import held, private_of
 from harness.supervisor.errors import LinkLost, OpError, out_of_space
@@ -134,14 +135,8 @@ async def make(session: Session, found: Due, config: CheckpointConfig, by: t.By 
         name = s.checkpoints.next_id
         through = s.seq
         ready = await session.do("preparing a checkpoint", _PREPARE_S, lambda: _prepare(session, name, found))
-        reply = await session.keeper().call(
-            "export",
-            wait=None,
-            label=f"checkpoint {name}",
-            head=ready.head,
-            ground=ready.ground,
-            since=ready.since,
-        )
+        wanted = ExportState(f"checkpoint {name}", ready.head, ready.ground, ready.since)
+        exported = await session.keeper().ask(wanted, None)
         commit = await session.do(
             "keeping a checkpoint", _STORE_S, lambda: _store(session, ready, int(name[1:])), lasting=True
         )
@@ -152,12 +147,12 @@ async def make(session: Session, found: Due, config: CheckpointConfig, by: t.By 
                 label=found.label,
                 why=found.why,
                 through_seq=through,
-                snapshot=str(reply["snapshot"]),
+                snapshot=exported.snapshot,
                 commit=commit,
                 head=ready.parent,
                 passing=None if plan is None else [entry for entry, passes in plan.passes.items() if passes],
-                changed=int(reply["names"]),
-                left_out=int(reply["left_out"]),
+                changed=exported.names,
+                left_out=exported.left_out,
                 by=by or t.By(),
             )
         )

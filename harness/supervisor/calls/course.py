@@ -4,8 +4,6 @@ for neither has an effect outside the log.
 
 from __future__ import annotations
 
-from typing import Any
-
 from harness.events import types as t
 from harness.events.call_states import CallEnd
 from harness.events.calls import Call
@@ -13,7 +11,7 @@ from harness.plan.answer import answer
 from harness.supervisor.fleet.session import Session
 
 
-async def answered(session: Session, call: Call, given: dict[str, Any]) -> None:
+async def answered(session: Session, call: Call, given: dict[str, object]) -> None:
     """Answer a call of the tool. Raises OpError, LinkLost."""
     found = answer(session.state, call.call_id, given)
     ended = t.ToolEnded(call_id=call.call_id, status=CallEnd.OK if found.good else CallEnd.ERROR, preview=found.text)

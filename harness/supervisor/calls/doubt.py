@@ -8,6 +8,7 @@ from harness.events import tools
 from harness.events import types as t
 from harness.events.action import Action, FileAction, PushAction
 from harness.events.calls import Call
+from harness.events.decision import Decision
 from harness.events.request import Request
 from harness.events.tool import CONTAINED, READ, REVERSIBLE, Writes
 from harness.hands import files, push, reading
@@ -85,7 +86,7 @@ async def settle(session: Session, call: Call, known: OpenCall) -> None:
         )
     elif isinstance(action, PushAction):
         outcome = await session.do("asking the remote", _PROBE_S, lambda: push.probe(action))
-        if outcome == "done":
+        if outcome == Decision.DONE:
             await session.append(
                 t.ToolResolved(
                     call_id=call.call_id,
@@ -122,7 +123,7 @@ async def _ask(session: Session, call: Call, known: OpenCall, why: str) -> None:
             approval_id=ids.approval_id(),
             kind=Request.IN_DOUBT,
             title=f"did this happen? {what}",
-            options=["done", "failed", "unknown"],
+            options=[Decision.DONE, Decision.FAILED, Decision.UNKNOWN],
             call_id=call.call_id,
             action_hash=call.action_hash,
             risk="high",

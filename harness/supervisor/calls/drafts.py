@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from harness.events import blobs
 from harness.events import types as t
+from harness.events.decision import Decision
 from harness.events.framing import LogError
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval
@@ -75,13 +76,13 @@ async def _asked(session: Session, found: draft.Found) -> t.ApprovalRequested:
     intent = session.state.intent
     assert intent is not None
     detail = {"path": intent.draft, "problems": _lines(found.problems)}
-    options = ["deny", "stop"]
+    options: list[str] = [Decision.DENY, Decision.STOP]
     text = b""
     if found.plan is not None:
         text = found.plan.text.encode()
         blob = await put_blob(session, text, plans.MEDIA)
         detail |= {"text": blob.sha, "entries": _lines([f"{e.id} {e.title}" for e in found.plan.entries])}
-        options = ["allow", *options]
+        options = [Decision.ALLOW, *options]
     count = len(found.plan.entries) if found.plan is not None else 0
     return t.ApprovalRequested(
         approval_id=ids.approval_id(),
@@ -112,7 +113,7 @@ async def _accepted(session: Session, plan: Plan) -> list[t.Body]:
 
 async def decided(session: Session, asked: OpenApproval, decision: str, message: str, by: t.By) -> list[t.Body]:
     """What follows from a person's word on a plan. Raises OpError."""
-    if decision != "allow":
+    if decision != Decision.ALLOW:
         words = message.strip() or "The plan is not accepted. Write it anew."
         return [t.UserMessage(text=words, origin="human", by=by)]
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.events.action import Action
+from harness.events.decision import Ruling
 from harness.events.types import ToolJudged
 from harness.policy.judge import judge
 from harness.policy.rules import Policy
@@ -25,6 +26,6 @@ def denial(judged: ToolJudged, action: Action | None, policy: Policy) -> str:
     if judged.policy == policy.hash or action is None:
         return ""
     verdict = judge(action, policy)
-    if verdict.verdict != "deny":
+    if verdict.verdict != Ruling.DENY:
         return ""
     return f"the policy changed: {verdict.rule} denies this now: {verdict.reason}"

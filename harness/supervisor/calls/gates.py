@@ -6,6 +6,7 @@ import hashlib
 
 from harness.events import types as t
 from harness.events.action import canonical
+from harness.events.decision import Decision
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval
 from harness.events.states import Desired
@@ -15,7 +16,7 @@ from harness.plan.due import due
 from harness.supervisor import ids
 from harness.supervisor.fleet.session import Session
 
-OPTIONS = ["allow", "deny", "stop"]
+OPTIONS: list[str] = [Decision.ALLOW, Decision.DENY, Decision.STOP]
 """``deny``: the session is paused, and asked again when it is resumed."""
 
 
@@ -39,7 +40,7 @@ async def _ask(session: Session, phase: t.PlanPhase) -> None:
     plan = session.state.plan
     if plan is None:
         return
-    detail = {"name": phase.name, **gates.detail(plan, phase, usd(session.state.spent_nano))}
+    detail: dict[str, object] = {"name": phase.name, **gates.detail(plan, phase, usd(session.state.spent_nano))}
     await session.append(
         t.ApprovalRequested(
             approval_id=ids.approval_id(),
@@ -55,7 +56,7 @@ async def _ask(session: Session, phase: t.PlanPhase) -> None:
 
 def decided(asked: OpenApproval, decision: str, message: str, by: t.By) -> list[t.Body]:
     """What follows from a person's word on a gate."""
-    if decision == "allow":
+    if decision == Decision.ALLOW:
         return [t.GateOpened(phase=str(asked.detail.get("name", "")), message=message, by=by)]
     why = f"you did not let it begin: {asked.detail.get('phase', '')}"
     told = [t.UserMessage(text=message, origin="human", by=by)] if message.strip() else []

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from harness.events import types as t
 from harness.events.action import Action, action_hash
 from harness.events.body import By
+from harness.events.decision import Decision, Ruling
 from harness.events.framing import LogError
 from harness.events.grant_events import grant_of, rule_name
 from harness.events.request import Request
@@ -38,7 +39,7 @@ class Covered:
     def verdict(self, asked: Verdict) -> Verdict:
         """What the policy's question becomes."""
         left = f"call {self.record.use} of {self.record.count}"
-        return Verdict("allow", rule_name(self.grant), f"a rule of yours allows it ({left})", asked.risk)
+        return Verdict(Ruling.ALLOW, rule_name(self.grant), f"a rule of yours allows it ({left})", asked.risk)
 
 
 class Granting:
@@ -118,7 +119,7 @@ class Granting:
                     t.ApprovalDecided(
                         approval_id=asked.approval_id,
                         decision_id=ids.decision_id(),
-                        decision="allow",
+                        decision=Decision.ALLOW,
                         call_id=asked.call_id,
                         action_hash=asked.action_hash,
                         by=By(client=rule_name(covered.grant), uid=made.by.uid, pid=made.by.pid),
@@ -131,7 +132,7 @@ class Granting:
 def verdict_of(asked: OpenApproval, known: OpenCall) -> Verdict:
     """The verdict that an open request came from."""
     judged = known.judged
-    return Verdict("ask", judged.rule if judged else "", judged.reason if judged else "", asked.risk)
+    return Verdict(Ruling.ASK, judged.rule if judged else "", judged.reason if judged else "", asked.risk)
 
 
 def _record(known: Grants, used: Used) -> t.GrantUsed:

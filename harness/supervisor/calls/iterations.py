@@ -17,6 +17,7 @@ from harness.plan import hooks, progress_log
 from harness.plan.digest import Around, digest
 from harness.plan.formats import BadPlan
 from harness.plan.iterations import Begin, Note, Prepare, Recheck, due
+from harness.session.orders import TakeState
 from harness.supervisor.calls import plans, progress
 from harness.supervisor.calls.ground import held, private_of
 from harness.supervisor.errors import OpError
@@ -55,10 +56,10 @@ async def _looked(session: Session, since: str) -> t.EditsLooked:
     nobody.
     """
     try:
-        reply = await session.keeper().call("snapshot", wait=None, label="after commands", worked=since)
+        kept = await session.keeper().ask(TakeState("after commands", worked=since), None)
     except OpError:
         return t.EditsLooked(changed=True)
-    files = [str(name) for name in reply.get("worked_names", [])]
+    files = list(kept.worked_names or ())
     return t.EditsLooked(changed=bool(files), names=files[:_NAMED])
 
 

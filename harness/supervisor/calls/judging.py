@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -18,6 +17,7 @@ from harness.events.approved import Shape
 from harness.events.call_states import CallEnd
 from harness.events.calls import Call
 from harness.events.card_facts import CardNotes, in_detail
+from harness.events.decision import Decision, Ruling
 from harness.events.gate_kinds import GateKind
 from harness.events.left_out import left_out
 from harness.events.request import Request
@@ -31,8 +31,19 @@ from harness.protocol.config import Config
 from harness.roles import pinned
 from harness.roles.role import JUDGE, WORKER
 from harness.session import beside
+from harness.session.orders import TakeState
 from harness.supervisor import ids
-from harness.supervisor.calls import card_notes, cards, comparison, course, earlier_yes, gates, ratchet, trials
+from harness.supervisor.calls import (
+    card_notes,
+    cards,
+    carrying_out,
+    comparison,
+    course,
+    earlier_yes,
+    gates,
+    ratchet,
+    trials,
+)
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
 from harness.supervisor.calls.granting import Covered, Granting
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for, private_of
@@ -46,7 +57,13 @@ from harness.workspace.gather_facts import Kept, ShellAnalysisMissing, gather
 from harness.workspace.worktrees import open_worktree
 
 INLINE_ACTION = 16 * 1024
-TOOL_OPTIONS = ["allow", "allow_edited", "deny", "answer", "stop"]
+TOOL_OPTIONS: list[str] = [
+    Decision.ALLOW,
+    Decision.ALLOW_EDITED,
+    Decision.DENY,
+    Decision.ANSWER,
+    Decision.STOP,
+]
 _DENIALS = 2
 _RETRY_SPACE = 5.0
 _SHORTLY = 0.2
@@ -77,11 +94,11 @@ async def _refuse(session: Session, call: Call, why: str) -> None:
 def _unless_denied_before(session: Session, proposed: t.ToolProposed, verdict: Verdict) -> Verdict:
     """The policy's verdict, or a denial where a person would be asked what was denied often enough."""
     name = signature(proposed)
-    if verdict.verdict != "ask" or session.track.denials.get(name, 0) < _DENIALS:
+    if verdict.verdict != Ruling.ASK or session.track.denials.get(name, 0) < _DENIALS:
         return verdict
     why = session.track.denied_why.get(name, "")
     return Verdict(
-        "deny",
+        Ruling.DENY,
         "denied-before",
         f"the human denied exactly this {_DENIALS} times{': ' + why if why else ''}; do something else",
         verdict.risk,
@@ -125,7 +142,7 @@ class Judging:
             await self._not_examined(session, call, exc)
             return True
         verdict = _unless_denied_before(session, proposed, built.verdict)
-        if verdict.verdict == "ask" and (why := beside.of_jobs(built.action, session.state.jobs.running)):
+        if verdict.verdict == Ruling.ASK and (why := beside.of_jobs(built.action, session.state.jobs.running)):
             await _refuse(session, call, f"nothing was run: {why}")
             return True
         await self._record(session, call, known, given, built, verdict)
@@ -148,13 +165,13 @@ class Judging:
         session: Session,
         call: Call,
         known: OpenCall,
-        given: dict[str, Any],
+        given: dict[str, object],
         built: Built,
         verdict: Verdict,
     ) -> None:
         """The verdict, in one batch with what follows from it: a rule that covers the call, its end, or a request."""
         covered: Covered | None = None
-        if verdict.verdict == "ask":
+        if verdict.verdict == Ruling.ASK:
             case = await self._granting.case(session, call.call_id, built.action, verdict)
             covered = await self._granting.covered(case)
         if covered is not None:
@@ -162,16 +179,16 @@ class Judging:
         judged = await self._judged(session, call.call_id, built, verdict)
         if covered is not None:
             await session.append(judged, covered.record)
-        elif verdict.verdict == "deny":
+        elif verdict.verdict == Ruling.DENY:
             told = f"Denied by policy ({verdict.rule}): {verdict.reason}"
             await session.append(judged, t.ToolEnded(call_id=call.call_id, status=CallEnd.DENIED, preview=told))
-        elif verdict.verdict == "ask":
+        elif verdict.verdict == Ruling.ASK:
             await session.append(judged, await self._request(session, known, given, built, verdict))
         else:
             await session.append(judged, cls="C")  # nothing happens by it before its start, which is durable with it
 
     async def _request(
-        self, session: Session, known: OpenCall, given: dict[str, Any], built: Built, verdict: Verdict
+        self, session: Session, known: OpenCall, given: dict[str, object], built: Built, verdict: Verdict
     ) -> t.ApprovalRequested:
         """What a person is asked, with what is beside the action on its card."""
         notes = await card_notes.notes(session, built.action, self._approved())
@@ -213,7 +230,7 @@ class Judging:
             raise Later(HELD_S, held_for(why))
 
     async def build(
-        self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], unprotected: str = ""
+        self, session: Session, proposed: t.ToolProposed, given: dict[str, object], unprotected: str = ""
     ) -> Built:
         """The canonical action of a proposal with this input, and the verdict in force now.
 
@@ -226,7 +243,7 @@ class Judging:
             kept = await self._world(session, proposed.call_id)
         action = await self._action(session, proposed, given, kept)
         verdict = _verdict(session, proposed, action, policy, kept)
-        if verdict.verdict == "ask" and not kept.snapshot and not kept.unprotected:
+        if verdict.verdict == Ruling.ASK and not kept.snapshot and not kept.unprotected:
             kept = await self._world(session, proposed.call_id)
             action = await self._action(session, proposed, given, kept)
             verdict = _verdict(session, proposed, action, policy, kept)
@@ -240,13 +257,10 @@ class Judging:
         Raises Later when that only has to wait (no space, an undo), OpError.
         """
         try:
-            reply = await session.keeper().call(
-                "snapshot",
-                wait=None,
-                label=f"shown for {call_id}",
-                full=True,
-                undo_limits=self._settings.config.undo.to_wire(),
+            wanted = TakeState(
+                f"shown for {call_id}", full=True, undo_limits=carrying_out.undo_limits_of(self._settings.config)
             )
+            kept = await session.keeper().ask(wanted, None)
         except OpError as exc:
             if exc.code == "busy":
                 raise Later(_SHORTLY) from exc
@@ -255,30 +269,26 @@ class Judging:
             if exc.code in _WAITS:
                 raise
             return Kept(unprotected=exc.message)
-        return Kept(
-            snapshot=str(reply["snapshot"]), left_out=left_out(int(reply["left_out"]), list(reply["left_out_names"]))
-        )
+        return Kept(snapshot=kept.snapshot, left_out=left_out(kept.left_out, list(kept.left_out_names)))
 
     async def changed_since_shown(self, session: Session, call_id: str, action: Action) -> list[str]:
         """What is no longer as a person was shown it, one sentence each. Raises OpError."""
         expected = action.world
         difference: list[str] = []
         if (shown := expected.get("snapshot")) is not None:
-            reply = await session.keeper().call(
-                "snapshot", wait=None, label=f"before {call_id} was edited", full=True, since=shown
-            )
-            difference = [str(d) for d in reply["difference"]]
+            wanted = TakeState(f"before {call_id} was edited", full=True, since=shown)
+            difference = list((await session.keeper().ask(wanted, None)).difference or ())
         observed = await session.do("looking at the world again", _CARD_S, lambda: precheck.observe(action))
         return difference + precheck.difference({k: v for k, v in expected.items() if k != "snapshot"}, observed)
 
-    async def _action(self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], kept: Kept) -> Action:
+    async def _action(self, session: Session, proposed: t.ToolProposed, given: dict[str, object], kept: Kept) -> Action:
         what = f"examining call {proposed.call_id}"
         return await session.do(
             what, _FACTS_S, lambda: self._gather(session, proposed, given, self._settings.config, kept)
         )
 
     def _gather(
-        self, session: Session, proposed: t.ToolProposed, given: dict[str, Any], config: Config, kept: Kept
+        self, session: Session, proposed: t.ToolProposed, given: dict[str, object], config: Config, kept: Kept
     ) -> Action:
         """Gather the facts and build the action (blocking)."""
         own = [session.folder.root.parent.parent, session.folder.keeper_socket.parent.parent, config.file.parent]
@@ -318,7 +328,7 @@ class Judging:
             call_id,
             built,
             Verdict(
-                "allow",
+                Ruling.ALLOW,
                 earlier_yes.EDITED,
                 "a human changed the input and allowed the result",
                 built.verdict.risk,
@@ -367,9 +377,9 @@ def _verdict(session: Session, proposed: t.ToolProposed, action: Action, policy:
     return found if phase is None else gated.tightened(found, action, phase.name, phase.asks, unkept)
 
 
-def _detail(built: Built, verdict: Verdict, changed: list[str]) -> dict[str, Any]:
+def _detail(built: Built, verdict: Verdict, changed: list[str]) -> dict[str, object]:
     """What a request says beside its action. ``changed``: how the world differs from what was shown the last time."""
-    detail: dict[str, Any] = {"effects": spelled(built.action), "rule": verdict.rule, "reason": verdict.reason}
+    detail: dict[str, object] = {"effects": spelled(built.action), "rule": verdict.rule, "reason": verdict.reason}
     return detail | {"changed": changed} if changed else detail
 
 

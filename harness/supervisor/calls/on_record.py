@@ -8,6 +8,7 @@ import json
 from harness.events import blobs
 from harness.events import types as t
 from harness.events.action import Action, BadAction, Wire, from_wire
+from harness.protocol.keeper_requests import PutBlob
 from harness.supervisor.fleet.call_records import OpenCall
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.threads import at_home
@@ -48,5 +49,5 @@ async def action_of(session: Session, known: OpenCall) -> Action | None:
 
 async def put_blob(session: Session, data: bytes, media: str) -> t.BlobRef:
     """Store a payload beside the log, durable before any record names it."""
-    reply = await session.keeper().call("blob", data=base64.b64encode(data).decode("ascii"))
-    return t.BlobRef(str(reply["sha"]), int(reply["bytes"]), media)
+    stored = await session.keeper().ask(PutBlob(base64.b64encode(data).decode("ascii")))
+    return t.BlobRef(stored.sha, stored.bytes, media)

@@ -9,6 +9,7 @@ from harness.events import tools
 from harness.events import types as t
 from harness.events.action import action_hash
 from harness.events.call_states import CallEnd
+from harness.events.decision import Ruling
 from harness.events.merge_events import RAN_FOR
 from harness.plan.counts import Verdict
 from harness.policy.build import build_action
@@ -34,7 +35,7 @@ async def check(session: Session, settings: Settings, merge_id: str, command: st
     Raises OpError, LinkLost, WorkspaceError.
     """
     call_id = f"c{session.state.seq}.0"
-    given = {"command": command}
+    given: dict[str, object] = {"command": command}
     ref = f"{RAN_FOR}{merge_id}"
     facts = await session.do("preparing a check", _FACTS_S, lambda: _facts(session, settings, command, result))
     action = build_action(session.sid, call_id, ref, tools.CHECK, given, facts)
@@ -54,7 +55,7 @@ async def check(session: Session, settings: Settings, merge_id: str, command: st
             action=wire,
         ),
     )
-    if verdict.verdict == "allow":
+    if verdict.verdict == Ruling.ALLOW:
         await carrying_out.to_its_end(session, settings.config, call_id, action.timeout_s + _MORE_S)
     else:
         why = f"the policy does not allow it ({verdict.rule}): {verdict.reason}"

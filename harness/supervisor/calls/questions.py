@@ -6,11 +6,10 @@ answer given, once.
 
 from __future__ import annotations
 
-from typing import Any
-
-from harness.events import person_tool
+from harness.events import fields, person_tool
 from harness.events import types as t
 from harness.events.call_states import CallEnd, CallStage
+from harness.events.decision import Decision
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval, SessionState
 from harness.events.states import State
@@ -19,7 +18,7 @@ from harness.supervisor.calls.on_record import input_of
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 
-OPTIONS = ("answer", "deny", "stop")
+OPTIONS = (Decision.ANSWER, Decision.DENY, Decision.STOP)
 
 
 async def ask(session: Session, call_id: str) -> None:
@@ -33,12 +32,12 @@ async def ask(session: Session, call_id: str) -> None:
     await session.append(request(call_id, given))
 
 
-def request(call_id: str, given: dict[str, Any]) -> t.ApprovalRequested:
+def request(call_id: str, given: dict[str, object]) -> t.ApprovalRequested:
     """The request that a valid input asks for."""
     question = str(given["question"]).strip()
     title = person_tool.title(question)
-    detail: dict[str, Any] = {} if title == question else {"asks": question}
-    if offered := given.get("options"):
+    detail: dict[str, object] = {} if title == question else {"asks": question}
+    if offered := fields.texts(given, "options"):
         detail[person_tool.CHOICES] = [option.strip() for option in offered]
     return t.ApprovalRequested(
         approval_id=ids.approval_id(),
@@ -68,7 +67,7 @@ def words_of(asked: OpenApproval, message: str, number: int | None) -> str:
 
 def outcome(call_id: str, decision: str, message: str) -> t.ToolEnded:
     """How the call ends: with the answer, or with the word that there is none."""
-    if decision == "answer":
+    if decision == Decision.ANSWER:
         return t.ToolEnded(call_id=call_id, status=CallEnd.OK, preview=message)
     said = f": {message}" if message else "."
     return t.ToolEnded(

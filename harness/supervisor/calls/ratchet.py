@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from harness.events import types as t
 from harness.events.action import canonical
+from harness.events.decision import Decision
 from harness.events.ratchet import TOUCHED, Running, some
 from harness.events.request import Request
 from harness.events.session_state import SessionState
@@ -32,7 +33,7 @@ from harness.workspace.originals import Difference
 from harness.workspace.private import Worktree
 from harness.workspace.worktrees import open_worktree
 
-OPTIONS = ["allow", "deny", "stop"]
+OPTIONS: list[str] = [Decision.ALLOW, Decision.DENY, Decision.STOP]
 """``allow``: the agent's version counts from now on; ``deny``: the originals do."""
 CACHES = "caches"
 _LOOK_S = 120.0
@@ -189,7 +190,7 @@ async def _ask(session: Session) -> None:
     changed = s.ratchet.changed()
     violations = list(s.ratchet.unanswered.values())
     blind = [f"{one.why}; tried at {one.call_id}" for one in violations if one.check]
-    detail = {
+    detail: dict[str, object] = {
         "files": "\n".join(changed[:_MOST_NAMED]),
         "checks": f"{s.checks_passed} of {len(s.checks)} pass on the originals",
     }

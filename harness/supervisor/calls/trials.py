@@ -52,7 +52,7 @@ async def confirm(session: Session, call_id: str, check: Running, verdict: Verdi
             return Verdict(False, due.why, verdict.counts, caught=True)
         return replace(verdict, untried=due.untried)
     ref = TrialRef(due.kind, call_id, f"wf_{secrets.token_hex(6)}")
-    given = {"command": _command(check.command, ref)}
+    given: dict[str, object] = {"command": _command(check.command, ref)}
     await session.append(t.ToolProposed(call_id=f"c{session.state.seq}.0", tool=tools.CHECK, ref=str(ref), input=given))
     return None
 

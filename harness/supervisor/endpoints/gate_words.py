@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from harness.events import endpoints
 from harness.events import types as t
+from harness.events.decision import Decision
 from harness.events.endpoints import EndpointView
 from harness.events.request import Request
 from harness.protocol.config import Config
@@ -75,7 +76,7 @@ def request(key: Key, gate: g.Gate, how: str) -> t.ApprovalRequested:
             f" answers itself, {_ADDRESS}"
         ),
     }[gate.why]
-    detail = {
+    detail: dict[str, object] = {
         "base_url": key.url,
         "endpoint": key.label,
         "why": gate.why,
@@ -87,7 +88,7 @@ def request(key: Key, gate: g.Gate, how: str) -> t.ApprovalRequested:
         approval_id=ids.approval_id(),
         kind=kind,
         title=title,
-        options=["retry", "stop"],
+        options=[Decision.RETRY, Decision.STOP],
         risk="medium",
         detail=detail,
     )

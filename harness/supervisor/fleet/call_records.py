@@ -13,6 +13,7 @@ from harness.events import types as t
 from harness.events.action import canonical
 from harness.events.cap_request import CapRequest
 from harness.events.card_facts import RunFile, notes_of
+from harness.events.decision import Decision
 from harness.events.left_out import left_out
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval, SessionState
@@ -187,7 +188,7 @@ class Track:
         if asked.kind != Request.TOOL:
             return
         name = signature(call.proposed)
-        if b.decision == "deny":
+        if b.decision == Decision.DENY:
             self.denials[name] = self.denials.get(name, 0) + 1
             self.denied_why[name] = b.message
         else:

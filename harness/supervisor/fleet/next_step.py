@@ -8,7 +8,7 @@ the log and at nothing else.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from harness.events import asking
 from harness.events.request import CAME_OF_IT, LAST_CALL, Request
@@ -35,7 +35,7 @@ class Ask:
 
     kind: str
     title: str
-    detail: dict[str, Any]
+    detail: dict[str, object]
     options: tuple[str, ...] = ("retry", "stop")
 
 

@@ -4,32 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from harness.events import types as t
-from harness.protocol import frames
+from harness.protocol.keeper_requests import Append, KeeperHello, NewRecord, SupervisorHello, lines_of
 from harness.protocol.transport import UnixSocket
 from harness.supervisor.errors import OpError
 from harness.supervisor.processes.peer_link import Peer
-
-
-class KeeperHello(msgspec.Struct, frozen=True):
-    """Who a keeper says it is, and where its log stands."""
-
-    sid: str
-    pid: int
-    start: int
-    boot: str
-    head: int
-    hash: str = ""
-    poisoned: bool | str = False
-    epoch: int = 0
-    gen: int = 0
-    running: list[str] = []
-    folder: tuple[int, int] | None = None
-    """Device and inode of its session's folder; keepers of an older version do not say."""
 
 
 class KeeperLink(Peer):
@@ -48,9 +28,9 @@ class KeeperLink(Peer):
         self._on_lines = on_lines
         self._on_ending = on_ending
 
-    def _pushed(self, message: dict[str, Any]) -> None:
+    def _pushed(self, message: dict[str, object]) -> None:
         if message.get("push") == "events":
-            self._on_lines(message.get("lines", []))
+            self._on_lines(lines_of(message))
         elif message.get("push") == "ending":
             self._on_ending()
 
@@ -61,14 +41,11 @@ class KeeperLink(Peer):
         """
         sock = UnixSocket(path).open(min(budget, 0.5))
         await self.attach(sock)
-        reply = await self.call(
-            "hello", wait=budget, role="supervisor", epoch=epoch, folder=folder, proto=frames.PROTOCOL, keeps=True
-        )
         try:
-            hello = msgspec.convert(reply, KeeperHello)
-        except msgspec.ValidationError as exc:
+            hello = await self.ask(SupervisorHello(epoch, folder, keeps=True), budget)
+        except OpError:
             self.close()
-            raise OpError("protocol", f"keeper {self.sid} answered a hello that is not understood: {exc}") from exc
+            raise
         if hello.sid != self.sid:
             self.close()
             raise OpError("identity", f"the keeper at {path.name} says it keeps {hello.sid[:20]}")
@@ -77,5 +54,5 @@ class KeeperLink(Peer):
 
     async def append(self, bodies: list[t.Body], cls: str) -> int:
         """Append records; returns the sequence number of the last one once they are durable as ``cls`` says."""
-        reply = await self.call("append", records=[t.record(b) for b in bodies], cls=cls)
-        return int(reply["last"])
+        done = await self.ask(Append(tuple(NewRecord(body.TYPE, body) for body in bodies), cls))
+        return done.last

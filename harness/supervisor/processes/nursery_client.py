@@ -8,10 +8,11 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from harness.linux.proc import Identity
+from harness.protocol.op import Op
+from harness.protocol.spawning import Spawned
 from harness.supervisor.errors import LinkLost
 from harness.supervisor.processes.peer_link import Peer
 from harness.supervisor.threads import at_home
@@ -54,7 +55,7 @@ class Nursery:
     """Starts its process when first needed and again when it has died."""
 
     def __init__(
-        self, module: str, *, network: bool, isolated: bool, on_push: Callable[[dict[str, Any]], None]
+        self, module: str, *, network: bool, isolated: bool, on_push: Callable[[dict[str, object]], None]
     ) -> None:
         self._module = module
         self._network = network
@@ -103,13 +104,13 @@ class Nursery:
             self._process.wait()
         self._process = None
 
-    async def spawn(self, request: Mapping[str, object], wait: float = 20.0) -> Identity:
+    async def spawn(self, wanted: Op[Spawned], wait: float = 20.0) -> Identity:
         """Fork one process. Raises OpError when refused; a nursery that died is started again once."""
         for attempt in (1, 2):
             peer = await self.ensure()
             try:
-                reply = await peer.call("spawn", wait=wait, **request)
-                return Identity(int(reply["pid"]), int(reply["start"]), str(reply["boot"]))
+                made = await peer.ask(wanted, wait)
+                return Identity(made.pid, made.start, made.boot)
             except LinkLost:
                 peer.abort()
                 if attempt == 2:

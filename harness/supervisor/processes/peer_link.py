@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
+
+import msgspec
 
 from harness.protocol.aio import Asking
 from harness.protocol.exchange import Closed, Ended, Exchange, Silent, refusal
+from harness.protocol.frames import members
+from harness.protocol.op import Op
 from harness.protocol.struct_json import STRUCT_JSON
 from harness.supervisor.errors import LinkLost, OpError
+
+R = TypeVar("R")
 
 
 class Peer:
     """Requests with replies by id, pushes to a callback. Base of `KeeperLink`; the nursery's client has one."""
 
-    def __init__(self, name: str, on_push: Callable[[dict[str, Any]], None], on_lost: Callable[[], None]) -> None:
+    def __init__(self, name: str, on_push: Callable[[dict[str, object]], None], on_lost: Callable[[], None]) -> None:
         self._name = name
         self._asking = Asking(on_push, on_lost, Exchange(STRUCT_JSON))
 
@@ -27,21 +33,23 @@ class Peer:
     def alive(self) -> bool:
         return not self._asking.wire.closed
 
-    async def call(self, op: str, *, wait: float | None = 30.0, **arguments: object) -> dict[str, Any]:
-        """The reply's fields.
-
-        Raises OpError when refused, LinkLost when the connection ends or ``wait`` seconds pass.
+    async def ask(self, op: Op[R], wait: float | None = 30.0) -> R:
+        """What it answers. Raises OpError when it refuses (``protocol``: its answer is not understood), LinkLost when
+        the connection ends or ``wait`` seconds pass.
         """
         try:
-            reply = await self._asking.call(op, wait, arguments)
+            reply = await self._asking.call(op.OP, wait, members(op))
         except Silent as exc:
             raise LinkLost(f"{self._name} {exc}") from exc
         except Ended as exc:
             raise LinkLost(f"{self._name} {Closed()}") from exc
-        no = refusal(reply, f"{self._name} refused {op} without a reason")
+        no = refusal(reply, f"{self._name} refused {op.OP} without a reason")
         if no is not None:
             raise OpError(no.code, no.message, no.hint)
-        return reply
+        try:
+            return msgspec.convert(reply, op.answered_by())
+        except msgspec.ValidationError as exc:
+            raise OpError("protocol", f"{self._name} answered {op.OP} with what is not understood: {exc}") from exc
 
     def close(self) -> None:
         """Close after what waits has been sent."""

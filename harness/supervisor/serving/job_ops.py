@@ -13,6 +13,7 @@ from harness.events.replies import DONE, Done
 from harness.events.words import parse_ts
 from harness.hands import job_log
 from harness.protocol.paths import SessionFolder
+from harness.session.orders import CancelJob
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.log_reading import MOST_BYTES, bounded
@@ -45,7 +46,7 @@ class JobOps:
     async def cancel(self, c: Connection, m: Fields) -> Done:
         """Have a job end; the reply comes when it was told to, its end is a record."""
         session, job = self._job(m)
-        await session.keeper().call("cancel_job", job=job)
+        await session.keeper().ask(CancelJob(job))
         return DONE
 
     async def log(self, c: Connection, m: Fields) -> JobOutput:

@@ -15,6 +15,7 @@ import msgspec
 from harness.events import blobs, reader
 from harness.events import types as t
 from harness.events.action import Action, BadAction, from_wire
+from harness.events.decision import Ruling
 from harness.events.framing import LogError
 from harness.events.request import Request
 from harness.policy.judge import Verdict
@@ -112,7 +113,7 @@ def _read_on(told: _Told, session: Session) -> None:
                 action = None if judged is None else action_on_record(judged, session.folder.blobs)
                 if judged is None or action is None:
                     continue
-                verdict = Verdict("ask", judged.rule, judged.reason, body.risk)
+                verdict = Verdict(Ruling.ASK, judged.rule, judged.reason, body.risk)
                 told.asked[body.approval_id] = Asked(
                     body.approval_id, body.call_id, body.title, record.ts, action, verdict
                 )

@@ -11,6 +11,7 @@ import msgspec
 
 from harness.events import types as t
 from harness.events.action import Action, BadAction, from_wire
+from harness.events.decision import Ruling
 from harness.events.framing import LogError
 from harness.events.policy_views import (
     Changed,
@@ -90,7 +91,7 @@ class PolicyOps:
         asked = verdict
         if asked_by and asked_by != verdict.rule:
             why.append(f"this request was asked by {asked_by}")
-            asked = replace(verdict, verdict="ask", rule=asked_by)
+            asked = replace(verdict, verdict=Ruling.ASK, rule=asked_by)
         case = Case(sid or action.session, repo, action.call, action, asked)
         try:
             known = (await self._p.granting.book.read()).live(now_utc())

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from harness.session.orders import TakeState
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.sessions.keepers import Keepers
@@ -28,4 +29,4 @@ async def apart(session: Session, keepers: Keepers) -> AsyncIterator[None]:
 
 async def _keep(session: Session, label: str) -> None:
     with contextlib.suppress(OpError, LinkLost):
-        await session.keeper().call("snapshot", wait=None, label=label, full=True)
+        await session.keeper().ask(TakeState(label, full=True), None)

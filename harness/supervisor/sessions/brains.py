@@ -8,15 +8,18 @@ import signal
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from harness.events import types as t
+from harness.events.decision import Decision
 from harness.events.request import Request
 from harness.events.states import Desired
 from harness.events.trouble import Trouble
 from harness.linux.proc import Identity, alive, look
 from harness.protocol.config import Config
+from harness.protocol.op import reader
 from harness.protocol.paths import Folders
+from harness.protocol.spawning import Exited, SpawnAgent
+from harness.session.orders import EndLease, GrantLease
 from harness.supervisor import ids
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for
 from harness.supervisor.endpoints.credentials import fingerprint
@@ -59,6 +62,9 @@ def _fall_text(code: int | None) -> str:
     return f"killed by signal {-code}" if code < 0 else f"it left without a word (exit code {code})"
 
 
+_exited = reader(Exited)
+
+
 class Brains:
     """Starts, adopts, watches and ends brains."""
 
@@ -79,9 +85,10 @@ class Brains:
         self.models = KnownModels()
         self.nursery = Nursery("harness.brain.brain_nursery", network=True, isolated=False, on_push=self._pushed)
 
-    def _pushed(self, message: dict[str, Any]) -> None:
+    def _pushed(self, message: dict[str, object]) -> None:
         if message.get("push") == "exited":
-            self._codes[int(message["pid"])] = int(message["code"])
+            exited = _exited(message)
+            self._codes[exited.pid] = exited.code
 
     async def step(self, session: Session) -> None:
         """Bring the session's brain in line with its log: adopt or bury, then what is due: ask about its park, wait, or
@@ -160,7 +167,7 @@ class Brains:
             "limits": self.models.find(intent.base_url, intent.model),
         }
         try:
-            who = await self.nursery.spawn({"brain": order}, wait=60.0)
+            who = await self.nursery.spawn(SpawnAgent(order), wait=60.0)
         except (OpError, LinkLost, OSError) as exc:
             await self._fell(session, f"it could not be started: {exc}")
             return
@@ -177,9 +184,7 @@ class Brains:
             return
         session.thinking.brain = brain
         try:
-            await session.keeper().call(
-                "lease", gen=gen, epoch=self._epoch, secret=secret, pid=who.pid, start=who.start, boot=who.boot
-            )
+            await session.keeper().ask(GrantLease(gen, self._epoch, secret, who.pid, who.start, who.boot))
             await session.until(lambda: session.state.lease_gen >= gen)
         except (OpError, LinkLost):
             brain.watch.signal(signal.SIGKILL)
@@ -267,7 +272,7 @@ class Brains:
                 await self._fell(session, why, worked=track.worked_gen == brain.gen, paid=paid)
 
     async def _end_lease(self, session: Session, gen: int, reason: str, code: int | None) -> None:
-        await session.keeper().call("lease_end", gen=gen, reason=reason, exit_code=code)
+        await session.keeper().ask(EndLease(gen, reason, code))
         await session.until(lambda: session.state.lease is None or session.state.lease.gen > gen)
 
     async def _fell(self, session: Session, why: str, *, worked: bool = False, paid: bool = False) -> None:
@@ -298,7 +303,7 @@ class Brains:
         session: Session,
         kind: str,
         title: str,
-        detail: dict[str, Any],
+        detail: dict[str, object],
         options: tuple[str, ...] = ("retry", "stop"),
     ) -> None:
         """Put one request of this kind in the queue, unless one is open already."""
@@ -350,7 +355,7 @@ async def quarantine(session: Session, part: str, why: str, times: int) -> None:
             approval_id=ids.approval_id(),
             kind=Request.RESTART,
             title=f"the {part} failed {times} times in a row: {why}",
-            options=["retry", "stop"],
+            options=[Decision.RETRY, Decision.STOP],
             risk="medium",
             detail={"part": part, "reason": why, "restarts": times},
         ),

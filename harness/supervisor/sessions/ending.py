@@ -8,6 +8,7 @@ from harness.events import types as t
 from harness.events.call_states import CallEnd, CallStage
 from harness.events.states import State
 from harness.linux.proc import Identity, alive
+from harness.session.orders import CancelCall
 from harness.supervisor.calls import publishing
 from harness.supervisor.calls.call_flow import CallFlow
 from harness.supervisor.errors import LinkLost, OpError
@@ -65,7 +66,7 @@ class Ending:
         for call in list(s.calls.open.values()):
             if call.stage == CallStage.STARTED:
                 with contextlib.suppress(OpError):  # it may have ended just now
-                    await session.keeper().call("cancel", call_id=call.call_id)
+                    await session.keeper().ask(CancelCall(call.call_id))
                 await self._gone(session, call.call_id)
         bodies: list[t.Body] = [t.ApprovalWithdrawn(approval_id=a, why="the session was stopped") for a in s.approvals]
         if s.request is not None:

@@ -15,18 +15,20 @@ import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from harness.events.session_state import SessionState
 from harness.events.trouble import Trouble
 from harness.linux.proc import Identity, alive, look
 from harness.protocol.config import Config
+from harness.protocol.keeper_requests import KeeperHello, Ping, Subscribe
 from harness.protocol.paths import Folders
+from harness.protocol.spawning import SpawnKeeper
+from harness.session.orders import Shutdown
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet import homes
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.processes.keeper_link import KeeperHello, KeeperLink
+from harness.supervisor.processes.keeper_link import KeeperLink
 from harness.supervisor.processes.nursery_client import Nursery
 from harness.supervisor.processes.process import end
 from harness.supervisor.threads import at_home
@@ -73,7 +75,7 @@ class Keepers:
         self.nursery = Nursery("harness.session.keeper_nursery", network=False, isolated=True, on_push=self._ignore)
 
     @staticmethod
-    def _ignore(message: dict[str, Any]) -> None:
+    def _ignore(message: dict[str, object]) -> None:
         """A keeper nursery pushes nothing that we act on."""
 
     async def take_up(self, session: Session) -> None:
@@ -116,9 +118,11 @@ class Keepers:
     async def _spawn(self, session: Session) -> None:
         if self.leaving():
             raise OpError("shutting_down", "Watchfloor is being stopped")
-        where = {"sid": session.sid, "state": str(self._folders.state), "runtime": str(self._folders.runtime)}
+        fault = os.environ.get("WATCHFLOOR_FAULT")
         try:
-            await self.nursery.spawn({**where, "fault": os.environ.get("WATCHFLOOR_FAULT", "")})
+            await self.nursery.spawn(
+                SpawnKeeper(session.sid, str(self._folders.state), str(self._folders.runtime), fault)
+            )
         except OpError as exc:
             if exc.code != "already_running":
                 raise
@@ -167,7 +171,7 @@ class Keepers:
         session.joined(link)
         if hello.poisoned:
             session.troubles.fail("keeper", Trouble("unwritable", str(hello.poisoned)))
-        await link.call("subscribe", after=session.state.seq)
+        await link.ask(Subscribe(session.state.seq))
         async with asyncio.timeout(_CATCH_UP):
             await session.reached(hello.head)
         session.touch()
@@ -202,15 +206,15 @@ class Keepers:
     async def _ask(self, session: Session, link: KeeperLink) -> None:
         since = datetime.now(UTC)
         silent = 0.0
-        answer = asyncio.ensure_future(link.call("ping", wait=None))
+        answer = asyncio.ensure_future(link.ask(Ping(), None))
         try:
             while not (await asyncio.wait({answer}, timeout=MUTE_S if not silent else PULSE_S))[0]:
                 # in steps, so that time in which we were frozen is not held against it
                 silent += PULSE_S if silent else MUTE_S
                 await self.mute(session, link, since, silent)
             told = await answer
-            waits = str(told.get("waits", ""))
-            lacks = str(told.get("lacks", ""))
+            waits = told.waits or ""
+            lacks = told.lacks or ""
         except (OpError, LinkLost):
             # a keeper of an earlier version does not know the question; one that is gone is taken up again
             waits = ""
@@ -266,7 +270,7 @@ class Keepers:
             await self.before_end(session)
         finally:
             with contextlib.suppress(OpError, LinkLost):
-                await link.call("shutdown", wait=_LEAVE_S, kill=True)
+                await link.ask(Shutdown(kill=True), _LEAVE_S)
 
     async def shut(self, session: Session, kill: bool) -> None:
         """Ask the keeper to close its log and leave; one that does not is killed.
@@ -278,7 +282,7 @@ class Keepers:
             return
         patience = _LEAVE_S + session.state.jobs.grace_s
         try:
-            await link.call("shutdown", wait=patience, kill=kill)
+            await link.ask(Shutdown(kill), patience)
         except (LinkLost, OpError):
             link.abort()
             patience = 0.0

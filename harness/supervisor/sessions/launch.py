@@ -28,6 +28,7 @@ from harness.protocol.api_key import base_url as configured_url
 from harness.protocol.paths import FolderError, Folders, ensure_private
 from harness.roles import pinned
 from harness.roles.role import INITIALIZER
+from harness.session.orders import TakeState
 from harness.supervisor import ids
 from harness.supervisor.calls import plans, progress, project_rules, repository_policy, results
 from harness.supervisor.calls.ground import private_of
@@ -309,7 +310,7 @@ class Launcher:
 
         async def keep() -> None:
             with contextlib.suppress(OpError, LinkLost):
-                await session.keeper().call("snapshot", wait=None, label="start")
+                await session.keeper().ask(TakeState("start"), None)
 
         task = asyncio.get_running_loop().create_task(keep())
         self._tasks.add(task)

@@ -14,6 +14,7 @@ from harness.events import types as t
 from harness.events.call_states import CallEnd, CallStage
 from harness.events.merging import MergeLook, named
 from harness.events.merging import Merging as Known
+from harness.session.orders import CancelCall
 from harness.supervisor import ids
 from harness.supervisor.calls import on_result, results
 from harness.supervisor.calls.ground import private_of
@@ -266,7 +267,7 @@ class Merging:
 
 async def _cancelled(session: Session, call_id: str) -> None:
     with contextlib.suppress(OpError, LinkLost):  # it ended just now, or its keeper says what became of it
-        await session.keeper().call("cancel", call_id=call_id)
+        await session.keeper().ask(CancelCall(call_id))
         await session.until(lambda: call_id not in session.state.calls.open, _CANCEL_S)
 
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
+from harness.events import fields
 from harness.events import pull_events as p
 from harness.events import types as t
 from harness.events.action import PushAction, action_hash
 from harness.events.call_states import CallEnd, CallStage
+from harness.events.decision import Ruling
 from harness.events.merging import named
 from harness.events.pulling import CheckLine, PlanLine, PullView
 from harness.events.words import counted
@@ -119,7 +121,7 @@ class Pulling:
             t.ToolJudged(
                 call_id=call_id,
                 action_hash=action_hash(wire),
-                verdict="allow",
+                verdict=Ruling.ALLOW,
                 rule=_BY_YOU,
                 reason="a person pushes it from the command line",
                 policy=self._settings.policy.hash,
@@ -166,7 +168,7 @@ class Pulling:
                 moved = f"{wish.remote} leads to {action.to.url} now, and not to {wish.address} any more"
                 raise OpError("stale", f"nothing was sent: {moved}", "look at it again, then publish")
             verdict = judge(action, self._settings.policy)
-            if verdict.verdict == "deny":
+            if verdict.verdict == Ruling.DENY:
                 raise OpError("denied", f"not pushed ({verdict.rule}): {verdict.reason}")
             head = action.to.refspecs[0].sha
             count = int(tree.git.text("rev-list", "--count", head, f"^{tree.base}"))
@@ -208,7 +210,7 @@ class Pulling:
         known = session.track.calls.get(call_id)
         if call is not None and call.stage == CallStage.STARTED:
             judged = known.judged.action if known is not None and known.judged is not None else None
-            limit = int((judged or {}).get("timeout_s", 0))
+            limit = fields.number(judged or {}, "timeout_s", 0)
             await session.until(lambda: _at_standstill(session, call_id), limit + _MORE_S)
             call = session.state.calls.open.get(call_id)
         if call is not None and call.stage == CallStage.IN_DOUBT:

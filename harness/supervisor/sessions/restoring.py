@@ -9,6 +9,7 @@ import msgspec
 from harness.events import types as t
 from harness.events.checkpoints import Checkpoint, Due
 from harness.events.undo_views import Restored
+from harness.session.orders import StatesKept, UndoCall
 from harness.supervisor import ids
 from harness.supervisor.calls import checkpoints, publishing
 from harness.supervisor.errors import OpError
@@ -56,18 +57,12 @@ class Restoring:
             await self._still_kept(session, one)
             before = await self.made(session, Due("restore", f"before {one.id} was restored"), by, one.id)
             undo_id = ids.undo_id()
-            reply = await session.keeper().call(
-                "undo",
-                wait=None,
-                undo_id=undo_id,
-                call_id=one.id,
-                snapshot=one.snapshot,
-                by=msgspec.to_builtins(by),
-            )
-            if error := reply.get("error"):
+            wanted = UndoCall(undo_id, one.id, one.snapshot, msgspec.to_builtins(by))
+            done = await session.keeper().ask(wanted, None)
+            if done.error:
                 raise OpError(
                     "not_undone",
-                    f"not everything could be brought back: {error}",
+                    f"not everything could be brought back: {done.error}",
                     f"repeat it: watchfloor restore {session.sid} {one.id}",
                 )
             await session.until(lambda: session.state.last_undo == undo_id)
@@ -81,10 +76,10 @@ class Restoring:
             checkpoint_id=one.id,
             undo_id=undo_id,
             before=before.id,
-            restored=reply["written"],
-            removed=reply["removed"],
-            refused=reply["refused"],
-            refused_count=reply["refused_count"],
+            restored=done.written,
+            removed=done.removed,
+            refused=list(done.refused),
+            refused_count=done.refused_count,
         )
 
     async def fork(self, parent: Session, at: str, name: str, goal: str, by: t.By) -> Session:
@@ -116,8 +111,8 @@ class Restoring:
 
     @staticmethod
     async def _still_kept(session: Session, one: Checkpoint) -> None:
-        kept = await session.keeper().call("snapshots", wait=None)
-        if all(mark["id"] != one.snapshot for mark in kept["marks"]):
+        kept = await session.keeper().ask(StatesKept(), None)
+        if all(mark.id != one.snapshot for mark in kept.marks):
             raise OpError(
                 "expired",
                 f"the whole state of checkpoint {one.id} is no longer kept; its files are in commit {one.commit[:12]}",

@@ -6,10 +6,9 @@ The log says what happened, the vault what is kept.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -18,6 +17,7 @@ from harness.events import types as t
 from harness.events.checkpoints import Checkpoint, Due
 from harness.events.describing.calls import call_text
 from harness.events.undo_views import Undone, UndoPoint, UndoPoints
+from harness.session.orders import StatesKept, TakeState, UndoCall
 from harness.supervisor import ids
 from harness.supervisor.calls import publishing
 from harness.supervisor.calls.ground import private_of
@@ -26,6 +26,7 @@ from harness.supervisor.fleet.session import Session
 from harness.supervisor.sessions.apart import BY_YOU
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.sessions.restoring import NOT_KEPT, Restoring
+from harness.vault.vault_ops import KeptState
 from harness.workspace import look
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.private import agent_head
@@ -86,19 +87,18 @@ def history(lines: Iterable[bytes]) -> list[UndoPoint]:
     return found.points
 
 
-def counted(points: list[UndoPoint], marks: list[dict[str, Any]]) -> list[UndoPoint]:
+def counted(points: list[UndoPoint], marks: Sequence[KeptState]) -> list[UndoPoint]:
     """The same with what each changed, apart from it what a person committed, and whether its state is still kept.
 
     ``marks`` as the vault lists them, oldest first. Pure.
     """
-    places = {m["id"]: i for i, m in enumerate(marks)}
+    places = {m.id: i for i, m in enumerate(marks)}
     of_calls = [0]
     of_you = [0]
     for mark in marks:
-        changed = int(mark["changed"])
-        mine = mark["label"] == BY_YOU
-        of_calls.append(of_calls[-1] + (0 if mine else changed))
-        of_you.append(of_you[-1] + (changed if mine else 0))
+        mine = mark.label == BY_YOU
+        of_calls.append(of_calls[-1] + (0 if mine else mark.changed))
+        of_you.append(of_you[-1] + (mark.changed if mine else 0))
     found: list[UndoPoint] = []
     after = len(marks) - 1
     for point in reversed(points):
@@ -153,18 +153,12 @@ class Undo:
             point = self._chosen(session, found, to)
             before = await self._kept(session, point, by)
             undo_id = ids.undo_id()
-            reply = await session.keeper().call(
-                "undo",
-                wait=None,
-                undo_id=undo_id,
-                call_id=point.call_id,
-                snapshot=point.snapshot,
-                by=msgspec.to_builtins(by),
-            )
-            if error := reply.get("error"):
+            wanted = UndoCall(undo_id, point.call_id, point.snapshot, msgspec.to_builtins(by))
+            done = await session.keeper().ask(wanted, None)
+            if done.error:
                 raise OpError(
                     "not_undone",
-                    f"not everything could be brought back: {error}",
+                    f"not everything could be brought back: {done.error}",
                     f"repeat it: watchfloor undo {session.sid} --to {point.call_id}",
                 )
             await session.until(lambda: session.state.last_undo == undo_id)
@@ -177,10 +171,10 @@ class Undo:
             undo_id=undo_id,
             to=point.call_id,
             title=point.title,
-            restored=reply["written"],
-            removed=reply["removed"],
-            refused=reply["refused"],
-            refused_count=reply["refused_count"],
+            restored=done.written,
+            removed=done.removed,
+            refused=list(done.refused),
+            refused_count=done.refused_count,
             before="" if before is None else before.id,
             commits=commits,
             more_commits=more,
@@ -213,10 +207,10 @@ class Undo:
 
     @staticmethod
     async def _points(session: Session) -> tuple[list[UndoPoint], int]:
-        await session.keeper().call("snapshot", wait=None, label=_NOW, full=True)
-        kept = await session.keeper().call("snapshots", wait=None)
+        await session.keeper().ask(TakeState(_NOW, full=True), None)
+        kept = await session.keeper().ask(StatesKept(), None)
         listed = await session.do("reading its log", _READ_S, lambda: _read(session.folder.log))
-        return counted(listed, kept["marks"]), int(kept["stored"])
+        return counted(listed, kept.marks), kept.stored
 
     @staticmethod
     def _chosen(session: Session, points: list[UndoPoint], to: str) -> UndoPoint:

@@ -18,6 +18,8 @@ from harness.linux.durable import replace_file
 from harness.protocol import frames, locks
 from harness.protocol.blocking import Connection
 from harness.protocol.exchange import Ended
+from harness.protocol.keeper_requests import KeeperHello, ViewerHello
+from harness.protocol.op import BadArgument, reader
 from harness.protocol.paths import Folders
 from harness.protocol.transport import UnixSocket
 
@@ -60,9 +62,9 @@ def _of_keeper(folders: Folders, sid: str, why: str) -> int:
     folder = folders.session(sid)
     try:
         with contextlib.closing(Connection(UnixSocket(folder.keeper_socket).open(_ANSWER_S))) as connection:
-            reply = connection.call("hello", _ANSWER_S, {"role": "viewer", "proto": frames.PROTOCOL})
-        return int(reply["epoch"])
-    except (OSError, Ended, KeyError, TypeError, ValueError) as exc:
+            reply = connection.call(ViewerHello.OP, _ANSWER_S, frames.members(ViewerHello()))
+        return reader(KeeperHello)(reply).epoch
+    except (OSError, Ended, BadArgument) as exc:
         pid = locks.holder(folder.lock)
         how = f"it {exc}" if isinstance(exc, Ended) else str(exc)
         raise EpochUnknown(

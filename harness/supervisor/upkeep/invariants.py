@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -22,6 +21,7 @@ from harness.events import merging, payloads, pulling, reader
 from harness.events import types as t
 from harness.events.action import action_hash
 from harness.events.body import UNSETTLED
+from harness.events.decision import PERMITS, Decision, Ruling
 from harness.events.fold import advance
 from harness.events.framing import LogError
 from harness.events.merging import Merging
@@ -187,11 +187,11 @@ class _Books:
             if asked is not None and asked[2] and b.decision not in asked[2]:
                 yield "I4", f"{at} decides {b.decision}, which was not offered"
             call = self.calls.get(asked[0]) if asked is not None else None
-            if call is not None and asked is not None and b.decision in ("allow", "allow_edited"):
+            if call is not None and asked is not None and b.decision in PERMITS:
                 if b.action_hash != asked[1]:
                     yield "I3", f"{at} allows another action than the one that was asked about"
                 # an edited action is allowed by its own judgement
-                call.decision = b.decision_id if b.decision == "allow" else ""
+                call.decision = b.decision_id if b.decision == Decision.ALLOW else ""
         elif isinstance(b, t.ApprovalStale) and (call := self.calls.get(b.call_id)) is not None:
             call.permitted = False
             call.decision = ""
@@ -210,7 +210,7 @@ class _Books:
         match b:
             case t.ToolJudged():
                 call.hash = b.action_hash
-                call.permitted = b.verdict == "allow"
+                call.permitted = b.verdict == Ruling.ALLOW
                 call.decision = ""
                 if b.action is not None and action_hash(b.action) != b.action_hash:
                     yield "I3", f"{at}: the hash does not belong to the action"
@@ -275,7 +275,7 @@ def _session(folder: SessionFolder, books: _Books, state: SessionState) -> Itera
 
 def _compare(sid: str, row: SessionRow, state: SessionState) -> Iterator[Violation]:
     i = state.intent
-    folded: dict[str, Any] = {
+    folded: dict[str, object] = {
         "name": state.name or sid,
         "branch": i.branch if i else "",
         "model": i.model if i else "",

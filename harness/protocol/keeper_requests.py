@@ -1,0 +1,174 @@
+"""What any process of ours may ask of a keeper, and what it answers. What only its supervisor may ask stands in
+`harness.session.orders`. Standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from harness.protocol import frames
+from harness.protocol.op import BadArgument, Op
+
+CLASSES = ("A", "B", "C")
+"""How durable records are when the answer comes: synced, synced with those of others, or only written."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeeperHello:
+    """Who a keeper says it is, and where its log stands."""
+
+    sid: str
+    pid: int
+    start: int
+    boot: str
+    head: int
+    hash: str = ""
+    poisoned: object = ""
+    """Why it writes no more; empty (or, of an older version, false) while it does."""
+    epoch: int = 0
+    gen: int = 0
+    running: tuple[str, ...] = ()
+    folder: tuple[int, int] | None = None
+    """Device and inode of its session's folder; keepers of an older version do not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class SupervisorHello(Op[KeeperHello]):
+    """``folder`` is the session's as the supervisor sees it; with ``keeps`` it wants to be told of an end before."""
+
+    OP = "hello"
+    epoch: int
+    folder: tuple[int, ...] | None = None
+    keeps: bool = False
+    role: str = "supervisor"
+    proto: int = frames.PROTOCOL
+
+
+@dataclass(frozen=True, slots=True)
+class BrainHello(Op[KeeperHello]):
+    OP = "hello"
+    gen: int
+    secret: str
+    role: str = "brain"
+    proto: int = frames.PROTOCOL
+
+
+@dataclass(frozen=True, slots=True)
+class ViewerHello(Op[KeeperHello]):
+    OP = "hello"
+    role: str = "viewer"
+    proto: int = frames.PROTOCOL
+
+
+@dataclass(frozen=True, slots=True)
+class NewRecord:
+    """One that is to be appended: a text, and an object or what the codec makes one of, once it was looked at."""
+
+    type: object
+    data: object
+
+
+def _records(value: object) -> tuple[NewRecord, ...]:
+    if not isinstance(value, list) or not value:
+        raise BadArgument("records must be a list of at least one {type, data}")
+    given = [(item.get("type"), item.get("data")) if isinstance(item, dict) else (None, None) for item in value]
+    return tuple(NewRecord(kind, data) for kind, data in given)
+
+
+def _class(value: object) -> str:
+    if value not in CLASSES:
+        raise BadArgument(f"durability class {str(value)[:40]!r} is not A, B or C")
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """``seq`` of the first and the last record, and the log's hash behind them."""
+
+    first: int
+    last: int
+    hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Append(Op[Appended]):
+    """Records as one batch, all or none; ``expect`` is the head that was thought about."""
+
+    OP = "append"
+    records: tuple[NewRecord, ...] = field(metadata={"read": _records})
+    cls: str = field(default="A", metadata={"read": _class})
+    expect: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """How a payload is named from now on, and how large it is."""
+
+    sha: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PutBlob(Op[Stored]):
+    """A payload, in base64, that records will name."""
+
+    OP = "blob"
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribed:
+    """The newest record when the feed began."""
+
+    head: int
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe(Op[Subscribed]):
+    """The log from behind this record on, as pushes; -1 for all of it."""
+
+    OP = "subscribe"
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class WaitsFor:
+    """What a keeper that answers waits for all the same, in words: its vault, and means for a call."""
+
+    waits: str | None = None
+    lacks: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ping(Op[WaitsFor]):
+    OP = "ping"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessMemory:
+    """Bytes of a keeper's process, by name as the kernel has them."""
+
+    pss: int = 0
+    rss: int = 0
+    private_dirty: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Of a keeper: what nobody else of this user may look into."""
+
+    head: int
+    connections: int
+    memory: ProcessMemory
+
+
+@dataclass(frozen=True, slots=True)
+class Stats(Op[Sizes]):
+    OP = "stats"
+
+
+def lines_of(push: Mapping[str, object]) -> list[str]:
+    """The lines of the log in a push of a feed."""
+    lines = push.get("lines")
+    return lines if isinstance(lines, list) else []

@@ -1,0 +1,121 @@
+"""A record from a frame: read as what it says, or refused in a sentence that names the field."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import msgspec
+import pytest
+
+from harness.protocol import frames, keeper_requests
+from harness.protocol.op import BadArgument, Op, reader
+from harness.protocol.struct_json import STRUCT_JSON
+from harness.session import orders
+from harness.vault import vault_ops
+from harness.vault.limits import Limits
+
+OPS: dict[str, Op[object]] = {
+    f"{type(op).__module__}.{type(op).__name__}": op
+    for op in (
+        keeper_requests.SupervisorHello(3, (1, 2), keeps=True),
+        keeper_requests.BrainHello(2, "secret"),
+        keeper_requests.ViewerHello(),
+        keeper_requests.Append((keeper_requests.NewRecord("harness.note", {"text": "x"}),), "C", 7),
+        keeper_requests.PutBlob("eA=="),
+        keeper_requests.Subscribe(-1),
+        keeper_requests.Ping(),
+        keeper_requests.Stats(),
+        orders.GrantLease(1, 2, "secret", 3, 4, "boot"),
+        orders.EndLease(1, "done", 0),
+        orders.Execute("c1.0", undo_limits=Limits(names=5), jobs=orders.JobLimits(2, 3)),
+        orders.CancelCall("c1.0"),
+        orders.CancelJob("j1"),
+        orders.TakeState("shown", full=True, since="s1.ab", worked="s0.ab"),
+        orders.StatesKept(),
+        orders.ExportState("k1", "head", "ground", "s1.ab"),
+        orders.UndoCall("u1", "c1.0", "s1.ab", {"kind": "human"}),
+        orders.Shutdown(kill=True),
+        vault_ops.Take((vault_ops.KeptRoot("w", "/work", (".git",)),), "c1.0", only="w/", action={"tool": "exec"}),
+        vault_ops.Look({"tool": "exec"}),
+        vault_ops.Export((), "k1", "head", "ground", "s1.ab"),
+        vault_ops.BringBack((vault_ops.KeptRoot("g", "/git"),), "s1.ab", "undo u1", ("w", "g")),
+        vault_ops.ListStates(),
+    )
+}
+
+
+def test_every_operation_is_here() -> None:
+    rooms = (keeper_requests, orders, vault_ops)
+    known = [one for room in rooms for one in vars(room).values() if isinstance(one, type)]
+    ops = {f"{one.__module__}.{one.__name__}" for one in known if issubclass(one, Op) and one is not Op}
+    assert ops == set(OPS)
+
+
+@pytest.mark.parametrize("op", OPS.values(), ids=OPS)
+@pytest.mark.parametrize("encode", [frames.dump, STRUCT_JSON.encode], ids=["stdlib", "structs"])
+def test_what_is_sent_is_what_is_read(op: Op[object], encode: object) -> None:
+    assert callable(encode)
+    sent = json.loads(encode({"id": 1, "op": op.OP, **frames.members(op)}))
+    assert reader(type(op))(sent) == op
+
+
+@pytest.mark.parametrize("op", OPS.values(), ids=OPS)
+def test_a_field_of_another_kind_is_named(op: Op[object]) -> None:
+    read = reader(type(op))
+    sent = json.loads(frames.dump(frames.members(op)))
+    for field in dataclasses.fields(op):  # type: ignore[arg-type]
+        if field.type == "object":
+            continue
+        wrong = "x" if str(field.type).startswith("int") else 5
+        with pytest.raises(BadArgument, match=r"must be|durability class"):
+            read({**sent, field.name: wrong})
+        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if required:
+            with pytest.raises(BadArgument, match=field.name):
+                read({name: value for name, value in sent.items() if name != field.name})
+
+
+@pytest.mark.parametrize("op", OPS.values(), ids=OPS)
+def test_who_asks_can_read_its_answer(op: Op[object]) -> None:
+    """As a supervisor or an agent does it, and as a keeper does."""
+    reply = op.answered_by()
+    made = reply(**{field.name: _some(str(field.type)) for field in dataclasses.fields(reply)})  # type: ignore[arg-type]
+    sent = json.loads(frames.dump({"id": 1, "ok": True, **frames.members(made)}))
+    assert msgspec.convert(sent, reply) == reader(reply)(sent) == made
+
+
+def _some(kind: str) -> object:
+    values: dict[str, object] = {
+        "str": "x",
+        "str | None": "x",
+        "int": 7,
+        "int | None": 7,
+        "bool": True,
+        "object": "x",
+        "tuple[int, int] | None": (1, 2),
+        "tuple[str, ...]": ("a", "b"),
+        "tuple[str, ...] | None": ("a",),
+        "dict[str, object] | None": {"head": "x"},
+        "ProcessMemory": keeper_requests.ProcessMemory(1, 2, 3),
+        "tuple[KeptState, ...]": (vault_ops.KeptState("s1.ab", "c1.0", "now", 1, 0),),
+    }
+    return values[kind]
+
+
+def test_what_a_newer_peer_adds_is_left_aside() -> None:
+    assert reader(keeper_requests.Subscribe)({"after": 3, "colour": "red"}) == keeper_requests.Subscribe(3)
+
+
+def test_a_field_that_is_null_is_one_that_says_nothing() -> None:
+    assert reader(orders.EndLease)({"gen": 1, "reason": "r", "exit_code": None}) == orders.EndLease(1, "r")
+    assert frames.members(orders.EndLease(1, "r")) == {"gen": 1, "reason": "r"}
+
+
+def test_what_no_frame_can_hold_is_no_field() -> None:
+    @dataclasses.dataclass(frozen=True, slots=True)
+    class Odd:
+        when: set[str]
+
+    with pytest.raises((TypeError, NameError)):
+        reader(Odd)

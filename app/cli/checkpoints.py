@@ -11,7 +11,7 @@ from app.cli.context import Context
 from app.cli.output import age, emit, safe, say, table
 from app.cli.undo import brought_back
 from app.replies import ask
-from harness.events.checkpoint_views import CheckpointMade, Checkpoints, CheckpointView
+from harness.events.checkpoint_views import CheckpointList, CheckpointMade, CheckpointView
 from harness.events.replies import Forked
 from harness.events.undo_views import Restored
 
@@ -21,7 +21,7 @@ _PATIENCE_S = 900.0
 
 def listed(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
-        reply = ask(client, Checkpoints, "checkpoints", sid=args.id)
+        reply = ask(client, CheckpointList, "checkpoints", sid=args.id)
     found = reply.checkpoints
     if args.json:
         for one in found:

@@ -16,7 +16,7 @@ from app.cli.output import age, emit, safe, say, table, warn
 from app.cli.queue import seen
 from app.cli.sessions import Usage
 from app.replies import ask
-from harness.events.grant_views import Granted, GrantPreview, GrantPreviewed, Grants
+from harness.events.grant_views import Granted, GrantList, GrantPreview, GrantPreviewed
 from harness.events.replies import Approval, Sessions
 from harness.events.words import counted, local, who
 
@@ -27,7 +27,7 @@ _SHOWN = 10
 def grants(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
         every = args.all or bool(args.id)
-        found = ask(client, Grants, "grants", ended=every).grants
+        found = ask(client, GrantList, "grants", ended=every).grants
         names = {row.sid: row.name for row in ask(client, Sessions, "sessions").rows}
     if args.id:
         found = [grant for grant in found if grant.grant == args.id]

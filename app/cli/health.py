@@ -22,7 +22,7 @@ from harness.events import endpoints, payloads
 from harness.events.framing import LogError
 from harness.events.reader import read
 from harness.events.reader import verify as verify_log
-from harness.events.replies import Approvals, FenceTested, Invariants, LimitHeld, Status
+from harness.events.replies import ApprovalList, FenceTested, Invariants, LimitHeld, Status
 from harness.events.types import SessionIntent, decode
 from harness.events.views import TroubleView
 from harness.protocol import api_key
@@ -165,7 +165,7 @@ def _fleet(ctx: Context) -> list[Finding]:
         with ctx.connect() as client:
             status = ask(client, Status, "status")
             broken = ask(client, Invariants, "invariants").violations
-            requests = len(ask(client, Approvals, "approvals").approvals)
+            requests = len(ask(client, ApprovalList, "approvals").approvals)
     except (Unreachable, FolderError, SupervisorError) as exc:
         return [Finding("bad", "supervisor", str(exc))]
     found = [Finding("ok", "supervisor", f"answers; {status.fleet.sessions} sessions")]

@@ -17,7 +17,7 @@ from app.cli.output import emit, raw, reader_gone, safe, say, table
 from app.cli.sessions import Usage
 from app.replies import ask
 from harness.events import types as t
-from harness.events.job_views import JobOutput, Jobs, JobView
+from harness.events.job_views import JobList, JobOutput, JobView
 from harness.events.job_words import outcome
 from harness.events.replies import SessionShown
 from harness.events.words import stretch
@@ -42,7 +42,7 @@ def jobs(ctx: Context, args: argparse.Namespace) -> int:
 
 def _list(ctx: Context, named: list[str], *, as_json: bool) -> int:
     with ctx.connect() as client:
-        found = ask(client, Jobs, "jobs", sid=named[0] if named else "").jobs
+        found = ask(client, JobList, "jobs", sid=named[0] if named else "").jobs
     if as_json:
         for job in found:
             emit(msgspec.to_builtins(job))

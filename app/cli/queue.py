@@ -20,7 +20,7 @@ from app.requests import Given
 from harness.events import needs, person_tool, trouble
 from harness.events.cap_request import CapRequest
 from harness.events.decision import Decision
-from harness.events.replies import Approval, Approvals, Changes, Decided, Sessions
+from harness.events.replies import Approval, ApprovalList, Changes, Decided, Sessions
 from harness.events.request import SPOKEN, Request
 from harness.events.views import ApprovalView
 from harness.protocol.client import Client
@@ -40,11 +40,11 @@ def approvals(ctx: Context, args: argparse.Namespace) -> int:
         return _card(ctx, args)
     if args.names:
         with ctx.reach() as client:
-            for view in ask(client, Approvals, "approvals").approvals:
+            for view in ask(client, ApprovalList, "approvals").approvals:
                 say(view.approval_id)
         return exits.OK
     with ctx.connect() as client:
-        waiting = ask(client, Approvals, "approvals").approvals
+        waiting = ask(client, ApprovalList, "approvals").approvals
         hanging = [] if args.json else needs.items(ask(client, Sessions, "sessions").rows, ())
     if args.json:
         emit_all(msgspec.to_builtins(waiting))

@@ -14,7 +14,7 @@ from app import rules
 from app.handlers import Handler, Handlers, bindings, in_list
 from app.models import Dirty, Snapshot
 from app.screens.base import WatchScreen
-from harness.events.grant_views import Grants, GrantView
+from harness.events.grant_views import GrantList, GrantView
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets.entry_list import EntryList, Item
 from widgets.fact_list import Facts
@@ -79,7 +79,7 @@ class RulesScreen(WatchScreen):
 
     async def _read(self) -> None:
         try:
-            found = (await self.host.feed.reply(Grants, "grants", ended=self._ended)).grants
+            found = (await self.host.feed.reply(GrantList, "grants", ended=self._ended)).grants
         except (SupervisorError, Unreachable) as exc:
             self.host.tell(f"no rules: {exc}", bad=True)
             return

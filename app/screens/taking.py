@@ -16,7 +16,7 @@ from app import requests
 from app.host import Host
 from app.screens.dialogs import Dialog
 from harness.events import merge_events as m
-from harness.events.checkpoint_views import Checkpoints, CheckpointView
+from harness.events.checkpoint_views import CheckpointList, CheckpointView
 from harness.events.merge_views import HandedBack, Merged, MergeLooked
 from harness.events.merging import MergeLook, named
 from harness.events.replies import Forked
@@ -242,7 +242,7 @@ async def ask_fork(app: App[Any], host: Host, row: SessionRow) -> None:
     """Show from where it can go on."""
     above = app.screen
     try:
-        points = (await host.feed.reply(Checkpoints, "checkpoints", sid=row.sid)).checkpoints
+        points = (await host.feed.reply(CheckpointList, "checkpoints", sid=row.sid)).checkpoints
     except _FAILURES as exc:
         host.tell(f"{row.name}: {exc}", bad=True)
         return

@@ -12,9 +12,9 @@ import msgspec
 from harness.agents.agent import Doing
 from harness.agents.errors import NoSupervisor, Refused
 from harness.agents.peer import Link
-from harness.events.attempt import Admitted, Attempt, Reservation, Settled
+from harness.events.attempt import Admitted, Attempt, Reservation, Settlement
 from harness.events.body import UNSETTLED
-from harness.events.model_limits import Limits
+from harness.events.model_limits import ModelLimits
 from harness.events.types import Usage
 from harness.protocol import frames
 
@@ -119,7 +119,7 @@ class Accounts:
         with contextlib.suppress(NoSupervisor):
             self._live().tell("doing", what=doing.what, evidence=doing.evidence)
 
-    def tell_limits(self, model: str, limits: Limits) -> None:
+    def tell_limits(self, model: str, limits: ModelLimits) -> None:
         """What the endpoint said of the model, for the brains that follow; without it they ask themselves."""
         with contextlib.suppress(NoSupervisor):
             self._live().tell("model_limits", model=model, window=limits.window, output=limits.output)
@@ -129,12 +129,12 @@ class Accounts:
         self._make_up()
         return self._call(Reservation, "reserve", **msgspec.structs.asdict(wanted))
 
-    def _settle(self, reservation: str, usage: Usage | None, outcome: Outcome | None) -> Settled:
+    def _settle(self, reservation: str, usage: Usage | None, outcome: Outcome | None) -> Settlement:
         cost: dict[str, object] = {"unknown": True} if usage is None else {"usage": msgspec.to_builtins(usage)}
         told: dict[str, object] = {} if outcome is None else {"outcome": msgspec.to_builtins(outcome)}
-        return self._call(Settled, "settle", reservation=reservation, **cost, **told)
+        return self._call(Settlement, "settle", reservation=reservation, **cost, **told)
 
-    def settle(self, reservation: Reservation, usage: Usage | None, outcome: Outcome | None = None) -> Settled:
+    def settle(self, reservation: Reservation, usage: Usage | None, outcome: Outcome | None = None) -> Settlement:
         """Usage None = cost unknown; outcome None = the endpoint was not asked, or nobody knows what it said.
 
         Without a supervisor, or with one that is leaving or has no space, the worst case stands for the cost and the
@@ -149,4 +149,4 @@ class Accounts:
                 self._unsettled.append((reservation.id, usage, outcome))
             else:
                 self.problems.append(f"the supervisor would not settle reservation {reservation.id}: {exc}")
-        return Settled(reservation.nano, UNSETTLED)
+        return Settlement(reservation.nano, UNSETTLED)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from harness.agents import judged
-from harness.agents.judged import Court
+from harness.agents.judged import JudgeWant
 from harness.agents.steps import Check, End, Judge, Park, Say, Turned
 from harness.events import asking, verdicts
 from harness.events import types as t
@@ -67,7 +67,7 @@ class Evidence:
     max_rounds: int = 1
     put_back: tuple[str, ...] = ()
     kept: str = ""
-    court: Court | None = None
+    court: JudgeWant | None = None
     """The judge that is to be satisfied too, with the entry at hand where there is one."""
     undecided: int = 0
     """Entries of the plan that no check decides: the work is not verified by those that pass."""

@@ -14,7 +14,7 @@ _MOST_WHY = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Court:
+class JudgeWant:
     """That a judge is wanted, how often it was asked since the newest instruction, and its word on this claim (None =
     not asked yet).
     """
@@ -24,7 +24,7 @@ class Court:
     heard: ev.EvaluationEnded | None = None
 
 
-def settle(end: End, court: Court, *, last: bool) -> Judge | Say | Park | End:
+def settle(end: End, court: JudgeWant, *, last: bool) -> Judge | Say | Park | End:
     """What follows for work that would end so; ``last``: its agent may do nothing more."""
     heard = court.heard
     if last:
@@ -40,7 +40,7 @@ def settle(end: End, court: Court, *, last: bool) -> Judge | Say | Park | End:
     return Park(ParkedFor.JUDGE, _asks(heard))
 
 
-def of_task(over: Turned, court: Court, task: str, words: str) -> Judge | Say | Park | Turned:
+def of_task(over: Turned, court: JudgeWant, task: str, words: str) -> Judge | Say | Park | Turned:
     """What follows for a task that would be over so, when the judge looks at each; ``words``: the agent's."""
     heard = court.heard
     if heard is None:

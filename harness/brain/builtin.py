@@ -48,7 +48,7 @@ from harness.events.attempt import Attempt, Reservation
 from harness.events.contract_events import PLANS
 from harness.events.evaluation_events import JUDGES
 from harness.events.framing import LogError
-from harness.events.model_limits import UNTOLD, Limits
+from harness.events.model_limits import UNTOLD, ModelLimits
 from harness.events.states import Desired, ParkedFor
 from harness.roles import pinned
 from harness.roles.role import JUDGE, PLANNER, WORKER
@@ -94,8 +94,8 @@ class BuiltIn(Agent):
         self._counted: tuple[int, int | None] = (-1, None)
         self._patience = _FIRST_PAUSE_S
         self._remembered = -1
-        self._told = None if spec.limits is None else Limits(*spec.limits)
-        self._theirs: dict[str, Limits] = {}
+        self._told = None if spec.limits is None else ModelLimits(*spec.limits)
+        self._theirs: dict[str, ModelLimits] = {}
         """Of those who judge or write contracts."""
         self._sizes = model_limits.sizes(spec, self._told or UNTOLD)
         self._reply: stream.Progress | None = None
@@ -245,7 +245,7 @@ class BuiltIn(Agent):
         talk = self._talk.build(self._view, compaction.REQUEST if summary else "", hour=hour)
         room = compaction.MOST_TOKENS if isinstance(step, Sum) else self._room(step)
         no_tools = isinstance(step, Sum) or step.finish
-        request = stream.Request(
+        request = stream.ModelRequest(
             self._spec.model,
             room,
             conversation.system_blocks(self._prompt, hour=hour),
@@ -296,7 +296,7 @@ class BuiltIn(Agent):
         except (LogError, OSError, ValueError) as exc:
             raise CannotGoOn(f"{what} cannot be read: {exc}") from exc
 
-    def _aside(self, request: stream.Request, request_id: str, attempt: int, purpose: str) -> Draft:
+    def _aside(self, request: stream.ModelRequest, request_id: str, attempt: int, purpose: str) -> Draft:
         """A request of somebody else than the agent, with an estimate that is never too low."""
         counted = stream.count_tokens(self._client, request)
         bound = court.most_tokens(request)
@@ -366,7 +366,7 @@ class BuiltIn(Agent):
         self._sizes = model_limits.sizes(self._spec, self._told)
         return self._sizes != before
 
-    def _asked(self, model: str) -> Limits:
+    def _asked(self, model: str) -> ModelLimits:
         """What the endpoint says of a model now, told to those that follow."""
         told = model_limits.ask(self._client, model)
         if told is not None:
@@ -377,7 +377,7 @@ class BuiltIn(Agent):
         """The longest reply that a judge or an author may be asked for, whose model may be another one than ours."""
         return model_limits.longest(self._spec.max_tokens, self._limits_of(model))
 
-    def _limits_of(self, model: str) -> Limits:
+    def _limits_of(self, model: str) -> ModelLimits:
         """What the endpoint says of the model of a judge or an author, asked once."""
         if model == self._spec.model and self._told is not None:
             return self._told
@@ -397,7 +397,7 @@ class BuiltIn(Agent):
         wanted = max(self._spec.max_tokens, min(_MOST_TOKENS, self._spec.max_tokens << step.room))
         return model_limits.longest(self._sizes.reply(wanted, self._view.measure().now), self._told or UNTOLD)
 
-    def _estimate(self, request: stream.Request) -> int:
+    def _estimate(self, request: stream.ModelRequest) -> int:
         """Input tokens, never too few, of what no reply has measured: counted by the endpoint, else one per byte."""
         spoken = self._view.newest_user_seq
         if self._counted[0] != spoken or self._counted[1] is None:
@@ -431,7 +431,7 @@ class BuiltIn(Agent):
         self,
         sent: t.ModelRequest,
         reservation: Reservation,
-        request: stream.Request,
+        request: stream.ModelRequest,
         probe: bool,
         step: Ask | Sum | AskJudge | AskAuthor,
     ) -> None:
@@ -445,7 +445,7 @@ class BuiltIn(Agent):
         except Stopped:
             desk.append_anyway([reply_records.stopped(desk, sent, reservation)])
             return
-        if isinstance(outcome, stream.Reply):
+        if isinstance(outcome, stream.ModelReply):
             if isinstance(step, Sum):
                 desk.append_anyway(reply_records.summary(desk, sent, outcome, reservation, step))
             else:
@@ -457,7 +457,7 @@ class BuiltIn(Agent):
             return
         desk.append_anyway([reply_records.failure(desk, sent, outcome, reservation, self._spec.credential.key)])
 
-    def _attempt(self, request: stream.Request, probe: bool) -> stream.Reply | retry.Failure:
+    def _attempt(self, request: stream.ModelRequest, probe: bool) -> stream.ModelReply | retry.Failure:
         if not self._spec.credential.key:
             return retry.Failure("auth", "no API key is configured for this endpoint", usage=t.Usage())
         self._reply = stream.Progress(time.monotonic())

@@ -84,9 +84,9 @@ class Calibration:
         replies: list[Reply] = []
         while True:
             match dialogue.following(replies, criteria, 0):
-                case dialogue.Verdict(answer=None, why=why):
+                case dialogue.JudgeOver(answer=None, why=why):
                     return Judged(one.name, one.good, NONE, why)
-                case dialogue.Verdict(answer=answer) if answer is not None:
+                case dialogue.JudgeOver(answer=answer) if answer is not None:
                     reasons = [f"{f.criterion}: {f.reason}" for f in answer.findings if not f.holds]
                     return Judged(one.name, one.good, answer.verdict, "; ".join(reasons) or answer.summary)
                 case _:
@@ -105,7 +105,7 @@ class Calibration:
             if self.spent + worst > order.most_nano:
                 return "the next request could pass what may be spent"
             outcome = stream.attempt(self._client, request, _nothing)
-            if isinstance(outcome, stream.Reply):
+            if isinstance(outcome, stream.ModelReply):
                 self._count(outcome.usage)
                 text = "".join(str(block["text"]) for block in outcome.content if block.get("type") == "text")
                 return Reply(len(replies), text)

@@ -13,12 +13,12 @@ from typing import TypeAlias
 
 from harness.agents.steps import Park, Propose
 from harness.brain.retry import AT_THE_GATE, UNUSABLE, too_long
-from harness.brain.stream import Request
+from harness.brain.stream import ModelRequest
 from harness.events import evaluation_events as ev
 from harness.events import said, tools
 from harness.events import types as t
 from harness.events.blocks import Block
-from harness.events.evaluation import Judging, Stage
+from harness.events.evaluation import JudgeState, Stage
 from harness.events.states import ParkedFor
 from harness.judge import dialogue, verdict
 from harness.judge.dialogue import Ran, Reply
@@ -107,7 +107,7 @@ class Court:
         return next((ran for reply in self.replies for ran in reply.ran if ran.call_id == call_id), None)
 
 
-def next_step(court: Court, judging: Judging) -> Step | None:
+def next_step(court: Court, judging: JudgeState) -> Step | None:
     """What the evaluation under way needs, no call being open; None when none is under way."""
     started = judging.started
     if judging.stage is not Stage.STARTED or started is None:
@@ -129,7 +129,7 @@ def next_step(court: Court, judging: Judging) -> Step | None:
             return Propose(
                 tuple((f"c{seq}.{i}", said.Call(ref, tools.CHECK, {"command": c})) for i, c in enumerate(run.commands))
             )
-        case dialogue.Verdict() as found:
+        case dialogue.JudgeOver() as found:
             return Conclude(_ended(court, started, found.answer, f"its reply cannot be used: {found.why}"))
 
 
@@ -145,14 +145,14 @@ def least_answer(criteria: Sequence[str]) -> int:
 
 def request(
     prompt: str, model: str, criteria: Sequence[str], case: str, replies: Sequence[Reply], room: int
-) -> Request:
+) -> ModelRequest:
     """What the judge is sent; its answer is held to the schema."""
     messages = dialogue.messages(case, replies, criteria)
     system: list[Block] = [{"type": "text", "text": prompt, "cache_control": {"type": "ephemeral"}}]
-    return Request(model, room, system, [], json.dumps(messages).encode(), schema=verdict.schema())
+    return ModelRequest(model, room, system, [], json.dumps(messages).encode(), schema=verdict.schema())
 
 
-def most_tokens(request: Request) -> int:
+def most_tokens(request: ModelRequest) -> int:
     """Tokens that a request cannot exceed: one per byte."""
     return len(request.messages) + len(json.dumps(request.system)) + SCHEMA_TOKENS
 

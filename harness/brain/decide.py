@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from harness.agents import done, standing, steps
-from harness.agents.judged import Court
+from harness.agents.judged import JudgeWant
 from harness.agents.steps import Park, Propose, Say, Wait
 from harness.brain import agreement, court, prompt
 from harness.brain.circles import IDLE_POINTS
@@ -292,7 +292,7 @@ def _done(v: View, last: ModelTurn) -> Step:
     return done.settle(done.Claim(said.text_of(last.parts), v.finished), seen)
 
 
-def _court(v: View, last: ModelTurn, task: str) -> Court | None:
+def _court(v: View, last: ModelTurn, task: str) -> JudgeWant | None:
     """Who is to be satisfied with the task at hand, or else with the whole; None when nobody is."""
     judging = v.state.judging
     if judging.wanted is None or (task and not judging.each_task):
@@ -301,7 +301,7 @@ def _court(v: View, last: ModelTurn, task: str) -> Court | None:
     known = judging.stage is Stage.ENDED and judging.seq > since and judging.entry == task
     heard = judging.ended if known else None
     again = v.referred_seq > judging.seq  # a person heard its word and wants it to look again
-    return Court(iterations.looks(v.state), judging.looked(task), None if again else heard)
+    return JudgeWant(iterations.looks(v.state), judging.looked(task), None if again else heard)
 
 
 def _results(v: View, last: ModelTurn) -> dict[str, done.Result]:

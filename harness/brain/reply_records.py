@@ -16,7 +16,9 @@ from harness.events.attempt import Reservation
 _MOST_SAID = 2000
 
 
-def summary(desk: Desk, sent: t.ModelRequest, reply: stream.Reply, reservation: Reservation, step: Sum) -> list[t.Body]:
+def summary(
+    desk: Desk, sent: t.ModelRequest, reply: stream.ModelReply, reservation: Reservation, step: Sum
+) -> list[t.Body]:
     """The reply to a request for a summary, and the context that begins anew with it when it can be used."""
     text = said.text_of(blocks.parts_of(reply.content))
     change = step.change
@@ -62,7 +64,7 @@ def no_summary(desk: Desk, sent: t.ModelRequest, why: str, usage: t.Usage, reser
 
 
 def replied(
-    desk: Desk, sent: t.ModelRequest, reply: stream.Reply, parts: list[said.Part], reservation: Reservation
+    desk: Desk, sent: t.ModelRequest, reply: stream.ModelReply, parts: list[said.Part], reservation: Reservation
 ) -> list[t.Body]:
     """A whole reply, ``parts`` of which are what it says, and what the endpoint said beside it."""
     data = msgspec.json.encode(parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from harness.brain.stream import Request
+from harness.brain.stream import ModelRequest
 from harness.events import types as t
 from harness.events.attempt import Reservation
 
@@ -15,7 +15,7 @@ class Draft:
     it cannot be sent, empty when it can; the rest as in `ModelRequest`.
     """
 
-    request: Request
+    request: ModelRequest
     estimate: int
     id: str
     attempt: int

@@ -51,7 +51,7 @@ _MAX_RAW = 128 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ModelRequest:
     """Everything one attempt sends."""
 
     model: str
@@ -69,7 +69,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ModelReply:
     """A complete reply. ``detail``: what the endpoint said about a refusal."""
 
     message_id: str
@@ -180,12 +180,12 @@ def _nothing() -> None:
 
 def attempt(
     client: anthropic.Anthropic,
-    request: Request,
+    request: ModelRequest,
     watch: Callable[[], None],
     deadlines: Deadlines = Deadlines(),
     heard: Callable[[], None] = _nothing,
     progress: Progress | None = None,
-) -> Reply | Failure:
+) -> ModelReply | Failure:
     """Send once.
 
     ``watch`` is called at every arrival and may raise `Interruption`; ``heard`` once, at the first words; ``progress``
@@ -247,7 +247,7 @@ def _error(response: httpx2.Response, data: str) -> anthropic.APIStatusError:
     return anthropic.APIStatusError(str(body) or f"Error code: {response.status_code}", response=response, body=body)
 
 
-def _open(client: anthropic.Anthropic, request: Request, deadlines: Deadlines) -> anthropic.Stream[object]:
+def _open(client: anthropic.Anthropic, request: ModelRequest, deadlines: Deadlines) -> anthropic.Stream[object]:
     """A response whose body is yet to be read, as ``client.beta.messages.stream`` asks for it, with a body that is
     encoded already: the SDK would copy and walk the whole of it for each request.
     """
@@ -279,7 +279,7 @@ def _open(client: anthropic.Anthropic, request: Request, deadlines: Deadlines) -
     )
 
 
-def accept(reply: Assembly, tools: list[Block], ms: int, used_up: float | None = None) -> Reply | Failure:
+def accept(reply: Assembly, tools: list[Block], ms: int, used_up: float | None = None) -> ModelReply | Failure:
     """The reply, or why it is none; pure. Raises ValueError on a usage that is none."""
     message = reply.message
     usage = assembly.usage_of(message.usage)
@@ -324,7 +324,7 @@ def accept(reply: Assembly, tools: list[Block], ms: int, used_up: float | None =
         )
     detail = message.stop_details
     said = "" if detail is None else json.dumps(detail, ensure_ascii=False)
-    return Reply(
+    return ModelReply(
         message.id,
         str(whole(message.model)),
         reason,
@@ -369,7 +369,7 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def count_tokens(client: anthropic.Anthropic, request: Request) -> int | None:
+def count_tokens(client: anthropic.Anthropic, request: ModelRequest) -> int | None:
     """Exact input tokens, or None when the endpoint does not count (its refusal shows again, and is recorded, on the
     request itself).
     """

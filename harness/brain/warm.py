@@ -101,8 +101,8 @@ def load() -> ssl.SSLContext:
         api_key="none", base_url="http://127.0.0.1:9", max_retries=0, http_client=http, open_telemetry=False
     )
     tools = [{"name": "a", "description": "a", "input_schema": {"type": "object", "properties": {}}}]
-    for model, kind in (("m", stream.Reply), ("fail", Failure)):
-        request = stream.Request(
+    for model, kind in (("m", stream.ModelReply), ("fail", Failure)):
+        request = stream.ModelRequest(
             model,
             1,
             [{"type": "text", "text": "a"}],

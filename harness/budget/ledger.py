@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from harness.budget.ledger_types import LedgerRecord, Limits, Raised, Reserved, Settled, Unknown
+from harness.budget.ledger_types import CapsInForce, LedgerRecord, Raised, Reserved, Settled, Unknown
 from harness.events.cap import Cap
 from harness.events.types import Usage
 
@@ -97,7 +97,7 @@ class Ledger:
         """Every account that one request counts in, so that all sums are sums of the same amounts."""
         return (*self.accounts(record.sid, record.day), self.parts.setdefault((record.sid, record.day), Account()))
 
-    def check(self, sid: str, day: str, nano: int, tokens: int, limits: Limits) -> None:
+    def check(self, sid: str, day: str, nano: int, tokens: int, limits: CapsInForce) -> None:
         """Raise CapReached naming the first cap that ``nano`` and ``tokens`` more would pass; a cap of 0 allows nothing
         that costs.
         """

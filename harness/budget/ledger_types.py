@@ -9,7 +9,7 @@ import msgspec
 from harness.events.types import Usage
 
 
-class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
+class CapsInForce(msgspec.Struct, frozen=True, omit_defaults=True):
     """The caps in force above one request; None = no cap of that kind."""
 
     session_usd: int | None = None
@@ -36,7 +36,7 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     day: str
     model: str = ""
     source: str = ""
-    limits: Limits = Limits()
+    limits: CapsInForce = CapsInForce()
     gen: int = -1
     rebuilt: bool = False
 

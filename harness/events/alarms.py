@@ -27,7 +27,7 @@ _CALM = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class AlarmLimits:
     """What is too much; 0 = never. Seconds without a sign of work, nano-USD within an hour without progress, nano-USD a
     minute, failures of one check in a row in the same way.
     """
@@ -45,7 +45,7 @@ def running(s: SessionState) -> bool:
 
 
 def found(
-    s: SessionState, now: float, limits: Limits, held: Iterable[str] = (), at_work: str = ""
+    s: SessionState, now: float, limits: AlarmLimits, held: Iterable[str] = (), at_work: str = ""
 ) -> dict[str, t.AlarmRaised]:
     """What is wrong at this time (seconds since the epoch), by kind; one that is ``held`` already stays until it is
     clearly over. ``at_work`` is the call that runs, in words.
@@ -62,7 +62,7 @@ def found(
     return {one.alarm: one for one in made if one is not None}
 
 
-def changes(s: SessionState, now: float, limits: Limits, at_work: str = "") -> list[t.Body]:
+def changes(s: SessionState, now: float, limits: AlarmLimits, at_work: str = "") -> list[t.Body]:
     """The records that are owed: what is wrong and not raised yet, and what was raised and is over."""
     here = found(s, now, limits, s.alarms.raised, at_work)
     fresh: list[t.Body] = [one for kind, one in here.items() if kind not in s.alarms.raised]

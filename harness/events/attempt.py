@@ -42,7 +42,9 @@ class Admitted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, re
         return Reservation(self.reserved, self.reserved_nano) if self.reserved else None
 
 
-class Settled(msgspec.Struct, frozen=True, omit_defaults=True, rename={"nano": "cost_nano", "source": "price_source"}):
+class Settlement(
+    msgspec.Struct, frozen=True, omit_defaults=True, rename={"nano": "cost_nano", "source": "price_source"}
+):
     """What an attempt cost, and where the price came from."""
 
     nano: int

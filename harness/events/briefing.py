@@ -1,6 +1,6 @@
 """What happened in a session since a person last looked: from its log alone, no model is asked. Pure.
 
-`Course` takes one record after the other and keeps the lines that deserve a look, so a log that grows is read on;
+`Briefing` takes one record after the other and keeps the lines that deserve a look, so a log that grows is read on;
 `brief` picks what lies in a stretch of time. Each line names its record. Texts are raw: whoever shows them passes
 `untrusted.to_display`.
 """
@@ -99,7 +99,7 @@ class Briefed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(slots=True)
-class Course:
+class Briefing:
     """What was gathered so far; `take` goes on with the next record."""
 
     seq: int = -1
@@ -150,15 +150,15 @@ class Course:
         self.lines.append(line)
 
 
-def follow(records: Iterable[t.Record], start: Course | None = None) -> Course:
+def follow(records: Iterable[t.Record], start: Briefing | None = None) -> Briefing:
     """The course after all records; ``start`` is gone on with, in place."""
-    made = start or Course()
+    made = start or Briefing()
     for record in records:
         made.take(record)
     return made
 
 
-def brief(c: Course, since: str) -> Brief:
+def brief(c: Briefing, since: str) -> Brief:
     """What happened at ``since`` (a time as records carry it, empty for all) or later."""
     found = [line for line in c.lines if line.ts >= since]
     of = Counter(line.kind for line in found)
@@ -182,33 +182,33 @@ def brief(c: Course, since: str) -> Brief:
 # -- one record after the other ------------------------------------------------------------------------
 
 
-def _paid(c: Course, r: t.Record, nano: int) -> None:
+def _paid(c: Briefing, r: t.Record, nano: int) -> None:
     c.paid_at.append(words.parse_ts(r.ts) or 0.0)
     c.paid.append(nano)
 
 
-def _replied(c: Course, r: t.Record, b: t.ModelMessage | t.ModelSummary) -> None:
+def _replied(c: Briefing, r: t.Record, b: t.ModelMessage | t.ModelSummary) -> None:
     c.replied_at.append(words.parse_ts(r.ts) or 0.0)
     _paid(c, r, b.cost_nano)
 
 
-def _failed(c: Course, r: t.Record, b: t.ModelFailed) -> None:
+def _failed(c: Briefing, r: t.Record, b: t.ModelFailed) -> None:
     _paid(c, r, b.cost_nano)
 
 
-def _settled(c: Course, r: t.Record, b: t.ModelSettled) -> None:
+def _settled(c: Briefing, r: t.Record, b: t.ModelSettled) -> None:
     _paid(c, r, b.more_nano)
 
 
-def _launched(c: Course, r: t.Record, b: t.SessionIntent) -> None:
+def _launched(c: Briefing, r: t.Record, b: t.SessionIntent) -> None:
     c.tell(r, COURSE, f"launched: {b.goal}")
 
 
-def _loaded(c: Course, r: t.Record, b: t.PlanLoaded) -> None:
+def _loaded(c: Briefing, r: t.Record, b: t.PlanLoaded) -> None:
     c.planned = {command for entry in b.entries for command in entry.checks}
 
 
-def _verdict(c: Course, r: t.Record, b: t.CheckVerdict) -> None:
+def _verdict(c: Briefing, r: t.Record, b: t.CheckVerdict) -> None:
     before = c.checks.get(b.command)
     c.checks[b.command] = b.passed
     if b.caught:
@@ -222,7 +222,7 @@ def _verdict(c: Course, r: t.Record, b: t.CheckVerdict) -> None:
         c.tell(r, ANOMALY, f"passes no more: {b.command}", "bad")
 
 
-def _committed(c: Course, r: t.Record, b: t.WorkCommitted) -> None:
+def _committed(c: Briefing, r: t.Record, b: t.WorkCommitted) -> None:
     if not b.commits:
         c.tell(r, COURSE, f"its branch stands at {b.head[:12]}, before at {b.before[:12]}", "warn")
     for one in b.commits:
@@ -232,24 +232,24 @@ def _committed(c: Course, r: t.Record, b: t.WorkCommitted) -> None:
         c.unnamed.append((r.ts, b.more))
 
 
-def _asked(c: Course, r: t.Record, b: t.ApprovalRequested) -> None:
+def _asked(c: Briefing, r: t.Record, b: t.ApprovalRequested) -> None:
     text = f"{b.approval_id} {trouble.request(b.kind)}: {b.title} · risk {b.risk}"
     c.tell(r, _ASKED, text, "warn")
     c.requests[b.approval_id] = msgspec.structs.replace(c.lines[-1], kind=NEEDS)
 
 
-def _decided(c: Course, r: t.Record, b: t.ApprovalDecided) -> None:
+def _decided(c: Briefing, r: t.Record, b: t.ApprovalDecided) -> None:
     said = describe(r)
     c.tell(r, DECIDED, f"{said.summary}{_about(c, b.approval_id)}", said.tone)
     c.answered = r.seq
 
 
-def _closed(c: Course, r: t.Record, b: t.ApprovalStale | t.ApprovalWithdrawn) -> None:
+def _closed(c: Briefing, r: t.Record, b: t.ApprovalStale | t.ApprovalWithdrawn) -> None:
     said = describe(r)
     c.tell(r, COURSE, f"{said.kind}: {said.summary}{_about(c, b.approval_id)}", said.tone)
 
 
-def _about(c: Course, approval_id: str) -> str:
+def _about(c: Briefing, approval_id: str) -> str:
     """What a request that is over was about, and its record."""
     asked = c.requests.pop(approval_id, None)
     if asked is None:
@@ -257,7 +257,7 @@ def _about(c: Course, approval_id: str) -> str:
     return f" · {asked.text.removeprefix(approval_id).strip()} (#{asked.seq})"
 
 
-def _by_hand(c: Course, r: t.Record, b: t.Body) -> None:
+def _by_hand(c: Briefing, r: t.Record, b: t.Body) -> None:
     """What a person wanted: one line with the decision that it follows from."""
     if isinstance(b, t.UserMessage) and b.origin != "human":
         return
@@ -267,23 +267,23 @@ def _by_hand(c: Course, r: t.Record, b: t.Body) -> None:
         c.tell(r, DECIDED)
 
 
-def _keeper(c: Course, r: t.Record, b: t.KeeperStarted) -> None:
+def _keeper(c: Briefing, r: t.Record, b: t.KeeperStarted) -> None:
     if c.kept and not c.over:
         c.tell(r, RESTART)
     c.kept = True
 
 
-def _over(c: Course, r: t.Record, b: t.SessionEnded) -> None:
+def _over(c: Briefing, r: t.Record, b: t.SessionEnded) -> None:
     c.over = True
     c.tell(r, ANOMALY if b.outcome == State.FAILED else COURSE)
 
 
-def _taken_up(c: Course, r: t.Record, b: t.SessionContinued) -> None:
+def _taken_up(c: Briefing, r: t.Record, b: t.SessionContinued) -> None:
     c.over = False
     _by_hand(c, r, b)
 
 
-_HANDLERS: Mapping[type[t.Body], Callable[[Course, t.Record, Any], None]] = {
+_HANDLERS: Mapping[type[t.Body], Callable[[Briefing, t.Record, Any], None]] = {
     t.ModelMessage: _replied,
     t.ModelSummary: _replied,
     t.ModelFailed: _failed,

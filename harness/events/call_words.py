@@ -47,7 +47,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class EndWords:
     """How a call ended: a few words, and the lines that explain them."""
 
     result: str
@@ -193,35 +193,35 @@ def _steps(text: str) -> tuple[int, int]:
     return sum(boxes), len(boxes)
 
 
-def outcome(tool: str, data: dict[str, object] | None, body: t.ToolEnded) -> Outcome:
+def outcome(tool: str, data: dict[str, object] | None, body: t.ToolEnded) -> EndWords:
     """How it ended: the verdict of tests, the last words of a program, why it was refused, how much was read."""
     if body.status not in (CallEnd.OK, CallEnd.ERROR):
         how = {"timeout": "timed out", "refused": "could not start"}.get(body.status, body.status)
         how += f" at the limit of {body.limit}" if body.limit else ""
         why = line(body.preview)
-        return Outcome(f"{how}: {why}" if why else how)
+        return EndWords(f"{how}: {why}" if why else how)
     known = tools.ALL.get(tool)
     if known is not None and not known.runs:
         if body.status == CallEnd.ERROR:
-            return Outcome(line(body.preview))
-        return Outcome(_read(tool, body) if known.writes is Writes.NOTHING else "")
+            return EndWords(line(body.preview))
+        return EndWords(_read(tool, body) if known.writes is Writes.NOTHING else "")
     return _ran(body)
 
 
-def _ran(body: t.ToolEnded) -> Outcome:
+def _ran(body: t.ToolEnded) -> EndWords:
     told = verdicts.verdict(body.preview)
     if told:
-        return Outcome(told)
+        return EndWords(told)
     lines = verdicts.lines_of(body.preview)
     bad = f"exit {body.exit_code}" if body.exit_code else ""
     if not bad and body.status == CallEnd.ERROR:
         bad = f"came to the limit of {body.limit}" if body.limit else "failed"
     if bad:
-        return Outcome(bad, tuple(Bit("quiet", text) for text in verdicts.tail(body.preview)))
+        return EndWords(bad, tuple(Bit("quiet", text) for text in verdicts.tail(body.preview)))
     if not lines:
-        return Outcome("")
+        return EndWords("")
     more = "" if body.truncated or len(lines) == 1 else f" (+{numbered(len(lines) - 1, 'line')})"
-    return Outcome(line(lines[-1]) + more)
+    return EndWords(line(lines[-1]) + more)
 
 
 def _read(tool: str, body: t.ToolEnded) -> str:

@@ -23,7 +23,7 @@ class CheckpointView(msgspec.Struct, frozen=True, kw_only=True):
     left_out: int
 
 
-class Checkpoints(msgspec.Struct, frozen=True, kw_only=True):
+class CheckpointList(msgspec.Struct, frozen=True, kw_only=True):
     """Those that stand, the newest first; ``made``: so many were ever made."""
 
     checkpoints: list[CheckpointView]

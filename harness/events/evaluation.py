@@ -27,7 +27,7 @@ class Stage(StrEnum):
 
 
 @dataclass(slots=True)
-class Judging:
+class JudgeState:
     """Built only by the fold. ``cycle`` counts how often the whole was looked at since the newest instruction,
     ``task_cycle`` the attempt at hand; ``seq`` is the newest record.
     """

@@ -78,7 +78,7 @@ class GrantPreview(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-class Grants(msgspec.Struct, frozen=True, kw_only=True):
+class GrantList(msgspec.Struct, frozen=True, kw_only=True):
     """Rules, the oldest first."""
 
     grants: list[GrantView]

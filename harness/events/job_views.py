@@ -22,7 +22,7 @@ class JobView(msgspec.Struct, frozen=True):
     last: str
 
 
-class Jobs(msgspec.Struct, frozen=True, kw_only=True):
+class JobList(msgspec.Struct, frozen=True, kw_only=True):
     """Those that run."""
 
     jobs: list[JobView]

@@ -15,7 +15,7 @@ def _end(b: JobEnded) -> job_words.JobEnd:
 
 
 @dataclass(slots=True)
-class Running:
+class RunningJob:
     """A job that runs: the call that started it, its command on one line, since when (by the clock of the wall, and by
     the machine's own where the log says it), its limit and its grace in seconds.
     """
@@ -29,10 +29,10 @@ class Running:
 
 
 @dataclass(slots=True)
-class Jobs:
+class JobState:
     """``heard``: something came since the session was last parked that whoever waits for a job should think about."""
 
-    running: dict[str, Running] = field(default_factory=dict)
+    running: dict[str, RunningJob] = field(default_factory=dict)
     untold: dict[str, JobEnded] = field(default_factory=dict)
     """Ends that no result told the agent, by job."""
     waits: dict[str, JobWaiting] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Jobs:
     heard: bool = False
 
     def started(self, ts: str, b: JobStarted) -> None:
-        self.running[b.job] = Running(b.call_id, b.what, ts, b.limit_s, b.grace_s, b.clock)
+        self.running[b.job] = RunningJob(b.call_id, b.what, ts, b.limit_s, b.grace_s, b.clock)
 
     def waiting(self, b: JobWaiting) -> None:
         self.waits[b.call_id] = b

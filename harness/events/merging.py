@@ -1,5 +1,5 @@
 """Where the merge of a session stands, and whether its work is in a branch of the person's. Pure; the fold holds a
-`Merging`.
+`MergeState`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True)
-class Merging:
+class MergeState:
     """``open`` is the merge under way, ``ended`` the newest that is over since the session was last taken up, ``taken``
     the newest that ever merged.
     """
@@ -80,15 +80,15 @@ def named(files: list[str]) -> str:
     return ", ".join(files[:_NAMED]) + more
 
 
-def after(known: Merging, b: Body) -> Merging:
+def after(known: MergeState, b: Body) -> MergeState:
     """What is known after one more record."""
     match b:
         case m.MergeStarted():
-            return Merging(b, taken=known.taken)
+            return MergeState(b, taken=known.taken)
         case m.MergeEnded():
-            return Merging(None, b, taken=b if b.outcome == m.MERGED else known.taken)
+            return MergeState(None, b, taken=b if b.outcome == m.MERGED else known.taken)
         case SessionContinued():
-            return Merging(taken=known.taken) if known.ended is not None else known
+            return MergeState(taken=known.taken) if known.ended is not None else known
         case ToolProposed() if known.open is not None and b.by_merge:
             return replace(known, ran=Ran(b.call_id, str((b.input or {}).get("command", ""))))
         case ToolEnded() if known.ran is not None and known.ran.call_id == b.call_id:
@@ -97,7 +97,7 @@ def after(known: Merging, b: Body) -> Merging:
     return known
 
 
-def checks_result(known: Merging, b: Body) -> bool:
+def checks_result(known: MergeState, b: Body) -> bool:
     """True for what begins after a session's end because its merge, which is open, checks the result."""
     if known.ran is None:
         return False

@@ -10,19 +10,19 @@ _MOST = 1 << 30
 """Numbers beyond these are no limits of a model that an agent can work with: nobody told."""
 
 
-class Limits(NamedTuple):
+class ModelLimits(NamedTuple):
     """Tokens; 0 is what nobody told."""
 
     window: int = 0
     output: int = 0
 
     @classmethod
-    def of(cls, window: object, output: object) -> Limits:
+    def of(cls, window: object, output: object) -> ModelLimits:
         """From whatever an endpoint answered."""
         return cls(_within(window, _LEAST_WINDOW), _within(output, _LEAST_OUTPUT))
 
 
-UNTOLD = Limits()
+UNTOLD = ModelLimits()
 
 
 def _within(value: object, least: int) -> int:

@@ -1,4 +1,4 @@
-"""Where the sending of a session's work stands. Pure; the fold holds a `Pulling`."""
+"""Where the sending of a session's work stands. Pure; the fold holds a `PullState`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PullView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Pulling:
+class PullState:
     """``open`` is the push under way, ``ended`` the newest that is over; ``address`` the newest request's."""
 
     open: p.PullStarted | None = None
@@ -73,13 +73,13 @@ class Pulling:
         return f"pushed {where}" if self.ended.outcome == p.PUSHED else f"did not push {where}: {self.ended.why}"
 
 
-def after(known: Pulling, b: Body) -> Pulling:
+def after(known: PullState, b: Body) -> PullState:
     """What is known after one more record."""
     match b:
         case p.PullStarted():
-            return Pulling(b, address=known.address)
+            return PullState(b, address=known.address)
         case p.PullEnded():
-            return Pulling(None, ended=b, address=known.address)
+            return PullState(None, ended=b, address=known.address)
         case p.PullOpened():
             return replace(known, address=b.address)
         case ToolProposed() if known.open is not None and b.by_pull:
@@ -89,6 +89,6 @@ def after(known: Pulling, b: Body) -> Pulling:
     return known
 
 
-def pushes(known: Pulling, b: Body) -> bool:
+def pushes(known: PullState, b: Body) -> bool:
     """True for what begins after a session's end because a person has it pushed."""
     return isinstance(b, ToolProposed | ToolStarted) and bool(known.call_id) and b.call_id == known.call_id

@@ -19,7 +19,7 @@ _NAMED = 5
 
 
 @dataclass(slots=True)
-class Running:
+class RunCheck:
     """A check that ran, and whose result nobody judged yet. ``started`` is its record's time."""
 
     command: str
@@ -33,7 +33,7 @@ class Running:
 
 
 @dataclass(slots=True)
-class Plan:
+class PlanProgress:
     """Where a session's plan stands."""
 
     path: str

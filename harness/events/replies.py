@@ -282,7 +282,7 @@ class PayloadPiece(msgspec.Struct, frozen=True, kw_only=True):
 # -- the queue -----------------------------------------------------------------------------------------
 
 
-class Approvals(msgspec.Struct, frozen=True, kw_only=True):
+class ApprovalList(msgspec.Struct, frozen=True, kw_only=True):
     """Every open request, oldest first."""
 
     approvals: list[ApprovalView]

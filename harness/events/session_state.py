@@ -13,13 +13,13 @@ from harness.events.calls import OpenCalls
 from harness.events.contract import Contract
 from harness.events.course import Course
 from harness.events.draft import Draft
-from harness.events.evaluation import Judging
+from harness.events.evaluation import JudgeState
 from harness.events.hooks import Hooks
 from harness.events.iterations import Iterations
-from harness.events.jobs import Jobs
-from harness.events.merging import Merging
+from harness.events.jobs import JobState
+from harness.events.merging import MergeState
 from harness.events.pace import Pace
-from harness.events.pulling import Pulling
+from harness.events.pulling import PullState
 from harness.events.remembered import Remembered
 from harness.events.stretch import Stretches
 
@@ -42,7 +42,7 @@ class OpenApproval:
 
 
 @dataclass(slots=True)
-class Running:
+class GoingOn:
     """What is going on right now, in words a row can show, and since when."""
 
     what: str
@@ -102,7 +102,7 @@ class SessionState:
     approvals: dict[str, OpenApproval] = field(default_factory=dict)
     approved: Approved = field(default_factory=Approved)
     request: t.ModelRequest | None = None
-    doing: dict[str, Running] = field(default_factory=dict)
+    doing: dict[str, GoingOn] = field(default_factory=dict)
     spent_nano: int = 0
     unsettled: dict[str, t.ModelSettled] = field(default_factory=dict)
     """By reservation, replies whose cost nobody had settled when they came, as if they had cost their worst case."""
@@ -122,14 +122,14 @@ class SessionState:
     refused are in what it needed.
     """
     checks: dict[str, int | None] = field(default_factory=dict)
-    check_calls: dict[str, ratchet.Running] = field(default_factory=dict)
-    unjudged: dict[str, ratchet.Running] = field(default_factory=dict)
+    check_calls: dict[str, ratchet.RunCheck] = field(default_factory=dict)
+    unjudged: dict[str, ratchet.RunCheck] = field(default_factory=dict)
     trials: dict[str, str] = field(default_factory=dict)
     """What trials of those checks are called that run or wait to, by their call."""
     """Checks that ran and whose results the supervisor has to judge, by call."""
     first_counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     """By check, how many tests its first run ran and excused."""
-    plan: ratchet.Plan | None = None
+    plan: ratchet.PlanProgress | None = None
     hooks: Hooks = field(default_factory=Hooks)
     iterations: Iterations = field(default_factory=Iterations)
     rules: project_rules.Rules = field(default_factory=project_rules.Rules)
@@ -138,17 +138,17 @@ class SessionState:
     draft: Draft = field(default_factory=Draft)
     course: Course = field(default_factory=Course)
     ratchet: ratchet.Ratchet = field(default_factory=ratchet.Ratchet)
-    judging: Judging = field(default_factory=Judging)
+    judging: JudgeState = field(default_factory=JudgeState)
     contract: Contract = field(default_factory=Contract)
     verdicts: dict[str, t.CheckVerdict] = field(default_factory=dict)
     untried: dict[str, str] = field(default_factory=dict)
     """Why no trial could show that a check can fail, by its command, as of the newest time that one was due."""
     """By check, the newest one on the files as they are."""
     checkpoints: checkpoints.Checkpoints = field(default_factory=checkpoints.Checkpoints)
-    jobs: Jobs = field(default_factory=Jobs)
+    jobs: JobState = field(default_factory=JobState)
     memory: Remembered = field(default_factory=Remembered)
-    merging: Merging = field(default_factory=Merging)
-    pulling: Pulling = field(default_factory=Pulling)
+    merging: MergeState = field(default_factory=MergeState)
+    pulling: PullState = field(default_factory=PullState)
     pace: Pace = field(default_factory=Pace)
     alarms: Alarms = field(default_factory=Alarms)
     recovered: int = 0

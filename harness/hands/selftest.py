@@ -94,7 +94,7 @@ class _Ground:
         )
 
 
-def run(call: spawn.Spawn, timeout_s: float = TIMEOUT_S) -> tuple[spawn.Outcome, bytes, bool]:
+def run(call: spawn.Spawn, timeout_s: float = TIMEOUT_S) -> tuple[spawn.CallOutcome, bytes, bool]:
     """Run one call to its end as the keeper does: (outcome, output, something still held the output a second after the
     end).
     """

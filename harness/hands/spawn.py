@@ -45,7 +45,7 @@ from harness.hands.limits import DEFAULT, Limits
 from harness.hands.ready import Ready
 from harness.protocol.paths import SessionFolder
 
-__all__ = ["FenceUnavailable", "Outcome", "Spawn", "SpawnError", "command", "outcome", "start", "stop"]
+__all__ = ["CallOutcome", "FenceUnavailable", "Spawn", "SpawnError", "command", "outcome", "start", "stop"]
 
 ACTION_FD = 3
 RESULT_FD = 4
@@ -89,7 +89,7 @@ class Spawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CallOutcome:
     """How a call ended: ``status`` ok, error or refused (nothing ran).
 
     ``note`` explains a refusal or a failed file tool.
@@ -239,7 +239,7 @@ def stop(spawn: Spawn, pid: int, *, force: bool = False) -> None:
         return
 
 
-def outcome(spawn: Spawn, wait_status: int, result: bytes) -> Outcome:
+def outcome(spawn: Spawn, wait_status: int, result: bytes) -> CallOutcome:
     """Read the child's end.
 
     A file tool that died without a result, or a fence that could not be built, is never an ok.
@@ -258,18 +258,20 @@ def outcome(spawn: Spawn, wait_status: int, result: bytes) -> Outcome:
     if final is not None:
         return _reached(final)
     if not any("running" in line for line in lines):
-        return Outcome("refused", exit_code, [], "the fence could not be built, so nothing ran; the output says why")
+        return CallOutcome(
+            "refused", exit_code, [], "the fence could not be built, so nothing ran; the output says why"
+        )
     if spawn.kind in (FileAction.KIND, PushAction.KIND):
-        return Outcome("error", exit_code, [], f"the tool ended with code {exit_code} before it gave its result")
-    return Outcome("ok" if exit_code == 0 else "error", exit_code, [], "")
+        return CallOutcome("error", exit_code, [], f"the tool ended with code {exit_code} before it gave its result")
+    return CallOutcome("ok" if exit_code == 0 else "error", exit_code, [], "")
 
 
-def _reached(final: Mapping[str, object]) -> Outcome:
+def _reached(final: Mapping[str, object]) -> CallOutcome:
     """What the process itself says of its end."""
     status = str(final["status"])
     code = final.get("exit_code")
     changed = final.get("files_changed")
-    return Outcome(
+    return CallOutcome(
         status if status in (CallEnd.OK, CallEnd.ERROR, CallEnd.REFUSED) else "error",
         code if isinstance(code, int) else None,
         [str(path) for path in changed] if isinstance(changed, list) else [],

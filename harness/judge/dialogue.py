@@ -49,14 +49,14 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class JudgeOver:
     """It is over; ``answer`` None when there was none, ``why`` says what was wrong."""
 
     answer: Answer | None
     why: str = ""
 
 
-Next: TypeAlias = AskJudge | Run | Verdict
+Next: TypeAlias = AskJudge | Run | JudgeOver
 
 
 def following(replies: Sequence[Reply], criteria: Sequence[str], runs: int) -> Next:
@@ -67,14 +67,14 @@ def following(replies: Sequence[Reply], criteria: Sequence[str], runs: int) -> N
     answer = _read(last, criteria)
     if isinstance(answer, NoAnswer):
         unusable = sum(isinstance(_read(reply, criteria), NoAnswer) for reply in replies)
-        return Verdict(None, str(answer)) if unusable >= MOST_UNUSABLE else AskJudge()
+        return JudgeOver(None, str(answer)) if unusable >= MOST_UNUSABLE else AskJudge()
     if not answer.run:
-        return Verdict(answer)
+        return JudgeOver(answer)
     left = runs - sum(len(reply.ran) for reply in replies[:-1])
     if left > 0 and not last.ran:
         return Run(answer.run[:left])
     if len(replies) >= MOST_REPLIES:
-        return Verdict(None, "it went on asking for commands")
+        return JudgeOver(None, "it went on asking for commands")
     return AskJudge()
 
 

@@ -53,7 +53,7 @@ class NotRemembered(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class MemoryWish:
     """A change somebody wants. ``expected`` is the hash that must stand under the key, `ANYTHING` or `ABSENT`;
     ``known`` are secrets that must not be in the text.
     """
@@ -68,7 +68,7 @@ class Wish:
     known: tuple[str, ...] = ()
 
 
-def write(m: Memories, wish: Wish, *, lesson: str = "") -> list[Entry]:
+def write(m: Memories, wish: MemoryWish, *, lesson: str = "") -> list[Entry]:
     """A new version under the key; nothing when it says the same already. Raises NotRemembered."""
     _sound(wish)
     standing = _expected(m, wish)
@@ -79,14 +79,14 @@ def write(m: Memories, wish: Wish, *, lesson: str = "") -> list[Entry]:
     return [_version(m, wish, CREATED if standing is None else MODIFIED, lesson)]
 
 
-def remove(m: Memories, wish: Wish, *, lesson: str = "") -> list[Entry]:
+def remove(m: Memories, wish: MemoryWish, *, lesson: str = "") -> list[Entry]:
     """The memory is gone from now on; its versions stay. Raises NotRemembered."""
     if _expected(m, wish) is None:
         raise NotRemembered("not_found", f"nothing is remembered under {wish.key[:KEY_CHARS]!r} there")
     return [_version(m, replace(wish, text="", expires=""), DELETED, lesson)]
 
 
-def roll_back(m: Memories, wish: Wish, to: int | None) -> list[Entry]:
+def roll_back(m: Memories, wish: MemoryWish, to: int | None) -> list[Entry]:
     """What version ``to`` said stands again; 0, or None with only one version, = it is gone. Raises NotRemembered."""
     memory = m.by_key.get((wish.place, wish.key))
     if memory is None:
@@ -105,7 +105,7 @@ def roll_back(m: Memories, wish: Wish, to: int | None) -> list[Entry]:
     return [_version(m, again, RESTORED, "")]
 
 
-def propose(m: Memories, wish: Wish, *, removes: bool = False) -> list[Entry]:
+def propose(m: Memories, wish: MemoryWish, *, removes: bool = False) -> list[Entry]:
     """An agent's wish beyond its session: one more sighting of the same lesson, or a new one; with it the memory
     itself, once it was seen often enough. Raises NotRemembered.
     """
@@ -147,7 +147,7 @@ def believed(m: Memories, lesson: Lesson, origin: Origin) -> list[Entry]:
     if lesson.state != PENDING or not lesson.seen_twice or m.get(first.place, first.key, origin.ts) is not None:
         return []
     by = Origin(Actor.HARNESS, origin.ts, origin.author)
-    wish = Wish(first.place, first.key, by, first.text, ABSENT, why=f"said by {' and '.join(lesson.sightings)}")
+    wish = MemoryWish(first.place, first.key, by, first.text, ABSENT, why=f"said by {' and '.join(lesson.sightings)}")
     try:
         return write(m, wish, lesson=lesson.ident)
     except NotRemembered:
@@ -158,7 +158,9 @@ def accept(m: Memories, ident: str, origin: Origin, why: str = "") -> list[Entry
     """A person believes a lesson. Raises NotRemembered, also when what it was made on has changed since."""
     lesson = _waiting(m, ident, rejected=True)
     first = lesson.first
-    wish = Wish(first.place, first.key, origin, first.text, first.base, why=why or f"said by {lesson.sightings[0]}")
+    wish = MemoryWish(
+        first.place, first.key, origin, first.text, first.base, why=why or f"said by {lesson.sightings[0]}"
+    )
     done = remove(m, wish, lesson=ident) if first.removes else write(m, wish, lesson=ident)
     return [*done, Decided(lesson=ident, decision="accepted", origin=origin, why=why)]
 
@@ -184,7 +186,7 @@ def _waiting(m: Memories, ident: str, *, rejected: bool) -> Lesson:
     return lesson
 
 
-def _sound(wish: Wish) -> None:
+def _sound(wish: MemoryWish) -> None:
     key = wish.key
     if not key.strip() or len(key) > KEY_CHARS or not key.isprintable():
         raise NotRemembered("bad_request", f"a key is 1 to {KEY_CHARS} printable characters")
@@ -200,7 +202,7 @@ def _sound(wish: Wish) -> None:
         raise NotRemembered("secret", f"the text holds {what}; secrets are never remembered")
 
 
-def _expected(m: Memories, wish: Wish) -> Written | None:
+def _expected(m: Memories, wish: MemoryWish) -> Written | None:
     """What stands under the key now. Raises NotRemembered when it is not what was expected."""
     standing = m.get(wish.place, wish.key, wish.origin.ts)
     sha = standing.sha if standing is not None else ABSENT
@@ -212,7 +214,7 @@ def _expected(m: Memories, wish: Wish) -> Written | None:
     return standing
 
 
-def _version(m: Memories, wish: Wish, op: str, lesson: str) -> Written:
+def _version(m: Memories, wish: MemoryWish, op: str, lesson: str) -> Written:
     memory = m.by_key.get((wish.place, wish.key))
     return Written(
         scope=wish.place.scope,
@@ -229,7 +231,7 @@ def _version(m: Memories, wish: Wish, op: str, lesson: str) -> Written:
     )
 
 
-def _ident(wish: Wish, removes: bool) -> str:
+def _ident(wish: MemoryWish, removes: bool) -> str:
     """A short name, the same for the same wish by the same call."""
     what = "\0".join((wish.place.scope, wish.place.of, wish.key, wish.text, wish.origin.author, wish.origin.call))
     return "l" + sha256(f"{removes}\0{what}\0{wish.origin.ts}\0{sha_of(wish.text)}".encode()).hexdigest()[:9]
@@ -238,9 +240,9 @@ def _ident(wish: Wish, removes: bool) -> str:
 __all__ = [
     "ABSENT",
     "ANYTHING",
+    "MemoryWish",
     "NotRemembered",
     "Scope",
-    "Wish",
     "accept",
     "believed",
     "drop",

@@ -10,7 +10,7 @@ from typing import Any
 from harness.events import course_events, plan_state
 from harness.events import types as t
 from harness.events.plan_tool import BLOCKED, NOTE, REPLAN, SHOW, START, STEPS
-from harness.events.ratchet import Plan
+from harness.events.ratchet import PlanProgress
 from harness.events.session_state import SessionState
 from harness.events.words import counted
 from harness.plan import order
@@ -50,7 +50,7 @@ def answer(s: SessionState, call_id: str, given: dict[str, Any]) -> Answer:
     return _on_entry(s.plan, entry, action, text, call_id)
 
 
-def _on_entry(plan: Plan, entry: t.PlanEntry, action: str, text: str, call_id: str) -> Answer:
+def _on_entry(plan: PlanProgress, entry: t.PlanEntry, action: str, text: str, call_id: str) -> Answer:
     match action:
         case str() if action == NOTE:
             return Answer("noted", t.PlanUpdated(call_id=call_id, entry=entry.id, note=text))
@@ -66,7 +66,7 @@ def _on_entry(plan: Plan, entry: t.PlanEntry, action: str, text: str, call_id: s
     return Answer(f"{entry.id} is in progress: {entry.title}\n{criteria}".rstrip(), record)
 
 
-def cannot_start(plan: Plan, entry: t.PlanEntry) -> str:
+def cannot_start(plan: PlanProgress, entry: t.PlanEntry) -> str:
     """Why an entry cannot be begun now; empty when it can."""
     if plan.passes[entry.id]:
         return f"{entry.id} passes already"
@@ -78,9 +78,9 @@ def cannot_start(plan: Plan, entry: t.PlanEntry) -> str:
     return f"{entry.id} waits for {', '.join(waiting[:10])}" if waiting else ""
 
 
-def _without(plan: Plan, name: str) -> Plan:
+def _without(plan: PlanProgress, name: str) -> PlanProgress:
     """The plan with one entry that counts as done."""
-    return Plan(plan.path, plan.entries, plan.passes | {name: True}, work=plan.work)
+    return PlanProgress(plan.path, plan.entries, plan.passes | {name: True}, work=plan.work)
 
 
 def _counted(steps: list[str] | None) -> str:
@@ -96,7 +96,7 @@ def show(s: SessionState) -> str:
     return "\n".join(lines)
 
 
-def _entries(plan: Plan) -> list[str]:
+def _entries(plan: PlanProgress) -> list[str]:
     lines = [f"{plan.path}: {plan.passed} of {len(plan.entries)} pass"]
     now = order.phase(plan)
     upcoming = order.next_entry(plan)
@@ -114,7 +114,7 @@ def _entries(plan: Plan) -> list[str]:
     return lines
 
 
-def _line(plan: Plan, entry: t.PlanEntry, upcoming: bool) -> str:
+def _line(plan: PlanProgress, entry: t.PlanEntry, upcoming: bool) -> str:
     one = plan.work.standing[entry.id]
     state = plan.work.state(entry.id, plan.passes[entry.id])
     told = [state.replace("_", " ")]

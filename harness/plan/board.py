@@ -7,7 +7,7 @@ from collections import Counter
 from harness.events import types as t
 from harness.events.plan_state import IN_PROGRESS
 from harness.events.plan_views import EntryView, PhaseView, PlanBoard
-from harness.events.ratchet import Plan
+from harness.events.ratchet import PlanProgress
 from harness.events.session_state import SessionState
 from harness.plan import gates, order
 from harness.plan.iterations import next_entry
@@ -37,7 +37,7 @@ def board(s: SessionState) -> PlanBoard | None:
     )
 
 
-def _entry(s: SessionState, plan: Plan, entry: t.PlanEntry, claimed: bool) -> EntryView:
+def _entry(s: SessionState, plan: PlanProgress, entry: t.PlanEntry, claimed: bool) -> EntryView:
     one = plan.work.standing[entry.id]
     return EntryView(
         id=entry.id,
@@ -56,7 +56,7 @@ def _entry(s: SessionState, plan: Plan, entry: t.PlanEntry, claimed: bool) -> En
     )
 
 
-def _phases(s: SessionState, plan: Plan) -> list[PhaseView]:
+def _phases(s: SessionState, plan: PlanProgress) -> list[PhaseView]:
     total = Counter(entry.phase for entry in plan.entries.values())
     passed = Counter(entry.phase for entry in plan.entries.values() if plan.passes[entry.id])
     held = gates.closed(s)

@@ -60,7 +60,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CheckVerdict:
     """What a check that was run says. ``why`` it does not count although it exited with 0; empty otherwise.
     ``caught``: it does not because a trial of it says so. ``untried``: why no trial shows that it can fail;
     ``provisional``: none was made, because nothing hangs on it.
@@ -85,7 +85,9 @@ def parse(output: str) -> Counts | None:
     return sum(found[1:], found[0]) if found else None
 
 
-def judge(command: str, exit_code: int | None, output: str, first: Counts | None, *, excused: bool = True) -> Verdict:
+def judge(
+    command: str, exit_code: int | None, output: str, first: Counts | None, *, excused: bool = True
+) -> CheckVerdict:
     """Whether a check that was run passes. ``first`` is what its first run in this session counted, ``excused`` whether
     a file that decides says that tests are skipped or expected to fail: else the code under test said so.
 
@@ -93,31 +95,33 @@ def judge(command: str, exit_code: int | None, output: str, first: Counts | None
     """
     counts = parse(output)
     if exit_code != 0:
-        return Verdict(False, "", counts)
+        return CheckVerdict(False, "", counts)
     if counts is None:
         if first is not None:
-            return Verdict(False, f"it ran {counted(first.ran, 'test')} at first, and now its output tells of none")
+            return CheckVerdict(
+                False, f"it ran {counted(first.ran, 'test')} at first, and now its output tells of none"
+            )
         if runs_tests(command) and not _SILENT.search(command):
-            return Verdict(False, "its output tells of no test that ran")
-        return Verdict(True)
+            return CheckVerdict(False, "its output tells of no test that ran")
+        return CheckVerdict(True)
     if counts.failed and not inverted(command):
-        return Verdict(
+        return CheckVerdict(
             False, f"it exits with 0, and its output tells of {counted(counts.failed, 'test')} that failed", counts
         )
     if counts.ran == 0:
-        return Verdict(False, "no test ran", counts)
+        return CheckVerdict(False, "no test ran", counts)
     if first is not None and counts.ran < first.ran:
-        return Verdict(False, f"only {counted(counts.ran, 'test')} ran, where {first.ran} ran at first", counts)
+        return CheckVerdict(False, f"only {counted(counts.ran, 'test')} ran, where {first.ran} ran at first", counts)
     if first is not None and counts.excused > first.excused:
         more = (
             f"{counted(counts.excused, 'test')} skipped or expected to fail, where there were {first.excused} at first"
         )
-        return Verdict(False, more, counts)
+        return CheckVerdict(False, more, counts)
     if counts.raised and not excused:
-        return Verdict(
+        return CheckVerdict(
             False, f"{counted(counts.raised, 'test')} skipped or expected to fail, and no test says so", counts
         )
-    return Verdict(True, "", counts)
+    return CheckVerdict(True, "", counts)
 
 
 def runs_tests(command: str) -> bool:

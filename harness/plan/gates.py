@@ -6,7 +6,7 @@ from itertools import dropwhile
 
 from harness.events import types as t
 from harness.events.iteration_events import UNDECIDED
-from harness.events.ratchet import Plan
+from harness.events.ratchet import PlanProgress
 from harness.events.session_state import SessionState
 from harness.plan import order
 
@@ -72,7 +72,7 @@ def title(phase: t.PlanPhase, begun: bool) -> str:
     return f"{phase.name or 'the plan'} {what} only with your word: {phase.gate}"
 
 
-def detail(plan: Plan, phase: t.PlanPhase, spent: str) -> dict[str, str]:
+def detail(plan: PlanProgress, phase: t.PlanPhase, spent: str) -> dict[str, str]:
     """What the card says beside its title: what was done, what comes, and what the word does not cover."""
     entries = list(order.of_phase(plan, phase.name))
     before = [entry for entry in plan.entries.values() if entry.phase != phase.name and plan.passes[entry.id]]
@@ -86,13 +86,13 @@ def detail(plan: Plan, phase: t.PlanPhase, spent: str) -> dict[str, str]:
     }
 
 
-def _done(before: list[t.PlanEntry], plan: Plan) -> str:
+def _done(before: list[t.PlanEntry], plan: PlanProgress) -> str:
     left = len(before) - _NEWEST
     first = f"{len(before)} entries, the last of them:\n" if left > 0 else ""
     return first + _listed(before[-_NEWEST:], plan) or "nothing yet"
 
 
-def _listed(entries: list[t.PlanEntry], plan: Plan) -> str:
+def _listed(entries: list[t.PlanEntry], plan: PlanProgress) -> str:
     lines = [f"{'✔' if plan.passes[entry.id] else '·'} {entry.id} {entry.title}" for entry in entries[:_LISTED]]
     more = len(entries) - _LISTED
     return "\n".join([*lines, *([f"and {more} more"] if more > 0 else [])])

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from harness.events import types as t
-from harness.events.ratchet import Plan
+from harness.events.ratchet import PlanProgress
 
 _LAST = 1 << 62
 
 
-def phase(plan: Plan, settled: Collection[str] = ()) -> t.PlanPhase | None:
+def phase(plan: PlanProgress, settled: Collection[str] = ()) -> t.PlanPhase | None:
     """The first phase with an entry that neither passes nor is ``settled``; None when there is none. A plan without
     phases is one.
     """
@@ -18,17 +18,17 @@ def phase(plan: Plan, settled: Collection[str] = ()) -> t.PlanPhase | None:
     return next((one for one in plan.work.phases if one.name in left), None)
 
 
-def of_phase(plan: Plan, name: str) -> Iterator[t.PlanEntry]:
+def of_phase(plan: PlanProgress, name: str) -> Iterator[t.PlanEntry]:
     """The entries of a phase, in the order of the file."""
     return (entry for entry in plan.entries.values() if entry.phase == name)
 
 
-def waits_for(plan: Plan, entry: t.PlanEntry, settled: Collection[str] = ()) -> list[str]:
+def waits_for(plan: PlanProgress, entry: t.PlanEntry, settled: Collection[str] = ()) -> list[str]:
     """Entries that have to pass before this one can be worked on."""
     return [name for name in entry.depends_on if not plan.passes[name] and name not in settled]
 
 
-def next_entry(plan: Plan, settled: Collection[str] = (), given_up: Collection[str] = ()) -> t.PlanEntry | None:
+def next_entry(plan: PlanProgress, settled: Collection[str] = (), given_up: Collection[str] = ()) -> t.PlanEntry | None:
     """The entry to work on: the one that is begun, or else, by priority, the first of the current phase that does not
     pass, is not blocked and waits for no other; None when there is none.
 

@@ -91,7 +91,7 @@ class Next:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class TrialsOver:
     """Nothing is left to try. ``why`` the check does not count; empty when it does. ``untried``: it counts, and nothing
     showed that it can fail.
     """
@@ -100,17 +100,17 @@ class Settled:
     untried: str = ""
 
 
-def settle(real: Counts | None, case: Case, trials: Mapping[str, Trial]) -> Next | Settled:
+def settle(real: Counts | None, case: Case, trials: Mapping[str, Trial]) -> Next | TrialsOver:
     """What follows from a check that passes with these counts, and from the trials so far."""
     found = _settle(real, case, trials)
-    return Settled(untried=case.unsure) if found == Settled() else found
+    return TrialsOver(untried=case.unsure) if found == TrialsOver() else found
 
 
-def _settle(real: Counts | None, case: Case, trials: Mapping[str, Trial]) -> Next | Settled:
+def _settle(real: Counts | None, case: Case, trials: Mapping[str, Trial]) -> Next | TrialsOver:
     if real is None and not case.runs:
-        return Settled()
+        return TrialsOver()
     if case.unseen:
-        return Settled(
+        return TrialsOver(
             "a new test file may have a name that is no text, or be one of too many new files to look through"
         )
     if case.hides:
@@ -119,9 +119,9 @@ def _settle(real: Counts | None, case: Case, trials: Mapping[str, Trial]) -> Nex
         if alone.ran and alone.counts is not None and alone.counts.failed:
             count = alone.counts.failed
             fail = "fails" if count == 1 else "fail"
-            return Settled(f"without the test files that are new, {counted(count, 'test')} of the start {fail}")
+            return TrialsOver(f"without the test files that are new, {counted(count, 'test')} of the start {fail}")
         if alone.ran and alone.exit_code and alone.counts is None and real is not None:
-            return Settled("without the test files that are new, it comes to no verdict")
+            return TrialsOver("without the test files that are new, it comes to no verdict")
         if alone.ran and alone.counts is not None:
             if not alone.counts.ran:
                 return _fresh(case, trials)  # what it runs is new, all of it
@@ -131,43 +131,43 @@ def _settle(real: Counts | None, case: Case, trials: Mapping[str, Trial]) -> Nex
     if (broken := trials.get(BROKEN)) is None:
         return Next(BROKEN)
     if not broken.ran:
-        return Settled(untried=_could_not(broken))
+        return TrialsOver(untried=_could_not(broken))
     if case.told and broken.fails and not broken.failed:
-        return Settled(untried=f"with tests that must fail it comes to no test (exit {broken.exit_code})")
+        return TrialsOver(untried=f"with tests that must fail it comes to no test (exit {broken.exit_code})")
     if broken.fails and (more := _skipped_by_code(real, broken)):
-        return Settled(f"{counted(more, 'test')} skipped or expected to fail by the code under test")
+        return TrialsOver(f"{counted(more, 'test')} skipped or expected to fail by the code under test")
     missed = _missed(real, case, broken)
     whole = broken.counts is None or not case.whole or broken.counts.ran <= broken.counts.failed
     if broken.fails and whole and not missed:
-        return Settled()
+        return TrialsOver()
     if (bare := trials.get(BARE)) is None:
         return Next(BARE)
     if missed and (kept := missed & bare.said):
-        return Settled(_blind(len(kept)))
+        return TrialsOver(_blind(len(kept)))
     if bare.told:
-        return Settled(_blind(bare.failed - broken.kept) if broken.kept < bare.failed else "")
+        return TrialsOver(_blind(bare.failed - broken.kept) if broken.kept < bare.failed else "")
     if broken.fails:
-        return Settled()
+        return TrialsOver()
     if (start := trials.get(START)) is None:
         return Next(START)
     if start.told:
-        return Settled(_blind(start.failed))
+        return TrialsOver(_blind(start.failed))
     if case.made and not case.picks:
-        return Settled(
+        return TrialsOver(
             f"it passes with tests that must fail too, and {case.made}, which runs them, is no file of yours"
         )
-    return Settled(untried="it passes with tests that must fail too, and does not seem to run them")
+    return TrialsOver(untried="it passes with tests that must fail too, and does not seem to run them")
 
 
-def _fresh(case: Case, trials: Mapping[str, Trial]) -> Next | Settled:
+def _fresh(case: Case, trials: Mapping[str, Trial]) -> Next | TrialsOver:
     """A check that runs no test of the start."""
     if not case.fresh:
-        return Settled(untried="none of its tests is of a kind that can be made to fail here")
+        return TrialsOver(untried="none of its tests is of a kind that can be made to fail here")
     if (fresh := trials.get(FRESH)) is None:
         return Next(FRESH)
     if not fresh.ran:
-        return Settled(untried=_could_not(fresh))
-    return Settled(untried="" if fresh.fails else "its tests are new, and it passes when they are made to fail too")
+        return TrialsOver(untried=_could_not(fresh))
+    return TrialsOver(untried="" if fresh.fails else "its tests are new, and it passes when they are made to fail too")
 
 
 def _could_not(trial: Trial) -> str:

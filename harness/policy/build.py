@@ -26,7 +26,7 @@ from harness.events.action import (
 )
 from harness.events.effect import NO_UNDO
 from harness.policy import push
-from harness.policy.effects import Outcome, outcome
+from harness.policy.effects import Reach, outcome
 from harness.policy.facts import Facts
 
 
@@ -82,7 +82,7 @@ def build_action(
     return action
 
 
-def _of_kind(tool: str, asked: Mapping[str, object], found: Outcome, common: dict[str, Any]) -> Action:
+def _of_kind(tool: str, asked: Mapping[str, object], found: Reach, common: dict[str, Any]) -> Action:
     if found.kind == FileAction.KIND:
         return FileAction(path=found.path, content_sha=_content_sha(tool, asked), **common)
     if found.pushed is not None:
@@ -104,7 +104,7 @@ def _content_sha(tool: str, asked: Mapping[str, object]) -> str | None:
     return hashlib.sha256(str(content).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _world(found: Outcome, facts: Facts) -> dict[str, Any]:
+def _world(found: Reach, facts: Facts) -> dict[str, Any]:
     """What must still be so when it starts: the world that the decision was given in."""
     pre: dict[str, Any] = {
         "files": dict(sorted(facts.hashes.items())),
@@ -145,7 +145,7 @@ def _timeout(asked: object, limit: int) -> int:
     return min(asked, limit) if isinstance(asked, int) and not isinstance(asked, bool) and asked > 0 else limit
 
 
-def _fence(found: Outcome, facts: Facts) -> Profile:
+def _fence(found: Reach, facts: Facts) -> Profile:
     return Profile(
         worktree=facts.worktree,
         read=facts.fence.read,

@@ -21,7 +21,7 @@ _OF_ACCESS: dict[str, tuple[Effect, ...]] = {"fence": (), "network": (NETWORK,),
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Reach:
     """What one call would touch. ``refused`` is a sentence for the agent when it can never be allowed."""
 
     kind: str
@@ -48,29 +48,29 @@ def absolute(path: str, base: str, home: str) -> str:
     return os.path.normpath(os.path.join(base, path))
 
 
-def outcome(tool: str, asked: Mapping[str, object], facts: Facts) -> Outcome:
+def outcome(tool: str, asked: Mapping[str, object], facts: Facts) -> Reach:
     """Where the call would reach. Its effects are spelled as the comments of ``default_policy.toml`` list them."""
     if tools.kind_of(tool) == FileAction.KIND:
         return _file(tool, str(asked.get("path") or "."), facts)
     if tools.kind_of(tool) == RecordAction.KIND:
-        return Outcome(RecordAction.KIND, "fence", facts.worktree, ())
+        return Reach(RecordAction.KIND, "fence", facts.worktree, ())
     return _program(tool, asked, facts)
 
 
-def _file(tool: str, asked: str, facts: Facts) -> Outcome:
+def _file(tool: str, asked: str, facts: Facts) -> Reach:
     written = absolute(asked, facts.worktree, facts.home)
     real = facts.resolved.get(asked, written)
     writes = tools.writes_file(tool)
     if "\0" in asked:
-        return Outcome(FileAction.KIND, "fence", facts.worktree, (), asked, refused="a path holds a NUL character")
+        return Reach(FileAction.KIND, "fence", facts.worktree, (), asked, refused="a path holds a NUL character")
     if not inside(real, facts.worktree):
         if any(inside(real, own) or inside(own, real) for own in facts.own):
             why = f"{real} belongs to Watchfloor (its state, settings, policy or key), which no tool may open"
-            return Outcome(FileAction.KIND, "outside", facts.worktree, (Effect.at(real),), real, (real,), refused=why)
-        return Outcome(FileAction.KIND, "outside", facts.worktree, (Effect.at(real),), real, (real,))
+            return Reach(FileAction.KIND, "outside", facts.worktree, (Effect.at(real),), real, (real,), refused=why)
+        return Reach(FileAction.KIND, "outside", facts.worktree, (Effect.at(real),), real, (real,))
     relative = os.path.relpath(real, facts.worktree)
     if writes and ".git" in relative.casefold().split("/"):
-        return Outcome(
+        return Reach(
             FileAction.KIND,
             "fence",
             facts.worktree,
@@ -78,39 +78,35 @@ def _file(tool: str, asked: str, facts: Facts) -> Outcome:
             relative,
             refused="files below .git belong to git; use git commands instead",
         )
-    return Outcome(
-        FileAction.KIND, "fence", facts.worktree, (NO_UNDO,) if writes and facts.unprotected else (), relative
-    )
+    return Reach(FileAction.KIND, "fence", facts.worktree, (NO_UNDO,) if writes and facts.unprotected else (), relative)
 
 
-def _program(tool: str, asked: Mapping[str, object], facts: Facts) -> Outcome:
+def _program(tool: str, asked: Mapping[str, object], facts: Facts) -> Reach:
     access = str(asked.get("access") or "fence")
     named = str(asked.get("cwd") or ".")
     cwd = facts.resolved.get(named, absolute(named, facts.worktree, facts.home))
     kind = tools.kind_of(tool)
     if access not in _OF_ACCESS:
-        return Outcome(
+        return Reach(
             kind, "fence", facts.worktree, (), refused=f"access {access!r} is not one of fence, network, unfenced"
         )
     if not inside(cwd, facts.worktree):
-        return Outcome(kind, access, facts.worktree, (), refused=f"cwd {named!r} is outside the worktree")
+        return Reach(kind, access, facts.worktree, (), refused=f"cwd {named!r} is outside the worktree")
     argv: Sequence[str] | None = (
         fields.texts(asked, "argv") if kind == ExecAction.KIND else shell.only_command(facts.tree)
     )
     if argv is not None and kind != CheckAction.KIND and access != "unfenced" and push.is_push(argv):
         found = push.pushed(argv, facts)
-        return Outcome(
+        return Reach(
             PushAction.KIND, "push", cwd, tuple(dict.fromkeys(found.effects)), refused=found.refused, pushed=found
         )
     try:
         hosts = tuple(dict.fromkeys(normal_host(host) for host in fields.texts(asked, "hosts")))
     except BadAddress as exc:
-        return Outcome(kind, "fence", facts.worktree, (), refused=str(exc))
+        return Reach(kind, "fence", facts.worktree, (), refused=str(exc))
     if hosts and access != "network":
-        return Outcome(
-            kind, "fence", facts.worktree, (), refused="hosts can only be named together with access network"
-        )
+        return Reach(kind, "fence", facts.worktree, (), refused="hosts can only be named together with access network")
     effects = [Effect.reach(host) for host in hosts] or list(_OF_ACCESS[access])
     if facts.unprotected:
         effects.append(NO_UNDO)
-    return Outcome(kind, access, cwd, tuple(effects), hosts=hosts)
+    return Reach(kind, access, cwd, tuple(effects), hosts=hosts)

@@ -25,7 +25,7 @@ _NEAREST = (Scope.SESSION, Scope.REPOSITORY, Scope.FLEET)
 
 
 @dataclass(slots=True)
-class Standing:
+class RuleStanding:
     """One rule, the calls that it let run (by session and call, each as its newest record says), and its revocation."""
 
     made: Made
@@ -63,14 +63,14 @@ class Grants:
     """All rules by their id, folded from the log."""
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
-        self.by_id: dict[str, Standing] = {}
+        self.by_id: dict[str, RuleStanding] = {}
         for entry in entries:
             self.apply(entry)
 
     def apply(self, entry: Entry) -> None:
         """Take in one durable record."""
         if isinstance(entry, Made):
-            self.by_id.setdefault(entry.grant, Standing(entry))
+            self.by_id.setdefault(entry.grant, RuleStanding(entry))
             return
         standing = self.by_id.get(entry.grant)
         if standing is None:
@@ -80,7 +80,7 @@ class Grants:
         elif standing.revoked is None:
             standing.revoked = entry
 
-    def live(self, now: str) -> list[Standing]:
+    def live(self, now: str) -> list[RuleStanding]:
         """Those that may still cover a call."""
         return [standing for standing in self.by_id.values() if not standing.ends(now)]
 

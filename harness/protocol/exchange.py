@@ -93,7 +93,7 @@ class Push(NamedTuple):
     message: dict[str, object]
 
 
-class Request(NamedTuple):
+class Incoming(NamedTuple):
     """Something the peer wants; ``number`` is its id as it gave it, which may be anything."""
 
     number: object
@@ -148,11 +148,11 @@ class Answering:
         self._codec = codec
         self._decoder = frames.Decoder()
 
-    def take(self, data: bytes) -> Iterator[Request]:
+    def take(self, data: bytes) -> Iterator[Incoming]:
         """The requests that these bytes complete, in order. Raises Oversize and Garbage, after what came before."""
         for body in self._decoder.feed(data):
             message = self._codec.decode(body)
-            yield Request(message.get("id"), str(message.get("op")), message)
+            yield Incoming(message.get("id"), str(message.get("op")), message)
 
     def reply(self, number: object, fields: object) -> bytes:
         """The frame of a yes: the members of an object, or of a record that the codec knows. Raises Oversize."""

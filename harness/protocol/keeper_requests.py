@@ -155,7 +155,7 @@ class ProcessMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class KeeperSizes:
     """Of a keeper: what nobody else of this user may look into."""
 
     head: int
@@ -164,7 +164,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True)
-class Stats(Op[Sizes]):
+class Stats(Op[KeeperSizes]):
     OP = "stats"
 
 

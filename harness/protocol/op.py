@@ -35,7 +35,7 @@ class Op(Generic[R_co]):
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class Yes:
     """The reply that says no more than yes."""
 
 

@@ -52,7 +52,7 @@ class RoleError(Unusable):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RoleLimits:
     """Upper limits; None = none of this kind. Money in nano-USD, time in seconds.
 
     ``rounds`` of failing checks, ``cycles`` of judging, ``runs``: commands that a judge may have run in one cycle.
@@ -81,7 +81,7 @@ class Role:
     prompt: str
     model: str
     tools: tuple[str, ...]
-    limits: Limits
+    limits: RoleLimits
     rules: tuple[Rule, ...]
     first: str = ""
 
@@ -155,7 +155,7 @@ class _Reader:
                 raise self._fail("tools", f"no such tool: {name}; known: {', '.join(tools.ALL)}")
         return tuple(given)
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> RoleLimits:
         given = self.data.get("limits", {})
         if not isinstance(given, dict):
             raise self._fail("limits", "write it as a section [limits]")
@@ -166,7 +166,7 @@ class _Reader:
         made = {field: given[key] for field, key in _LIMITS.items() if key in given}
         if "usd_nano" in made:
             made["usd_nano"] = round(made["usd_nano"] * 1_000_000_000)
-        return Limits(**made)
+        return RoleLimits(**made)
 
     def _number(self, key: str, value: object) -> None:
         if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:  # TOML also has a nan

@@ -17,7 +17,7 @@ from harness.events.recovery import Recovery
 from harness.events.tail import Tail
 from harness.protocol.paths import SessionFolder
 from harness.session import checkpoint
-from harness.session.checkpoint import Checkpoint
+from harness.session.checkpoint import LogCheckpoint
 from harness.session.errors import OpError
 from harness.session.keeper_fold import KeeperState, concerns, kind_of
 
@@ -28,7 +28,7 @@ RECENT_BYTES = 128 * 1024
 _ENVELOPE = 512
 
 
-class Journal:
+class Appender:
     """One open log.
 
     ``memory`` is the fold of everything staged; a failed commit puts back the fold of what is in the log.
@@ -150,7 +150,7 @@ class Journal:
         log = self._log
         if seq >= log.first:
             at = Place(log.segment, log.first, log.size - len(line) - 1, log.size, seq, framing.hash_of(line))
-            checkpoint.store(self._folder.root, Checkpoint(at, self._committed))
+            checkpoint.store(self._folder.root, LogCheckpoint(at, self._committed))
             self._since_checkpoint = 0
 
     def write(self, kind: str, data: dict[str, object]) -> list[tuple[int, bytes]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 
 from harness.protocol.frames import members
-from harness.session.appender import Journal
+from harness.session.appender import Appender
 from harness.session.errors import OpError
 from harness.session.keeper_fold import Lease
 from harness.session.orders import EndLease, GrantLease
@@ -19,7 +19,7 @@ class Authority:
     ``write`` puts a durable record of the keeper's own into the log; raises OpError, NoSpace, Poisoned.
     """
 
-    def __init__(self, journal: Journal, write: Callable[[str, dict[str, object]], None]) -> None:
+    def __init__(self, journal: Appender, write: Callable[[str, dict[str, object]], None]) -> None:
         self._journal = journal
         self._write = write
         self.epoch = journal.memory.epoch

@@ -23,8 +23,8 @@ from harness.linux.scarce import scarce
 from harness.linux.spares import Spares
 from harness.protocol.paths import SessionFolder
 from harness.session import beside, call_start, jobs, spool, undoing
-from harness.session.appender import Journal
-from harness.session.call_runner import Around, Prepared, Running
+from harness.session.appender import Appender
+from harness.session.call_runner import Around, Prepared, RunningCall
 from harness.session.call_start import Answer, Before, Preparing
 from harness.session.call_watch import KnownDisk
 from harness.session.errors import OpError
@@ -32,12 +32,12 @@ from harness.session.event_loop import Loop
 from harness.session.fault import Faults
 from harness.session.job_waits import Waits
 from harness.session.judged_action import JudgedActions
-from harness.session.orders import Begun, JobLimits, UndoCall
+from harness.session.orders import CallBegun, JobLimits, UndoCall
 from harness.session.standby import Standby
 from harness.session.undoing import Undoing
 from harness.session.vault_client import VaultLink
 from harness.session.watchers import Watchers
-from harness.vault.vault_ops import KeptRoot, Look, Take
+from harness.vault.vault_ops import KeptRoot, Observe, Take
 
 _SIDE_BY_SIDE = 4
 """Calls that read at the same time: more of them would only take turns on a small machine."""
@@ -55,7 +55,7 @@ class Gate:
     def __init__(
         self,
         loop: Loop,
-        journal: Journal,
+        journal: Appender,
         folder: SessionFolder,
         sid: str,
         faults: Faults,
@@ -68,7 +68,7 @@ class Gate:
         self._faults = faults
         self._write = write
         self._on_over = on_over
-        self._now: dict[str, Running] = {}
+        self._now: dict[str, RunningCall] = {}
         self._preparing: Preparing | None = None
         self.lacks = ""
         """For want of what the call that is on record as started has not begun, in words; empty otherwise."""
@@ -189,7 +189,7 @@ class Gate:
         return spawn.only_reads(action) and action.access == "fence" and call_start.slow(action) is None
 
     @staticmethod
-    def _answering(answer: Answer, step: Callable[[], Begun | None]) -> None:
+    def _answering(answer: Answer, step: Callable[[], CallBegun | None]) -> None:
         """Do one step of a call's start; its reply or its refusal is told, None means that another step follows."""
         try:
             reply = step()
@@ -203,7 +203,7 @@ class Gate:
             if reply is not None:
                 answer(reply)
 
-    def _begin(self, call_id: str, answer: Answer) -> Begun | None:
+    def _begin(self, call_id: str, answer: Answer) -> CallBegun | None:
         """The first step: whatever may change files, or was allowed for the world as it was shown, waits for a
         snapshot; what takes long to look at is looked at beside it, so that everybody else is answered meanwhile.
         """
@@ -219,7 +219,7 @@ class Gate:
         if keep:
             self.vault.ask(self._state_before(action, depends), lambda reply: self._kept(preparing, reply))
         else:
-            self.vault.ask(Look(depends), lambda reply: self._kept(preparing, reply))
+            self.vault.ask(Observe(depends), lambda reply: self._kept(preparing, reply))
         if action.access == "fence" and action.tool != tools.JOB:  # what leaves the fence is built after the last look
             with contextlib.suppress(*_UNBUILT):  # it is built again at its start, which says so
                 preparing.ready = self._process(action, call.attempt + 1)
@@ -279,7 +279,7 @@ class Gate:
         self._write("tool.ended", {"call_id": call_id, "status": "refused", "preview": why})
         return OpError("cannot_start", why)
 
-    def _start(self, call_id: str, before: Before | None, preparing: Preparing | None = None) -> Begun:
+    def _start(self, call_id: str, before: Before | None, preparing: Preparing | None = None) -> CallBegun:
         """The last step: everything is looked at once more, then the start is on record, then it starts."""
         call, wire = self._judged.check(call_id)
         prepared = preparing if preparing is not None and preparing.wire is wire else None
@@ -325,7 +325,7 @@ class Gate:
             if not scarce(exc) or action.access != "fence":
                 raise self._refused(call_id, exc) from exc
             self._run_later(Preparing(call_id, lambda _: None, wire, action), attempt, exc)
-        return Begun(started=True)
+        return CallBegun(started=True)
 
     def _run(self, action: Action, attempt: int, ready: spawn.Spawn, output: int) -> None:
         """Give a call that is on record as started its process. Raises OSError: then nothing of it ran."""
@@ -337,7 +337,7 @@ class Gate:
             return
         around = Around(self._loop, self._folder, self._faults, self._watchers, self.ready)
         call = Prepared(call_id, ready, spool.base(self._folder, call_id, attempt), output)
-        self._now[call_id] = Running(around, call, self._ended, lambda: self._spare(call_id))
+        self._now[call_id] = RunningCall(around, call, self._ended, lambda: self._spare(call_id))
 
     def _run_later(self, waiting: Preparing, attempt: int, why: Exception) -> None:
         """Try again in a moment: the machine has no file, process or memory for it just now."""
@@ -370,12 +370,12 @@ class Gate:
         self._try_write("tool.ended", {"call_id": waiting.call_id, "status": ended, "preview": why})
         self._over()
 
-    def _see_to_jobs(self, call: Call, action: Action) -> Begun:
+    def _see_to_jobs(self, call: Call, action: Action) -> CallBegun:
         """Carry out a call of the tool that looks at jobs: nothing of it runs in the fence."""
         started = {"call_id": call.call_id, "action_hash": call.action_hash, "effect": READ}
         self._write("tool.started", {**started, "attempt": call.attempt + 1, "pre": dict(action.world)})
         self.waits.serve(call.call_id, dict(action.input or {}), self._ended)
-        return Begun(started=True)
+        return CallBegun(started=True)
 
     def _too_many(self) -> str:
         names = ", ".join(self.jobs.now)

@@ -68,7 +68,7 @@ class Prepared(NamedTuple):
     output: int
 
 
-class Running:
+class RunningCall:
     """One call from its start to its durable result; ``on_end(data)`` gets the fields of ``tool.ended`` and may raise
     NoSpace to be asked again.
     """
@@ -337,7 +337,7 @@ class Running:
         """A SIGTERM ended it, whoever sent it."""
         return self._outcome().exit_code == 128 + signal.SIGTERM
 
-    def _outcome(self) -> hands.Outcome:
+    def _outcome(self) -> hands.CallOutcome:
         assert self._status is not None
         return hands.outcome(self._spec, self._status, bytes(self._result))
 
@@ -383,7 +383,7 @@ class Running:
             data["output"] = {"sha": sha, "bytes": size, "media": "text/plain"}
         return data
 
-    def _ended_by(self, outcome: hands.Outcome) -> tuple[str, Over | None]:
+    def _ended_by(self, outcome: hands.CallOutcome) -> tuple[str, Over | None]:
         """Its status on record, and the limit that ended it or most likely made it fail."""
         status = outcome.status
         if self._why and not (self._spec.kind in (FileAction.KIND, PushAction.KIND) and status == CallEnd.OK):

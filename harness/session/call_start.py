@@ -15,12 +15,12 @@ from harness.events.calls import Call
 from harness.events.effect import NO_UNDO
 from harness.hands import precheck, spawn
 from harness.session.errors import OpError
-from harness.session.orders import Begun
-from harness.vault.vault_ops import Failure, Looked, StateTaken
+from harness.session.orders import CallBegun
+from harness.vault.vault_ops import Observed, StateTaken, VaultFailure
 
-Answer = Callable[[Begun | OpError], None]
+Answer = Callable[[CallBegun | OpError], None]
 """Where it is told that a call started, or why it did not."""
-Before = StateTaken | Looked | Failure
+Before = StateTaken | Observed | VaultFailure
 """What the vault said of the world before a call."""
 COMPARED = "snapshot"
 """The precondition that the vault compares, not `precheck`."""
@@ -69,25 +69,25 @@ def to_be_kept(action: Action) -> bool:
     return COMPARED in action.world or tools.may_change_files(action.tool, action.access)
 
 
-def hindered(action: Action, before: Before | None) -> Begun | None:
+def hindered(action: Action, before: Before | None) -> CallBegun | None:
     """The reply that names why a call must not start now: the state before it is not kept (``unprotected``), or the
     world is not the one it was allowed for (``stale``); None when nothing hinders it. Raises OpError ``no_space``.
     """
     expected = action.world
-    if isinstance(before, Failure) and to_be_kept(action):
+    if isinstance(before, VaultFailure) and to_be_kept(action):
         if before.code in _HINTS:
             message = f"the state before the call cannot be kept: {before.message}"
             raise OpError(before.code, message, _HINTS[before.code])
         if expected.get(COMPARED) is not None or NO_UNDO not in action.effects:
-            return Begun(unprotected=before.message)
+            return CallBegun(unprotected=before.message)
     seen = (before.seen if before is not None else None) or {}
     if slow(action) is not None and not seen:
-        why = before.message if isinstance(before, Failure) else "no answer"
-        return Begun(stale=(f"what it depends on could not be looked at: {why}",))
+        why = before.message if isinstance(before, VaultFailure) else "no answer"
+        return CallBegun(stale=(f"what it depends on could not be looked at: {why}",))
     compared = {COMPARED: expected[COMPARED]} if COMPARED in expected else {}
     difference = (before.difference if isinstance(before, StateTaken) else None) or ()
     difference += tuple(precheck.difference(expected, seen | precheck.observe(_quick(action)) | compared))
-    return Begun(stale=difference) if difference else None
+    return CallBegun(stale=difference) if difference else None
 
 
 def started(call: Call, effect: str, world: Mapping[str, object], before: Before | None) -> dict[str, object]:

@@ -40,21 +40,21 @@ FORM = _form()
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
+class LogCheckpoint:
     """The fold of a log up to and with the record at ``place``."""
 
     place: Place
     state: KeeperState
 
 
-def encode(found: Checkpoint) -> bytes:
+def encode(found: LogCheckpoint) -> bytes:
     """A checksum line, then the rest."""
     where = asdict(found.place) | {"hash": found.place.hash.hex()}
     body = json.dumps({"form": FORM, "place": where, "state": found.state.to_wire()}).encode()
     return sha256(body).hexdigest().encode() + b"\n" + body
 
 
-def decode(data: bytes) -> Checkpoint | None:
+def decode(data: bytes) -> LogCheckpoint | None:
     """What `encode` made with this very code, or None."""
     digest, _, body = data.partition(b"\n")
     if sha256(body).hexdigest().encode() != digest:
@@ -63,10 +63,12 @@ def decode(data: bytes) -> Checkpoint | None:
     if value["form"] != FORM:
         return None
     where = value["place"]
-    return Checkpoint(Place(**{**where, "hash": bytes.fromhex(where["hash"])}), keeper_fold.from_wire(value["state"]))
+    return LogCheckpoint(
+        Place(**{**where, "hash": bytes.fromhex(where["hash"])}), keeper_fold.from_wire(value["state"])
+    )
 
 
-def load(root: Path, log: Path) -> Checkpoint | None:
+def load(root: Path, log: Path) -> LogCheckpoint | None:
     """The checkpoint in the session's folder ``root``, if it belongs to this log and to this code."""
     try:
         with opened(root / FILE) as file:
@@ -80,7 +82,7 @@ def load(root: Path, log: Path) -> Checkpoint | None:
     return None if known is not None and known.seq == at.seq and known.hash != at.hash else found
 
 
-def store(root: Path, found: Checkpoint) -> None:
+def store(root: Path, found: LogCheckpoint) -> None:
     """Replace the checkpoint; a disk that refuses only makes the next start read more."""
     with contextlib.suppress(OSError):
         durable.swap_file(root / FILE, encode(found))

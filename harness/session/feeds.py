@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from harness.events.framing import seq_of
 from harness.protocol import frames
-from harness.session.appender import Journal
+from harness.session.appender import Appender
 from harness.session.errors import OpError
 from harness.session.wire import PAUSE_BYTES, QUEUE_BYTES, Conn
 
@@ -22,7 +22,7 @@ class Feeds:
     A slow one never holds up anybody: history is read at its pace, live lines are bounded by its queue.
     """
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Appender) -> None:
         self._journal = journal
         self._live: set[Conn] = set()
         self._history: set[Conn] = set()

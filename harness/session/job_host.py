@@ -30,7 +30,7 @@ from harness.hands.ready import Ready
 from harness.linux import kernel
 from harness.linux.proc import descendants
 from harness.protocol.paths import SessionFolder
-from harness.session.call_runner import Around, Prepared, Running
+from harness.session.call_runner import Around, Prepared, RunningCall
 from harness.session.call_watch import KnownDisk
 from harness.session.fault import Faults
 from harness.session.turns import Turns
@@ -144,7 +144,7 @@ class Host:
                         self._job.forget(str(value))
 
 
-class Job(Running):
+class Job(RunningCall):
     """A call that outlives its call: its output is kept in pieces, and it is asked to end before it is ended."""
 
     def __init__(self, turns: Turns, order: Order, log: job_log.Writer, host: Host) -> None:

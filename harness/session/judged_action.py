@@ -9,7 +9,7 @@ from harness.events.action import Wire, action_hash
 from harness.events.calls import Call
 from harness.events.log import LogError
 from harness.protocol.paths import SessionFolder
-from harness.session.appender import Journal
+from harness.session.appender import Appender
 from harness.session.errors import OpError
 from harness.session.keeper_fold import JudgedAction, KeeperState
 
@@ -17,7 +17,7 @@ from harness.session.keeper_fold import JudgedAction, KeeperState
 class JudgedActions:
     """The actions of one session as its log holds them."""
 
-    def __init__(self, journal: Journal, folder: SessionFolder, sid: str) -> None:
+    def __init__(self, journal: Appender, folder: SessionFolder, sid: str) -> None:
         self._journal = journal
         self._folder = folder
         self._sid = sid

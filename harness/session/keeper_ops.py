@@ -23,10 +23,10 @@ from harness.protocol.keeper_requests import (
     Appended,
     BrainHello,
     KeeperHello,
+    KeeperSizes,
     Ping,
     ProcessMemory,
     PutBlob,
-    Sizes,
     Stats,
     Stored,
     Subscribe,
@@ -35,10 +35,10 @@ from harness.protocol.keeper_requests import (
     ViewerHello,
     WaitsFor,
 )
-from harness.protocol.op import BadArgument, Done, Op, reader
+from harness.protocol.op import BadArgument, Op, Yes, reader
 from harness.protocol.paths import SessionFolder
 from harness.session import may_append, orders, spool
-from harness.session.appender import Journal, Record
+from harness.session.appender import Appender, Record
 from harness.session.authority import Authority
 from harness.session.call_gate import Gate
 from harness.session.errors import OpError
@@ -78,13 +78,13 @@ _of_brain = reader(BrainHello)
 _of_viewer = reader(ViewerHello)
 
 
-class Ops:
+class KeeperOps:
     """The authority over one session: epoch of its supervisor, lease of its brain, order of its records, gate of its
     calls.
     """
 
     def __init__(
-        self, loop: Loop, journal: Journal, folder: SessionFolder, sid: str, me: Identity, faults: Faults
+        self, loop: Loop, journal: Appender, folder: SessionFolder, sid: str, me: Identity, faults: Faults
     ) -> None:
         self._loop = loop
         self._journal = journal
@@ -286,17 +286,17 @@ class Ops:
             old.farewell("stale_epoch", f"a supervisor of epoch {epoch} took over")
         self._supervisor = conn
 
-    def _lease(self, asker: Asker, lease: orders.GrantLease) -> Done:
+    def _lease(self, asker: Asker, lease: orders.GrantLease) -> Yes:
         if self._shutdown is not None:
             raise OpError("shutting_down", "this keeper is about to end")
         if self._authority.grant(lease):
             self._close_brains()
-        return Done()
+        return Yes()
 
-    def _lease_end(self, asker: Asker, lease: orders.EndLease) -> Done:
+    def _lease_end(self, asker: Asker, lease: orders.EndLease) -> Yes:
         self._authority.end(lease)
         self._close_brains()
-        return Done()
+        return Yes()
 
     def _close_brains(self) -> None:
         for conn in self._loop.conns:
@@ -352,7 +352,7 @@ class Ops:
         asker.told(Subscribed(self._journal.written))
         self._feeds.subscribe(asker.conn, wanted.after)
 
-    def _stats(self, asker: Asker, wanted: Stats) -> Sizes:
+    def _stats(self, asker: Asker, wanted: Stats) -> KeeperSizes:
         """Sizes of this process, which nobody else of this user may look into."""
         sizes: dict[str, int] = {}
         with open("/proc/self/smaps_rollup", encoding="ascii") as file:
@@ -360,7 +360,7 @@ class Ops:
                 name, _, rest = line.partition(":")
                 if name in ("Pss", "Rss", "Private_Dirty"):
                     sizes[name.lower()] = int(rest.split()[0]) * 1024
-        return Sizes(self._journal.written, len(self._loop.conns), ProcessMemory(**sizes))
+        return KeeperSizes(self._journal.written, len(self._loop.conns), ProcessMemory(**sizes))
 
     # -- calls -------------------------------------------------------------------------------------
 
@@ -382,16 +382,16 @@ class Ops:
             raise OpError("shutting_down", "this keeper is about to end")
         self._gate.undo(wanted, asker.told)
 
-    def _cancel(self, asker: Asker, wanted: orders.CancelCall) -> Done:
+    def _cancel(self, asker: Asker, wanted: orders.CancelCall) -> Yes:
         self._gate.cancel(wanted.call_id)
-        return Done()
+        return Yes()
 
-    def _cancel_job(self, asker: Asker, wanted: orders.CancelJob) -> Done:
+    def _cancel_job(self, asker: Asker, wanted: orders.CancelJob) -> Yes:
         job = self._gate.jobs.now.get(wanted.job)
         if job is None:
             raise OpError("not_running", f"job {wanted.job[:40]} does not run")
         job.stop("cancelled")
-        return Done()
+        return Yes()
 
     def _call_over(self) -> None:
         if self._shutdown is not None and not self._gate.jobs.now and not self._awaited:
@@ -438,7 +438,7 @@ class Ops:
             return
         self.flush()
         for asker in self._shutdown or []:
-            asker.told(Done())
+            asker.told(Yes())
         self._gate.vault.stop()
         self._gate.ready.drop()
         self._loop.stopping = True

@@ -16,11 +16,11 @@ from harness.events.reader import DamagedLog
 from harness.linux import kernel, proc
 from harness.protocol.paths import FolderError, SessionFolder, ensure_private
 from harness.session import checkpoint, proof
-from harness.session.appender import Journal
+from harness.session.appender import Appender
 from harness.session.errors import OpError
 from harness.session.event_loop import Loop
 from harness.session.fault import FaultError, Faults
-from harness.session.keeper_ops import Ops
+from harness.session.keeper_ops import KeeperOps
 from harness.session.recover import recover
 
 HOUSEKEEPING_S = 30.0
@@ -59,7 +59,7 @@ def serve(folder: SessionFolder, sid: str, announce: Callable[[proc.Identity], N
                 loop = Loop(folder.keeper_socket)
             except (NoSpace, OpError, LogError, OSError) as exc:
                 raise _start_error(exc, folder) from exc
-            ops = Ops(loop, journal, folder, sid, me, faults)
+            ops = KeeperOps(loop, journal, folder, sid, me, faults)
             look = _looker(loop, ops, folder, mine)
             _signals(loop, ops, look)
             _housekeeping(loop, look)
@@ -108,9 +108,9 @@ def _folder(folder: SessionFolder) -> os.stat_result:
         raise _start_error(exc, folder) from exc
 
 
-def _open(folder: SessionFolder, sid: str) -> Journal:
+def _open(folder: SessionFolder, sid: str) -> Appender:
     try:
-        return Journal(folder, sid)
+        return Appender(folder, sid)
     except (LogError, CallError, KeyError, TypeError, ValueError, OSError) as exc:
         raise _start_error(exc, folder) from exc
 
@@ -141,7 +141,7 @@ def _start_error(exc: Exception, folder: SessionFolder) -> StartError:
             )
 
 
-def _signals(loop: Loop, ops: Ops, look: Callable[[], None]) -> None:
+def _signals(loop: Loop, ops: KeeperOps, look: Callable[[], None]) -> None:
     """SIGTERM leaves, SIGUSR1 has it look at its socket and its folder; both arrive through a descriptor, so no turn is
     interrupted.
     """
@@ -162,7 +162,7 @@ def _signals(loop: Loop, ops: Ops, look: Callable[[], None]) -> None:
     loop.watch(ours.fileno(), arrived)
 
 
-def _prove(loop: Loop, ops: Ops, journal: Journal, folder: SessionFolder) -> None:
+def _prove(loop: Loop, ops: KeeperOps, journal: Appender, folder: SessionFolder) -> None:
     """Have verified what was not read at the start. Damage there is met by the next keeper, which reads everything: it
     names the place and does not start.
     """
@@ -189,7 +189,7 @@ def _housekeeping(loop: Loop, look: Callable[[], None]) -> None:
     loop.call_later(HOUSEKEEPING_S, again)
 
 
-def _looker(loop: Loop, ops: Ops, folder: SessionFolder, mine: os.stat_result) -> Callable[[], None]:
+def _looker(loop: Loop, ops: KeeperOps, folder: SessionFolder, mine: os.stat_result) -> Callable[[], None]:
     """Looks whether this keeper can still be found, and has anything to keep: a folder that is gone, or in whose place
     another one was put, is no longer its own.
     """

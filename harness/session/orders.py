@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from harness.hands import limits as call_limits
-from harness.protocol.op import BadArgument, Done, Op
+from harness.protocol.op import BadArgument, Op, Yes
 from harness.vault import limits as undo_limits
-from harness.vault.vault_ops import KeptStates, StateExported, StateTaken
+from harness.vault.vault_ops import StateExported, StateList, StateTaken
 
 L = TypeVar("L")
 
@@ -31,7 +31,7 @@ _OF_UNDO = {"read": _limits(undo_limits.from_wire)}
 
 
 @dataclass(frozen=True, slots=True)
-class GrantLease(Op[Done]):
+class GrantLease(Op[Yes]):
     """To the brain that is this process, under this secret."""
 
     OP = "lease"
@@ -44,7 +44,7 @@ class GrantLease(Op[Done]):
 
 
 @dataclass(frozen=True, slots=True)
-class EndLease(Op[Done]):
+class EndLease(Op[Yes]):
     OP = "lease_end"
     gen: int
     reason: str
@@ -60,7 +60,7 @@ class JobLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class CallBegun:
     """A call has started, or why it must not now: what is no longer as it was allowed for, or why the state before it
     cannot be kept.
     """
@@ -71,24 +71,24 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Execute(Op[Begun]):
+class Execute(Op[CallBegun]):
     """Start a call that is judged, within these limits; what is not said of jobs and undo stays as it was."""
 
     OP = "execute"
     call_id: str
     limits: call_limits.Limits = field(default=call_limits.DEFAULT, metadata=_OF_CALLS)
-    undo_limits: undo_limits.Limits | None = field(default=None, metadata=_OF_UNDO)
+    undo_limits: undo_limits.VaultLimits | None = field(default=None, metadata=_OF_UNDO)
     jobs: JobLimits | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class CancelCall(Op[Done]):
+class CancelCall(Op[Yes]):
     OP = "cancel"
     call_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class CancelJob(Op[Done]):
+class CancelJob(Op[Yes]):
     OP = "cancel_job"
     job: str
 
@@ -104,11 +104,11 @@ class TakeState(Op[StateTaken]):
     full: bool = False
     since: str | None = None
     worked: str | None = None
-    undo_limits: undo_limits.Limits | None = field(default=None, metadata=_OF_UNDO)
+    undo_limits: undo_limits.VaultLimits | None = field(default=None, metadata=_OF_UNDO)
 
 
 @dataclass(frozen=True, slots=True)
-class StatesKept(Op[KeptStates]):
+class StatesKept(Op[StateList]):
     OP = "snapshots"
 
 
@@ -121,11 +121,11 @@ class ExportState(Op[StateExported]):
     head: str
     ground: str
     since: str
-    undo_limits: undo_limits.Limits | None = field(default=None, metadata=_OF_UNDO)
+    undo_limits: undo_limits.VaultLimits | None = field(default=None, metadata=_OF_UNDO)
 
 
 @dataclass(frozen=True, slots=True)
-class BroughtBack:
+class UndoDone:
     """How an undo ended. With ``error`` not all of it was, and what was is not known."""
 
     undo_id: str
@@ -139,7 +139,7 @@ class BroughtBack:
 
 
 @dataclass(frozen=True, slots=True)
-class UndoCall(Op[BroughtBack]):
+class UndoCall(Op[UndoDone]):
     """Bring ``snapshot``, the state before ``call_id``, back; ``by`` is who asked."""
 
     OP = "undo"
@@ -150,7 +150,7 @@ class UndoCall(Op[BroughtBack]):
 
 
 @dataclass(frozen=True, slots=True)
-class Shutdown(Op[Done]):
+class Shutdown(Op[Yes]):
     """Close the log and leave, once nothing runs; with ``kill`` what runs is cancelled."""
 
     OP = "shutdown"

@@ -10,14 +10,14 @@ from harness.events.call_states import CallEnd, CallStage
 from harness.linux.proc import Identity
 from harness.protocol.paths import SessionFolder
 from harness.session import jobs, process_trees, spool
-from harness.session.appender import Journal
+from harness.session.appender import Appender
 
 REBOOT = "reboot"
 """The component of a note that `harness.brain.view` gives to the model too."""
 _LEFTOVERS_S = 5.0
 
 
-def _perhaps_lost(journal: Journal, me: Identity) -> str:
+def _perhaps_lost(journal: Appender, me: Identity) -> str:
     """What to say when the machine went down under calls whose effects nobody made durable; empty when there is nothing
     to say.
     """
@@ -37,7 +37,7 @@ def _perhaps_lost(journal: Journal, me: Identity) -> str:
     )
 
 
-def recover(journal: Journal, folder: SessionFolder, me: Identity) -> None:
+def recover(journal: Appender, folder: SessionFolder, me: Identity) -> None:
     """Append ``log.recovered`` (if a tail was cut), ``keeper.started`` and the outcome of every call that was started.
 
     A machine that went down without this keeper's leave may have lost what calls wrote: that is noted, and the model

@@ -10,8 +10,8 @@ from harness.session.call_gate import Gate
 from harness.session.errors import OpError
 from harness.session.orders import ExportState, StatesKept, TakeState
 from harness.session.wire import Asker
-from harness.vault.limits import Limits
-from harness.vault.vault_ops import Export, Failure, ListStates, Take
+from harness.vault.limits import VaultLimits
+from harness.vault.vault_ops import Export, ListStates, Take, VaultFailure
 
 _WORKTREE = "w/"
 
@@ -22,7 +22,7 @@ class StateOps:
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
 
-    def _within(self, limits: Limits | None) -> None:
+    def _within(self, limits: VaultLimits | None) -> None:
         """What a request says of ``[undo]`` counts from now on; without a word the last ones stay."""
         if limits is not None:
             self._gate.vault.limits = limits
@@ -47,6 +47,6 @@ class StateOps:
 
 def _answer(asker: Asker) -> Callable[[object], None]:
     def answer(reply: object) -> None:
-        asker.told(OpError(reply.code, reply.message) if isinstance(reply, Failure) else reply)
+        asker.told(OpError(reply.code, reply.message) if isinstance(reply, VaultFailure) else reply)
 
     return answer

@@ -12,12 +12,12 @@ from harness.protocol.frames import members
 from harness.session.errors import OpError
 from harness.session.fault import Faults
 from harness.session.keeper_fold import BegunUndo
-from harness.session.orders import BroughtBack, UndoCall
+from harness.session.orders import UndoCall, UndoDone
 from harness.session.vault_client import VaultLink
-from harness.vault.vault_ops import BringBack, Failure, StateBroughtBack, StateTaken, Take
+from harness.vault.vault_ops import BringBack, StateBroughtBack, StateTaken, Take, VaultFailure
 
 Write = Callable[[str, dict[str, object]], None]
-Answer = Callable[[BroughtBack | OpError], None]
+Answer = Callable[[UndoDone | OpError], None]
 """Where the reply goes, or why there is none."""
 
 
@@ -50,9 +50,9 @@ class Undoing:
         self.now = undo.undo_id
         self._bring_back(undo, lambda _reply: None)
 
-    def _kept(self, undo: UndoCall, answer: Answer, kept: StateTaken | Failure) -> None:
+    def _kept(self, undo: UndoCall, answer: Answer, kept: StateTaken | VaultFailure) -> None:
         try:
-            if isinstance(kept, Failure):
+            if isinstance(kept, VaultFailure):
                 raise OpError(kept.code, f"the present state cannot be kept, so nothing was undone: {kept.message}")
             self._write("undo.started", members(undo) | {"before": kept.snapshot})
         except (OpError, NoSpace, Poisoned) as exc:
@@ -67,9 +67,9 @@ class Undoing:
         wanted = BringBack(self._vault.roots(), undo.snapshot, f"undo {undo.undo_id}", ("w", "g"))
         self._vault.ask(wanted, lambda reply: self._brought_back(undo, answer, reply))
 
-    def _brought_back(self, undo: BegunUndo, answer: Answer, reply: StateBroughtBack | Failure) -> None:
-        done = BroughtBack(undo.undo_id, undo.call_id, undo.before)
-        if isinstance(reply, Failure):
+    def _brought_back(self, undo: BegunUndo, answer: Answer, reply: StateBroughtBack | VaultFailure) -> None:
+        done = UndoDone(undo.undo_id, undo.call_id, undo.before)
+        if isinstance(reply, VaultFailure):
             done = replace(done, error=reply.message)
         else:
             done = replace(

@@ -27,9 +27,9 @@ from harness.protocol.op import Op, reader
 from harness.protocol.paths import SessionFolder
 from harness.session.event_loop import Loop
 from harness.session.turns import Timer
-from harness.vault.limits import Limits
+from harness.vault.limits import VaultLimits
 from harness.vault.serve import serve
-from harness.vault.vault_ops import BringBack, Export, Failure, KeptRoot, ListStates, Look, Take
+from harness.vault.vault_ops import BringBack, Export, KeptRoot, ListStates, Observe, Take, VaultFailure
 
 TIME_LIMIT_S = 300.0
 LOOK_S = 1.0
@@ -42,12 +42,14 @@ STILL_S = 60.0
 """Seconds that its process may do nothing at all before another one takes its place."""
 _SAID_S = 10.0
 R = TypeVar("R")
-_GONE = Failure("died", "the process that keeps states of the worktree ended")
-_STILL = Failure("timeout", "the process that keeps states of the worktree stood still, and so did the one after it")
-_SLOW = Failure("timeout", f"keeping the worktree's state took longer than {TIME_LIMIT_S:.0f} s")
-_OPS: tuple[type[Op[object]], ...] = (Take, Look, Export, BringBack, ListStates)
+_GONE = VaultFailure("died", "the process that keeps states of the worktree ended")
+_STILL = VaultFailure(
+    "timeout", "the process that keeps states of the worktree stood still, and so did the one after it"
+)
+_SLOW = VaultFailure("timeout", f"keeping the worktree's state took longer than {TIME_LIMIT_S:.0f} s")
+_OPS: tuple[type[Op[object]], ...] = (Take, Observe, Export, BringBack, ListStates)
 _readers = {op: reader(op.answered_by()) for op in _OPS}
-_failure = reader(Failure)
+_failure = reader(VaultFailure)
 
 
 class _Question(NamedTuple):
@@ -55,7 +57,7 @@ class _Question(NamedTuple):
 
     op: Op[object]
     answer: Callable[[Mapping[str, object]], None]
-    fail: Callable[[Failure], None]
+    fail: Callable[[VaultFailure], None]
     tries: int = 2
 
 
@@ -76,7 +78,7 @@ class VaultLink:
         self._since = 0.0
         self._seen: proc.Look | None = None
         self._who: proc.Identity | None = None
-        self.limits: Limits | None = None
+        self.limits: VaultLimits | None = None
         """What snapshots from now on may hold; None = as the last time."""
         self.pid = 0
         """Its process, or 0; a child of ours that is no tool."""
@@ -93,7 +95,7 @@ class VaultLink:
             how = "is stopped"
         return f"process {self.pid} {how} since {since} UTC"
 
-    def ask(self, op: Op[R], answer: Callable[[R | Failure], None]) -> None:
+    def ask(self, op: Op[R], answer: Callable[[R | VaultFailure], None]) -> None:
         """Send a request when those before it are answered; ``answer`` gets its reply later, never from inside this
         call.
         """
@@ -119,7 +121,7 @@ class VaultLink:
             _, frame = self._exchange.request(op.OP, {**members(op), "limits": self.limits})
             self._sock.sendall(frame)
         except OSError as exc:
-            failure = Failure("scarce" if scarce(exc) else "io", f"the vault cannot be started: {exc.strerror}")
+            failure = VaultFailure("scarce" if scarce(exc) else "io", f"the vault cannot be started: {exc.strerror}")
             self._loop.call_later(0, lambda: self._failed(failure))
 
     def roots(self, action: Action | None = None) -> tuple[KeptRoot, ...]:
@@ -177,7 +179,7 @@ class VaultLink:
         if (question := self._over()) is not None:
             question.answer(reply)
 
-    def _failed(self, failure: Failure) -> None:
+    def _failed(self, failure: VaultFailure) -> None:
         if (question := self._over()) is not None:
             question.fail(failure)
 
@@ -213,13 +215,13 @@ class VaultLink:
         ):
             self._kill(_STILL)
 
-    def _kill(self, why: Failure) -> None:
+    def _kill(self, why: VaultFailure) -> None:
         if self.pid:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
         self._lost(why)
 
-    def _lost(self, why: Failure = _GONE) -> None:
+    def _lost(self, why: VaultFailure = _GONE) -> None:
         if self._sock is not None:
             self._loop.unwatch(self._sock.fileno())
             self._sock.close()
@@ -245,7 +247,7 @@ class VaultLink:
             self._send(self._waiting.op)
 
 
-def _read(op: Op[R], reply: Mapping[str, object]) -> R | Failure:
+def _read(op: Op[R], reply: Mapping[str, object]) -> R | VaultFailure:
     if not reply.get("ok"):
         error = reply.get("error")
         return _failure(error if isinstance(error, dict) else {})

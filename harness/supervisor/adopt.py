@@ -34,7 +34,7 @@ from harness.workspace.errors import WorkspaceError
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AdoptedSession:
     """What became of one session; ``why`` says what keeps it from being driven, and is empty when nothing does."""
 
     sid: str
@@ -88,25 +88,25 @@ def _unused(folders: Folders) -> None:
             )
 
 
-def _session(folders: Folders, sid: str, foreign: identity.Foreign | None) -> Outcome:
+def _session(folders: Folders, sid: str, foreign: identity.Foreign | None) -> AdoptedSession:
     folder = folders.session(sid)
     state, problem = salvage(folder.log)
     name = state.name or sid
     if problem:
-        return Outcome(sid, name, state.terminal, f"its log is damaged: {problem}")
+        return AdoptedSession(sid, name, state.terminal, f"its log is damaged: {problem}")
     private = folder.git / "private"
     root = Path(os.path.realpath(folders.worktrees)) / sid
     try:
         if why := trees.unmovable(private, root):
-            return Outcome(sid, name, state.terminal, why)
+            return AdoptedSession(sid, name, state.terminal, why)
         recorded = trees.recorded_root(private)
         elsewhere = recorded is not None and recorded != root
         if not state.terminal and (elsewhere or foreign is not None):
             _settle(folder, sid, state, foreign)
         trees.move(private, root)
     except (WorkspaceError, LogError, OSError) as exc:
-        return Outcome(sid, name, state.terminal, str(exc))
-    return Outcome(sid, name, state.terminal, "")
+        return AdoptedSession(sid, name, state.terminal, str(exc))
+    return AdoptedSession(sid, name, state.terminal, "")
 
 
 def _settle(folder: SessionFolder, sid: str, state: SessionState, foreign: identity.Foreign | None) -> None:

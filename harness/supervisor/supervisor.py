@@ -32,7 +32,7 @@ from harness.supervisor.money.cap_waits import CapWaits
 from harness.supervisor.money.purse import Purse
 from harness.supervisor.processes.process import Watch
 from harness.supervisor.serving.brain_ops import BrainOps
-from harness.supervisor.serving.client_ops import Ops
+from harness.supervisor.serving.client_ops import ClientOps
 from harness.supervisor.serving.parts import Parts
 from harness.supervisor.serving.server import Server
 from harness.supervisor.sessions.brains import Brains
@@ -157,7 +157,7 @@ class Supervisor:
             disk=self.disk,
             stop=self._asked_to_stop,
         )
-        self.ops = Ops(parts)
+        self.ops = ClientOps(parts)
         table = {**self.ops.table(), **BrainOps(parts).table()}
         self.server = Server(self.folders.supervisor_socket, self.fleet, table, self.ops.feed)
         self.ops.server = self.server

@@ -17,7 +17,7 @@ _FILE = "limits.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class VaultLimits:
     """What a snapshot may hold, and bytes of the changes that are kept from one state to the next.
 
     A name costs about 200 bytes of memory.
@@ -29,28 +29,28 @@ class Limits:
     history_bytes: int = 1 << 30
 
 
-def from_wire(value: object) -> Limits:
+def from_wire(value: object) -> VaultLimits:
     """The limits of a frame. Raises ValueError naming the field that is no limit."""
     if not isinstance(value, dict):
         raise ValueError("undo limits must be an object")
-    known = {field.name for field in fields(Limits)}
+    known = {field.name for field in fields(VaultLimits)}
     for name, item in value.items():
         if name not in known:
             raise ValueError(f"undo limits: {str(name)[:60]!r} is no limit; the limits are {', '.join(sorted(known))}")
         if isinstance(item, bool) or not isinstance(item, int) or item < 0:
             raise ValueError(f"undo limits: {name} must be a whole number, 0 or more")
-    return Limits(**value)
+    return VaultLimits(**value)
 
 
-def load(folder: Path) -> Limits:
+def load(folder: Path) -> VaultLimits:
     """The limits that came last; the defaults where none ever came or they cannot be read."""
     try:
         return from_wire(json.loads((folder / _FILE).read_bytes()))
     except (OSError, ValueError):
-        return Limits()
+        return VaultLimits()
 
 
-def save(folder: Path, limits: Limits) -> None:
+def save(folder: Path, limits: VaultLimits) -> None:
     """Remember them. Raises OSError."""
     folder.mkdir(mode=0o700, exist_ok=True)
     durable.write_file(folder / _FILE, json.dumps(asdict(limits)).encode())

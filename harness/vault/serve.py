@@ -25,24 +25,24 @@ from harness.protocol import frames
 from harness.protocol.op import reader
 from harness.vault import entries, limits
 from harness.vault.export import EXPORT, Frame
-from harness.vault.limits import Limits
+from harness.vault.limits import VaultLimits
 from harness.vault.packs import DamagedPack
 from harness.vault.scan import Root, TreeTooLarge
 from harness.vault.vault import Expired, Vault
 from harness.vault.vault_ops import (
     BringBack,
     Export,
-    Failure,
     KeptRoot,
     KeptState,
-    KeptStates,
     ListStates,
-    Look,
-    Looked,
+    Observe,
+    Observed,
     StateBroughtBack,
     StateExported,
+    StateList,
     StateTaken,
     Take,
+    VaultFailure,
 )
 
 IDLE_S = 60.0
@@ -50,11 +50,11 @@ SETTLED_S = 2.0
 _SENTENCES = 50
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
-_VaultOp = Take | Look | Export | BringBack | ListStates
-_VaultReply = StateTaken | Looked | StateExported | StateBroughtBack | KeptStates | Failure
+_VaultOp = Take | Observe | Export | BringBack | ListStates
+_VaultReply = StateTaken | Observed | StateExported | StateBroughtBack | StateList | VaultFailure
 _readers: dict[str, Callable[[Mapping[str, object]], _VaultOp]] = {
     Take.OP: reader(Take),
-    Look.OP: reader(Look),
+    Observe.OP: reader(Observe),
     Export.OP: reader(Export),
     BringBack.OP: reader(BringBack),
     ListStates.OP: reader(ListStates),
@@ -98,10 +98,10 @@ class _Server:
         """Carry out one request; every failure is a value."""
         op = _readers[str(request.get("op"))](request)
         reply = self._answer(op, request.get("limits"))
-        if isinstance(op, Take | Look) and op.action is not None:
+        if isinstance(op, Take | Observe) and op.action is not None:
             reply = _with(reply, precheck.observe(from_wire(op.action)))
         number = request.get("id")
-        if isinstance(reply, Failure):
+        if isinstance(reply, VaultFailure):
             return {"id": number, "ok": False, "error": reply}
         return {"id": number, "ok": True, **frames.members(reply)}
 
@@ -111,20 +111,20 @@ class _Server:
                 self._within(limits.from_wire(within))
             return self._do(op)
         except Expired as exc:
-            return Failure("expired", str(exc))
+            return VaultFailure("expired", str(exc))
         except TreeTooLarge as exc:
-            return Failure("too_large", str(exc))
+            return VaultFailure("too_large", str(exc))
         except DamagedPack as exc:
             self._vault = None
-            return Failure("damaged", f"the stored states are damaged: {exc}")
+            return VaultFailure("damaged", f"the stored states are damaged: {exc}")
         except OSError as exc:
             code = "scarce" if scarce(exc) else "io"
             code = "no_space" if exc.errno in _FULL else code
-            return Failure(code, f"{exc.strerror or exc}" + (f" ({exc.filename})" if exc.filename else ""))
+            return VaultFailure(code, f"{exc.strerror or exc}" + (f" ({exc.filename})" if exc.filename else ""))
 
     def _do(self, op: _VaultOp) -> _VaultReply:
-        if isinstance(op, Look):
-            return Looked()
+        if isinstance(op, Observe):
+            return Observed()
         vault = self._vault
         if vault is None:
             vault = Vault(self._folder, self._limits)
@@ -143,9 +143,9 @@ class _Server:
                 return StateBroughtBack(before.id, done.written, done.removed, refused, len(done.refused))
             case ListStates():
                 marks = tuple(KeptState(m.id, m.label, m.ts, m.changed, m.left_out) for m in vault.marks())
-                return KeptStates(marks, vault.stored)
+                return StateList(marks, vault.stored)
 
-    def _within(self, wanted: Limits) -> None:
+    def _within(self, wanted: VaultLimits) -> None:
         """These limits count from now on, also for a vault that starts later without any."""
         if wanted == self._limits:
             return
@@ -166,7 +166,7 @@ class _Server:
 
 
 def _with(reply: _VaultReply, seen: dict[str, object]) -> _VaultReply:
-    return replace(reply, seen=seen) if isinstance(reply, StateTaken | Looked | Failure) else reply
+    return replace(reply, seen=seen) if isinstance(reply, StateTaken | Observed | VaultFailure) else reply
 
 
 def _roots(roots: tuple[KeptRoot, ...]) -> list[Root]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from harness.vault import entries, scan
 from harness.vault.entries import INODE, LEFT_OUT, NO_CONTENT, STAMP, Delta, State
-from harness.vault.limits import Limits
+from harness.vault.limits import VaultLimits
 from harness.vault.scan import OpenRoot, Root, TreeTooLarge
 from harness.vault.watch import Place, Seen, Watcher
 
@@ -27,7 +27,7 @@ _MANY = 4
 class Trees:
     """Folders of one session and the state they were last seen in. ``put(content) -> digest`` stores what is new."""
 
-    def __init__(self, roots: Iterable[Root], state: State, limits: Limits, put: Callable[[bytes], bytes]) -> None:
+    def __init__(self, roots: Iterable[Root], state: State, limits: VaultLimits, put: Callable[[bytes], bytes]) -> None:
         """Raises OSError when the first folder (the worktree) cannot be opened; another that is missing is left out."""
         self._limits = limits
         self._put = put

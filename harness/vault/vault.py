@@ -14,7 +14,7 @@ from pathlib import Path
 from harness.vault import entries, export
 from harness.vault.entries import LEFT_OUT, STAMP, Change, Delta, State
 from harness.vault.export import Exported
-from harness.vault.limits import Limits
+from harness.vault.limits import VaultLimits
 from harness.vault.packs import Mark, Packs
 from harness.vault.restore import Restored, restore
 from harness.vault.scan import Root
@@ -47,10 +47,10 @@ class Vault:
     what they lack).
     """
 
-    def __init__(self, folder: Path, limits: Limits | None = None) -> None:
+    def __init__(self, folder: Path, limits: VaultLimits | None = None) -> None:
         """Raises OSError, DamagedPack."""
         self._packs = Packs(folder)
-        self._limits = limits or Limits()
+        self._limits = limits or VaultLimits()
         self._roots: tuple[Root, ...] = ()
         self._trees: Trees | None = None
 

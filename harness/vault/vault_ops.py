@@ -23,7 +23,7 @@ class KeptRoot:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class VaultFailure:
     """Why there is no answer: ``code`` for programs, the text for people; ``seen`` all the same."""
 
     code: str
@@ -67,12 +67,12 @@ class Take(Op[StateTaken]):
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class Observed:
     seen: dict[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Look(Op[Looked]):
+class Observe(Op[Observed]):
     """Only look what an action depends on."""
 
     OP = "look"
@@ -136,7 +136,7 @@ class KeptState:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptStates:
+class StateList:
     """All of them, oldest first; ``stored`` bytes."""
 
     marks: tuple[KeptState, ...]
@@ -144,5 +144,5 @@ class KeptStates:
 
 
 @dataclass(frozen=True, slots=True)
-class ListStates(Op[KeptStates]):
+class ListStates(Op[StateList]):
     OP = "list"

@@ -35,7 +35,7 @@ _IN_A_NAME = dict.fromkeys(map(ord, "<>\n\0"), " ")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class MergeWish:
     """``how``: merge (moves forward where that is enough), squash, rebase. ``into`` empty: the branch that the checkout
     ``repo`` shows. ``message`` empty: one is made.
     """
@@ -79,7 +79,7 @@ class Conflict:
     at: str = ""
 
 
-def survey(tree: Worktree, sid: str, wish: Wish, taken: Taken | None = None) -> tuple[Situation, Place | None]:
+def survey(tree: Worktree, sid: str, wish: MergeWish, taken: Taken | None = None) -> tuple[Situation, Place | None]:
     """What is so now; the place only when the branch exists. Raises WorkspaceError, OSError."""
     if version() < _NEEDED:
         raise GitTooOld(
@@ -153,7 +153,7 @@ def make(
     tree: Worktree,
     place: Place,
     head: str,
-    wish: Wish,
+    wish: MergeWish,
     name: str,
     goal: str,
     rules: Rules,

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.vault.limits import Limits
+from harness.vault.limits import VaultLimits
 from harness.vault.scan import Root
 from harness.vault.vault import Vault
 from tests.bench.table import Figure, bench, percentile, ratio
@@ -97,7 +97,7 @@ def disk() -> list[Figure]:
         work = Path(base) / "work"
         pick = random.Random(7)
         files = _tree(work)
-        vault = Vault(Path(base) / "vault", Limits())
+        vault = Vault(Path(base) / "vault", VaultLimits())
         roots = (Root(b"w", str(work)),)
         vault.take(roots, "first")
         first = vault.stored

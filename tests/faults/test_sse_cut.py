@@ -28,7 +28,7 @@ BODY = sse(
     )
 )
 STOP = BODY.rindex(b"event: message_stop")
-REQUEST = stream.Request(
+REQUEST = stream.ModelRequest(
     "claude-test",
     100,
     [],
@@ -51,7 +51,7 @@ class Cut(httpx2.SyncByteStream):
             raise httpx2.ReadError("connection reset by peer")
 
 
-def outcomes(broken: bool, sizes: range) -> list[stream.Reply | Failure]:
+def outcomes(broken: bool, sizes: range) -> list[stream.ModelReply | Failure]:
     bodies = iter([Cut(size, broken) for size in sizes])
     headers = {"content-type": "text/event-stream"}
     http = anthropic.DefaultHttpxClient(
@@ -82,8 +82,8 @@ def test_inside_the_last_event_only_the_whole_message_counts(broken: bool) -> No
     recorded one.
     """
     for outcome in outcomes(broken, range(STOP + 1, len(BODY) + 1)):
-        if isinstance(outcome, stream.Reply):
+        if isinstance(outcome, stream.ModelReply):
             assert outcome.content[-1] == CALL
         else:
             assert outcome.usage is None
-    assert isinstance(outcomes(broken, range(len(BODY), len(BODY) + 1))[0], stream.Reply)
+    assert isinstance(outcomes(broken, range(len(BODY), len(BODY) + 1))[0], stream.ModelReply)

@@ -35,7 +35,7 @@ class Attempt:
     action: dict[str, Any]
     verdict: Verdict
     stale: list[str]
-    outcome: spawn.Outcome | None
+    outcome: spawn.CallOutcome | None
     output: str
 
 
@@ -85,7 +85,7 @@ class Ground:
         action = build_action("s1", "c1.0", "toolu_1", "exec", given, facts)
         return action.to_wire(), judge(action, default_policy())
 
-    def run(self, action: dict[str, Any]) -> tuple[spawn.Outcome, str]:
+    def run(self, action: dict[str, Any]) -> tuple[spawn.CallOutcome, str]:
         outcome, output, survivors = run(spawn.command(from_wire(action), self.folder, self.folder.spool / "1"))
         assert not survivors
         return outcome, output.decode()

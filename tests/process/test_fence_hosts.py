@@ -87,11 +87,11 @@ def judged(ground: Ground, hosts: list[str], *argv: str) -> dict[str, Any]:
     return made
 
 
-def call(ground: Ground, hosts: list[str], *argv: str) -> tuple[spawn.Outcome, str]:
+def call(ground: Ground, hosts: list[str], *argv: str) -> tuple[spawn.CallOutcome, str]:
     return ground.run(judged(ground, hosts, *argv))
 
 
-def python(ground: Ground, hosts: list[str], code: str, *argv: str) -> tuple[spawn.Outcome, str]:
+def python(ground: Ground, hosts: list[str], code: str, *argv: str) -> tuple[spawn.CallOutcome, str]:
     return call(ground, hosts, fence.base_python(), "-c", code, *argv)
 
 
@@ -105,12 +105,12 @@ def test_the_action_says_what_can_be_reached(ground: Ground) -> None:
 def test_a_named_host_is_reached_by_the_programs_people_use(ground: Ground, served: tuple[Server, Server]) -> None:
     server = served[0]
     named = [f"{server.host}:{server.port}"]
-    assert python(ground, named, GET, f"{server.url}/hello.txt") == (spawn.Outcome("ok", 0, [], ""), "hello\n")
+    assert python(ground, named, GET, f"{server.url}/hello.txt") == (spawn.CallOutcome("ok", 0, [], ""), "hello\n")
     assert server.seen[-1] == ("/hello.txt", f"{server.host}:{server.port}")
     if (curl := Path("/usr/bin/curl")).exists():
         assert call(ground, named, str(curl), "-sS", f"{server.url}/hello.txt")[1] == "hello\n"
         tunnelled = call(ground, named, str(curl), "-sS", "--proxytunnel", f"{server.url}/hello.txt")
-        assert tunnelled == (spawn.Outcome("ok", 0, [], ""), "hello\n")
+        assert tunnelled == (spawn.CallOutcome("ok", 0, [], ""), "hello\n")
 
 
 def test_git_clones_from_a_named_host(ground: Ground, served: tuple[Server, Server]) -> None:

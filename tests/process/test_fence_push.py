@@ -65,7 +65,7 @@ class Ground:
         shown = {"remote": "origin", "url": url, "refspecs": [[sha, REF, old]], **from_here}
         return {**base, "fence": {"worktree": str(self.worktree)}, **shown, **fields}
 
-    def push(self, action: dict[str, Any]) -> tuple[spawn.Outcome, str]:
+    def push(self, action: dict[str, Any]) -> tuple[spawn.CallOutcome, str]:
         outcome, output, _ = run(spawn.command(from_wire(action), self.folder, self.folder.spool / "1"))
         assert os.listdir(self.folder.spool) == []
         return outcome, output.decode()

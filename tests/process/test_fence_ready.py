@@ -44,7 +44,7 @@ def begun(call: spawn.Spawn, ready: Ready) -> tuple[int, int, int]:
     return pid, output, results
 
 
-def ended(call: spawn.Spawn, pid: int, output: int, results: int) -> tuple[spawn.Outcome, str]:
+def ended(call: spawn.Spawn, pid: int, output: int, results: int) -> tuple[spawn.CallOutcome, str]:
     text = ends(output).decode()
     result = ends(results)
     _, status = os.waitpid(pid, 0)
@@ -53,7 +53,7 @@ def ended(call: spawn.Spawn, pid: int, output: int, results: int) -> tuple[spawn
     return spawn.outcome(call, status, result), text
 
 
-def ran(call: spawn.Spawn, ready: Ready) -> tuple[spawn.Outcome, str]:
+def ran(call: spawn.Spawn, ready: Ready) -> tuple[spawn.CallOutcome, str]:
     return ended(call, *begun(call, ready))
 
 

@@ -64,12 +64,12 @@ class Ground:
             from_wire(self.action(kind, tool, **fields)), self.folder, self.folder.spool / "1", self.limits
         )
 
-    def call(self, kind: str, tool: str = "", **fields: Any) -> tuple[spawn.Outcome, str]:
+    def call(self, kind: str, tool: str = "", **fields: Any) -> tuple[spawn.CallOutcome, str]:
         outcome, output, survivors = run(self.command(kind, tool, **fields))
         assert not survivors
         return outcome, output.decode()
 
-    def shell(self, script: str, **fields: Any) -> tuple[spawn.Outcome, str]:
+    def shell(self, script: str, **fields: Any) -> tuple[spawn.CallOutcome, str]:
         return self.call("shell", script=script, **fields)
 
 
@@ -93,9 +93,9 @@ def ends(fd: int) -> bytes:
 
 
 def test_exit_codes_and_output_are_the_commands_own(ground: Ground) -> None:
-    assert ground.call("exec", argv=["true"]) == (spawn.Outcome("ok", 0, [], ""), "")
-    assert ground.call("exec", argv=["false"])[0] == spawn.Outcome("error", 1, [], "")
-    assert ground.shell("echo out; echo err >&2; exit 7") == (spawn.Outcome("error", 7, [], ""), "out\nerr\n")
+    assert ground.call("exec", argv=["true"]) == (spawn.CallOutcome("ok", 0, [], ""), "")
+    assert ground.call("exec", argv=["false"])[0] == spawn.CallOutcome("error", 1, [], "")
+    assert ground.shell("echo out; echo err >&2; exit 7") == (spawn.CallOutcome("error", 7, [], ""), "out\nerr\n")
     assert ground.shell("kill -9 $$")[0].exit_code == 137
     outcome, text = ground.call("exec", argv=["no-such-program"])
     assert (outcome.status, outcome.exit_code) == ("error", 127)
@@ -238,7 +238,7 @@ def test_a_big_input_comes_from_its_blob(ground: Ground) -> None:
     ground.folder.blobs.mkdir()
     sha, size = blobs.put(ground.folder.blobs, json.dumps({"path": "big", "content": content}).encode())
     outcome, _ = ground.call("file", "write_file", input_blob={"sha": sha, "bytes": size})
-    assert outcome == spawn.Outcome("ok", 0, ["big"], "")
+    assert outcome == spawn.CallOutcome("ok", 0, ["big"], "")
     assert (ground.worktree / "big").read_text() == content
     with pytest.raises(spawn.SpawnError, match="damaged or missing"):
         ground.command("file", "write_file", input_blob={"sha": "0" * 64, "bytes": 1})
@@ -279,7 +279,7 @@ def test_outside_opens_exactly_one_path(ground: Ground) -> None:
     outcome, _ = ground.call(
         "file", "edit_file", access="outside", outside=[path], input={"path": path, "old": "one", "new": "two"}
     )
-    assert outcome == spawn.Outcome("ok", 0, [path], "")
+    assert outcome == spawn.CallOutcome("ok", 0, [path], "")
     assert (folder / "f").read_text() == "two\n"
     new = str(folder / "new")
     assert ground.call("file", "write_file", access="outside", outside=[new], input={"path": new, "content": "n"})[
@@ -467,7 +467,7 @@ def test_unfenced_runs_exactly_what_was_approved(ground: Ground) -> None:
         access="unfenced",
         env={"PATH": "/usr/bin:/bin", "A": "b"},
     ) == (
-        spawn.Outcome("error", 3, [], ""),
+        spawn.CallOutcome("error", 3, [], ""),
         "A=b\nPATH=/usr/bin:/bin\n",
     )
     with pytest.raises(spawn.SpawnError, match="never runs outside"):

@@ -15,7 +15,7 @@ import pytest
 from harness.protocol.paths import SessionFolder
 from harness.session import vault_client
 from harness.session.event_loop import Loop
-from harness.vault.vault_ops import Failure, KeptStates, ListStates
+from harness.vault.vault_ops import ListStates, StateList, VaultFailure
 from tests.process.keeperlib import Keepers, action, allowed, keepers, wait_until
 
 
@@ -62,10 +62,10 @@ def test_when_the_next_one_stands_still_too_the_answer_says_so(tmp_path: Path, m
     loop.more = lambda: False
     loop.after_turn = lambda: None
     link = vault_client.VaultLink(loop, SessionFolder(tmp_path, tmp_path / "sock"))
-    answers: list[KeptStates | Failure] = []
+    answers: list[StateList | VaultFailure] = []
     pids: set[int] = set()
 
-    def answered(reply: KeptStates | Failure) -> None:
+    def answered(reply: StateList | VaultFailure) -> None:
         answers.append(reply)
         loop.stopping = len(answers) == 2
 
@@ -74,7 +74,7 @@ def test_when_the_next_one_stands_still_too_the_answer_says_so(tmp_path: Path, m
     link.ask(ListStates(), answered)
     loop.run()
     link.stop()
-    failures = [one for one in answers if isinstance(one, Failure)]
+    failures = [one for one in answers if isinstance(one, VaultFailure)]
     assert [one.code for one in failures] == ["timeout", "timeout"]
     assert "stood still" in failures[0].message
     assert len(pids - {0}) == 4, "each was asked of two"

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.budget.ledger_types import LedgerRecord, Limits, Reserved, Settled, Unknown, to_wire
+from harness.budget.ledger_types import CapsInForce, LedgerRecord, Reserved, Settled, Unknown, to_wire
 from harness.events import blobs
 from harness.events import types as t
 from harness.events.action import action_hash
@@ -263,9 +263,13 @@ PAID = Settled(reservation="r1", nano=7, tokens=1)
         ([held(nano=9)], [sent()], ["I5"]),
         ([held(), PAID], [sent(), answered(), answered()], ["I5"]),
         ([held(), PAID], [answered()], ["I5"]),
-        ([held(limits=Limits(session_usd=9))], [], ["I5"]),
-        ([held(limits=Limits(fleet_usd=15)), held("r2", request_id="q2", limits=Limits(fleet_usd=15))], [], ["I5"]),
-        ([held(limits=Limits(day_usd=11)), Settled(reservation="r1", nano=12, tokens=1)], [], ["I5"]),
+        ([held(limits=CapsInForce(session_usd=9))], [], ["I5"]),
+        (
+            [held(limits=CapsInForce(fleet_usd=15)), held("r2", request_id="q2", limits=CapsInForce(fleet_usd=15))],
+            [],
+            ["I5"],
+        ),
+        ([held(limits=CapsInForce(day_usd=11)), Settled(reservation="r1", nano=12, tokens=1)], [], ["I5"]),
         ([held(), held("r2", request_id="q2", day="2026-01-01")], [], ["I8"]),
     ],
 )

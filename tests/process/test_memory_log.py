@@ -19,7 +19,7 @@ from harness.events.session_state import SessionState
 from harness.memory import wishes
 from harness.memory.records import Actor, Origin, Place, Scope, sha_of
 from harness.memory.store import MEMORIES
-from harness.memory.wishes import Wish
+from harness.memory.wishes import MemoryWish
 from harness.supervisor.calls.answers import Answers
 from harness.supervisor.calls.recall import Recall
 from harness.supervisor.errors import OpError
@@ -53,8 +53,8 @@ def _nothing() -> None:
     return None
 
 
-def wish(text: str, key: str = "build") -> Wish:
-    return Wish(REPO, key, Origin(Actor.PERSON, NOW), text)
+def wish(text: str, key: str = "build") -> MemoryWish:
+    return MemoryWish(REPO, key, Origin(Actor.PERSON, NOW), text)
 
 
 def test_a_killed_writer_loses_nothing_it_acknowledged_and_a_copied_folder_says_the_same(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_damaged_log_is_named_and_refused_and_what_was_seen_twice_before_a_fal
     folder = tmp_path / "memory"
     store = FoldedLog.open(MEMORIES, folder)
     for session in ("s1", "s2"):
-        said = Wish(REPO, "style", Origin(Actor.AGENT, NOW, session), "tabs")
+        said = MemoryWish(REPO, "style", Origin(Actor.AGENT, NOW, session), "tabs")
         entry = wishes.propose(store.folded, said)[0]  # the second one is cut off from what follows from it
         store.keep([entry])
         store.folded.apply(entry)

@@ -12,7 +12,7 @@ from harness.workspace import checkout, diff, merging, originals
 from harness.workspace.checkout import CannotMove, NotFollowed
 from harness.workspace.errors import MovesSubmodule
 from harness.workspace.merge_rules import refusal
-from harness.workspace.merging import Conflict, Result, Wish
+from harness.workspace.merging import Conflict, MergeWish, Result
 from harness.workspace.private import Worktree, publish
 from tests.process.gittraps import ATTRIBUTES, Traps, commit_as_agent, git, session
 from tests.process.mergelib import commit, made, move, place_of, repository, state, work
@@ -70,7 +70,7 @@ def test_only_the_exact_name_of_a_branch_is_one(repo: Path, tree: Worktree, name
     work(tree, "new.txt", "agent\n")
     commit(repo, "b.txt", "mine\n")
     git(repo, "switch", "-q", "--detach")
-    seen, place = merging.survey(tree, "s1", Wish("merge", repo, name))
+    seen, place = merging.survey(tree, "s1", MergeWish("merge", repo, name))
     refused = refusal(seen)
     assert place is None
     assert refused is not None
@@ -94,7 +94,7 @@ def test_conflicts_are_named_and_nothing_is_touched(repo: Path, tree: Worktree, 
     commit(repo, "a.txt", "mine\n")
     commit(repo, strange, "mine\n")
     before = state(repo)
-    wish = Wish(how, repo)
+    wish = MergeWish(how, repo)
     found = merging.make(tree, place_of(tree, wish), git(repo, "rev-parse", tree.branch), wish, "n", "g", Rules())
     assert isinstance(found, Conflict)
     assert found.files == (("a.txt",) if how == "rebase" else ("a.txt", strange))
@@ -115,7 +115,7 @@ def test_what_adds_nothing_is_no_merge(repo: Path, tree: Worktree) -> None:
     work(tree, "a.txt", "same\n")
     commit(repo, "a.txt", "same\n")
     for how in ("squash", "rebase"):
-        wish = Wish(how, repo)
+        wish = MergeWish(how, repo)
         head = git(repo, "rev-parse", tree.branch)
         assert merging.make(tree, place_of(tree, wish), head, wish, "n", "g", Rules()) is None
 
@@ -152,7 +152,7 @@ def test_a_dirty_checkout_is_refused_by_name(repo: Path, tree: Worktree, dirt: s
     if dirt == "mode":
         (repo / "b.txt").chmod(0o755)
     before = state(repo)
-    seen, _ = merging.survey(tree, "s1", Wish("merge", repo))
+    seen, _ = merging.survey(tree, "s1", MergeWish("merge", repo))
     refused = refusal(seen)
     assert refused is not None
     assert (refused.code, seen.dirty) == ("dirty", ("b.txt",))
@@ -247,7 +247,7 @@ def test_no_trap_is_sprung(tmp_path: Path, repo: Path, tree: Worktree) -> None:
     traps.configure(repo / ".git" / "config", "user")
     traps.hooks(repo / ".git" / "hooks", "user")
     for how in NAMES:
-        wish = Wish(how, repo)
+        wish = MergeWish(how, repo)
         place = place_of(tree, wish)
         head = git(repo, "rev-parse", tree.branch)
         assert isinstance(merging.make(tree, place, head, wish, "n", "g", Rules()), Result)
@@ -257,7 +257,7 @@ def test_no_trap_is_sprung(tmp_path: Path, repo: Path, tree: Worktree) -> None:
     move(tree, place, found)
     assert traps.sprung() == []
     assert (repo / "a.txt").read_text() == "one\nagent\n"
-    seen, _ = merging.survey(tree, "s1", Wish("merge", repo))
+    seen, _ = merging.survey(tree, "s1", MergeWish("merge", repo))
     assert traps.sprung() == []
     assert not seen.commits
 
@@ -337,7 +337,7 @@ def test_what_is_in_no_commit_can_be_committed_first(repo: Path, tree: Worktree)
     (tree.root / "a.txt").write_text("changed\n")
     (tree.root / "b.txt").unlink()
     (tree.root / "new\nname").write_text("new\n")
-    seen, _ = merging.survey(tree, "s1", Wish("merge", repo))
+    seen, _ = merging.survey(tree, "s1", MergeWish("merge", repo))
     refused = refusal(seen)
     assert refused is not None
     assert (refused.code, seen.uncommitted) == ("uncommitted", ("a.txt", "b.txt", "new\nname"))

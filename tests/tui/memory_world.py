@@ -11,7 +11,7 @@ import msgspec
 from harness.memory import wishes
 from harness.memory.model import Memories
 from harness.memory.records import Actor, Entry, Origin, Place, Scope, Written
-from harness.memory.wishes import NotRemembered, Wish
+from harness.memory.wishes import MemoryWish, NotRemembered
 from harness.supervisor.memories.book import now_utc
 from harness.supervisor.serving.memory_ops import lesson_of, version_of, view_of
 
@@ -35,11 +35,11 @@ class Remembering:
 
     def remember(self, place: Place, key: str, text: str) -> None:
         """A person writes a memory."""
-        self._put(lambda m: wishes.write(m, Wish(place, key, _person(), text)))
+        self._put(lambda m: wishes.write(m, MemoryWish(place, key, _person(), text)))
 
     def propose(self, place: Place, key: str, text: str, session: str) -> None:
         """An agent leaves a lesson."""
-        self._put(lambda m: wishes.propose(m, Wish(place, key, Origin(Actor.AGENT, now_utc(), session), text)))
+        self._put(lambda m: wishes.propose(m, MemoryWish(place, key, Origin(Actor.AGENT, now_utc(), session), text)))
 
     def _put(self, think: Callable[[Memories], list[Entry]]) -> Reply:
         try:
@@ -87,5 +87,5 @@ def _place(r: Reply) -> Place:
     return Place(Scope(r.get("scope") or "user"), r.get("of", ""))
 
 
-def _wish(r: Reply) -> Wish:
-    return Wish(_place(r), r["key"], _person(), expected=r.get("if_sha", wishes.ANYTHING))
+def _wish(r: Reply) -> MemoryWish:
+    return MemoryWish(_place(r), r["key"], _person(), expected=r.get("if_sha", wishes.ANYTHING))

@@ -10,11 +10,11 @@ from typing import cast
 import app
 from harness.protocol.looking import LOOKING
 from harness.protocol.paths import Folders
-from harness.supervisor.serving.client_ops import Ops
+from harness.supervisor.serving.client_ops import ClientOps
 from harness.supervisor.serving.parts import Parts
 from tests.tui.app_world import World
 
-REAL = set(Ops(cast(Parts, SimpleNamespace(folders=Folders(*[Path(__file__).parent] * 3)))).table())
+REAL = set(ClientOps(cast(Parts, SimpleNamespace(folders=Folders(*[Path(__file__).parent] * 3)))).table())
 """The names alone: nothing is carried out."""
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from harness.events import alarms, needs
 from harness.events import types as t
 from harness.events.alarm_state import until
-from harness.events.alarms import COST, KINDS, NO_PROGRESS, SILENT, STUCK, Limits, changes, found
+from harness.events.alarms import COST, KINDS, NO_PROGRESS, SILENT, STUCK, AlarmLimits, changes, found
 from harness.events.fold import advance, fold
 from harness.events.row_state import Liveness
 from harness.events.rows import row
@@ -25,7 +25,7 @@ BEGIN: tuple[t.Body, ...] = (
     t.SessionCreated(worktree="/w", branch="b", base="0" * 40),
     t.LeaseGranted(gen=1, epoch=1, pid=1),
 )
-LIMITS = Limits(silent_s=600, no_progress_nano=2 * DOLLAR, minute_nano=DOLLAR, same_failure=3)
+LIMITS = AlarmLimits(silent_s=600, no_progress_nano=2 * DOLLAR, minute_nano=DOLLAR, same_failure=3)
 
 
 class World:
@@ -209,6 +209,6 @@ def test_a_limit_of_nothing_is_never_passed() -> None:
     for _ in range(9):
         w.verdict(passed=False)
     w.now += 5000
-    assert found(w.state, w.now, Limits(0, 0, 0, 0)) == {}
+    assert found(w.state, w.now, AlarmLimits(0, 0, 0, 0)) == {}
     assert alarms.running(w.state)
     assert fold([]).alarms.raised == {}

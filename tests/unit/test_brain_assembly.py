@@ -159,7 +159,7 @@ def test_what_is_no_count_in_the_end_is_no_bill(end: dict[str, Any]) -> None:
 _COST = Usage(input=100, cache_read=20, cache_write_5m=3, output=42)
 
 
-def _accepted(*events: dict[str, Any]) -> stream.Reply | Failure:
+def _accepted(*events: dict[str, Any]) -> stream.ModelReply | Failure:
     return stream.accept(_taken(list(events)), [{"name": "exec", "input_schema": {}}], 1)
 
 
@@ -194,7 +194,7 @@ def test_a_reply_is_measured_in_bytes_of_what_is_kept_and_its_cost_is_known(even
 
 def test_what_is_just_accepted_goes_into_a_frame() -> None:
     outcome = _accepted(*_called('{"a":"' + "€" * ((stream.MAX_CONTENT - 100) // 3) + '"}'))
-    assert isinstance(outcome, stream.Reply)
+    assert isinstance(outcome, stream.ModelReply)
     data = base64.b64encode(msgspec.json.encode(parts_of(outcome.content))).decode()
     assert frames.frame(STRUCT_JSON.encode({"id": 1 << 20, "op": "blob", "data": data}))
 
@@ -209,7 +209,7 @@ def test_an_input_that_is_nested_too_deeply_is_no_reply_and_its_cost_is_known(le
 
 def test_an_input_of_as_many_levels_as_may_be_is_one() -> None:
     outcome = _accepted(*_called(_nested(200)))
-    assert isinstance(outcome, stream.Reply)
+    assert isinstance(outcome, stream.ModelReply)
     assert outcome.content[0]["input"] == json.loads(_nested(200))
 
 

@@ -22,8 +22,8 @@ TEXT = {"type": "text", "text": "fine"}
 CALL = {"type": "tool_use", "id": "toolu_1", "name": "read_file", "input": {"path": "a"}}
 
 
-def ask(url: str, key: str = KEY) -> stream.Reply | Failure:
-    request = stream.Request(
+def ask(url: str, key: str = KEY) -> stream.ModelReply | Failure:
+    request = stream.ModelRequest(
         "m",
         9,
         [{"type": "text", "text": "s"}],
@@ -131,7 +131,7 @@ def test_an_odd_reply_is_a_value_that_the_log_can_hold(answer: Answer) -> None:
     assert len(wire) < 64 * 1024
     data = json.loads(wire)["data"]
     assert msgspec.convert(data, type(body)) == body
-    if isinstance(outcome, stream.Reply):
+    if isinstance(outcome, stream.ModelReply):
         assert min(msgspec.structs.astuple(outcome.usage)) >= 0
         for block in outcome.content:
             if block["type"] == "tool_use":

@@ -23,7 +23,7 @@ CALL = {"type": "tool_use", "id": "toolu_1", "name": "exec", "input": {"argv": [
 TEXT = {"type": "text", "text": "I will look around first."}
 
 
-def request(**changes: Any) -> stream.Request:
+def request(**changes: Any) -> stream.ModelRequest:
     base: dict[str, Any] = {
         "model": "claude-test",
         "max_tokens": 1000,
@@ -31,10 +31,10 @@ def request(**changes: Any) -> stream.Request:
         "tools": [tool.definition() for tool in tools.TABLE.values()],
         "messages": b'[{"role":"user","content":[{"type":"text","text":"go"}]}]',
     }
-    return stream.Request(**{**base, **changes})
+    return stream.ModelRequest(**{**base, **changes})
 
 
-def once(answer: Answer, **changes: Any) -> stream.Reply | Failure:
+def once(answer: Answer, **changes: Any) -> stream.ModelReply | Failure:
     with ModelServer(answer) as server, stream.make_client(server.url, "key") as client:
         return stream.attempt(client, request(**changes), lambda: None)
 
@@ -49,7 +49,7 @@ def test_a_complete_reply_comes_back_unchanged() -> None:
             usage={"cache_creation": {"ephemeral_5m_input_tokens": 1, "ephemeral_1h_input_tokens": 2}},
         )
     )
-    assert isinstance(outcome, stream.Reply)
+    assert isinstance(outcome, stream.ModelReply)
     assert outcome.stop_reason == "tool_use"
     assert outcome.content == [thinking, TEXT, CALL]
     assert outcome.usage == Usage(input=100, cache_read=20, cache_write_5m=1, cache_write_1h=2, output=42)
@@ -66,7 +66,7 @@ def test_no_reply_makes_models_of_the_sdk() -> None:
     known = _models_of_messages(), BetaMessage.__subclasses__()
     gc.disable()  # what a reply would make is seen before it is collected
     try:
-        assert isinstance(once(streamed(TEXT, CALL)), stream.Reply)
+        assert isinstance(once(streamed(TEXT, CALL)), stream.ModelReply)
         assert (_models_of_messages(), BetaMessage.__subclasses__()) == known
     finally:
         gc.enable()
@@ -119,7 +119,7 @@ def test_a_connection_serves_the_next_request_too(
         with stream.make_client(f"http://127.0.0.1:{listener.getsockname()[1]}", "key") as client:
             for _ in range(2):
                 outcome = stream.attempt(client, request(), lambda: None, heard=taken.release)
-                assert isinstance(outcome, stream.Reply)
+                assert isinstance(outcome, stream.ModelReply)
         serves.join(10)
     assert accepted == connections
 
@@ -137,7 +137,7 @@ LIST = {"type": "tool_use", "id": "toolu_1", "name": "list_files"}
 
 def test_a_call_without_arguments_is_fine_for_a_tool_that_needs_none() -> None:
     outcome = once(streamed({**LIST, "raw": ""}))
-    assert isinstance(outcome, stream.Reply)
+    assert isinstance(outcome, stream.ModelReply)
     assert outcome.content[0]["input"] == {}
 
 
@@ -404,7 +404,7 @@ def test_a_used_up_limit_says_when_it_is_filled_again() -> None:
     told = streamed(TEXT, stop="end_turn")
     told.headers |= none
     kept = once(told)
-    assert isinstance(kept, stream.Reply)
+    assert isinstance(kept, stream.ModelReply)
     assert 35 < (kept.used_up_s or 0) <= 40
 
 

@@ -90,7 +90,7 @@ def test_the_next_answer_on_a_connection_has_a_time_of_its_own() -> None:
         with stream.make_client(f"http://127.0.0.1:{listener.getsockname()[1]}", "key") as client:
             for first_s in (0.5, 60.0):
                 outcome = stream.attempt(client, request(), lambda: None, stream.Deadlines(first_s=first_s))
-                assert isinstance(outcome, stream.Reply)
+                assert isinstance(outcome, stream.ModelReply)
         serving.join(10)
     assert accepted == [2]
 

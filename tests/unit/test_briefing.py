@@ -24,7 +24,7 @@ from harness.events.briefing import (
     PASSED,
     RESTART,
     Brief,
-    Course,
+    Briefing,
     Figures,
     Line,
     brief,
@@ -294,7 +294,7 @@ BODIES: list[t.Body] = [
 def test_however_a_log_is_cut_it_tells_the_same(bodies: list[t.Body], cuts: list[int], since: int) -> None:
     records = log(*bodies)
     whole = follow(records)
-    made = Course()
+    made = Briefing()
     at = 0
     for cut in [*sorted(cuts), len(records)]:
         made = follow(records[at:cut], made)

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from harness.budget.ledger import Account, CapReached, Ledger, NotReserved
-from harness.budget.ledger_types import Limits, Raised, Reserved, Settled, Unknown, decode, to_wire
+from harness.budget.ledger_types import CapsInForce, Raised, Reserved, Settled, Unknown, decode, to_wire
 from harness.events.cap import Cap
 
-LIMITS = Limits(session_usd=100, session_tokens=90, day_usd=200, day_tokens=180, fleet_usd=500, fleet_tokens=400)
+LIMITS = CapsInForce(session_usd=100, session_tokens=90, day_usd=200, day_tokens=180, fleet_usd=500, fleet_tokens=400)
 
 
 def reserved(
-    name: str, sid: str = "s", nano: int = 10, tokens: int = 1, day: str = "2026-01-01", limits: Limits = LIMITS
+    name: str, sid: str = "s", nano: int = 10, tokens: int = 1, day: str = "2026-01-01", limits: CapsInForce = LIMITS
 ) -> Reserved:
     return Reserved(
         reservation=name, sid=sid, request_id=name, attempt=1, nano=nano, tokens=tokens, day=day, limits=limits
@@ -148,15 +148,15 @@ TestLedger.settings = settings(max_examples=120, stateful_step_count=40, deadlin
 @pytest.mark.parametrize(
     ("limits", "cap"),
     [
-        (Limits(session_usd=9), "session.usd"),
-        (Limits(session_tokens=0), "session.tokens"),
-        (Limits(day_usd=9), "day.usd"),
-        (Limits(day_tokens=0), "day.tokens"),
-        (Limits(fleet_usd=9), "fleet.usd"),
-        (Limits(fleet_tokens=0), "fleet.tokens"),
+        (CapsInForce(session_usd=9), "session.usd"),
+        (CapsInForce(session_tokens=0), "session.tokens"),
+        (CapsInForce(day_usd=9), "day.usd"),
+        (CapsInForce(day_tokens=0), "day.tokens"),
+        (CapsInForce(fleet_usd=9), "fleet.usd"),
+        (CapsInForce(fleet_tokens=0), "fleet.tokens"),
     ],
 )
-def test_each_cap_is_named_when_it_is_reached(limits: Limits, cap: str) -> None:
+def test_each_cap_is_named_when_it_is_reached(limits: CapsInForce, cap: str) -> None:
     with pytest.raises(CapReached) as caught:
         Ledger().reserve(reserved("r", limits=limits))
     assert caught.value.cap == cap
@@ -165,9 +165,9 @@ def test_each_cap_is_named_when_it_is_reached(limits: Limits, cap: str) -> None:
 
 def test_a_reservation_exactly_at_the_cap_fits() -> None:
     ledger = Ledger()
-    ledger.reserve(reserved("r", limits=Limits(session_usd=10, fleet_usd=10)))
+    ledger.reserve(reserved("r", limits=CapsInForce(session_usd=10, fleet_usd=10)))
     with pytest.raises(CapReached):
-        ledger.reserve(reserved("q", nano=1, limits=Limits(session_usd=10)))
+        ledger.reserve(reserved("q", nano=1, limits=CapsInForce(session_usd=10)))
 
 
 def test_a_clock_that_goes_back_opens_no_old_day() -> None:

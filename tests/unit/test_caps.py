@@ -22,7 +22,7 @@ from harness.events.session_state import SessionState
 from harness.protocol.amounts import NANO, seconds
 from harness.protocol.config import Config
 from harness.protocol.config_sections import CapsConfig
-from harness.roles.role import Limits
+from harness.roles.role import RoleLimits
 from harness.supervisor.sessions.casting import within
 from harness.supervisor.sessions.continuing import used_of
 
@@ -54,7 +54,7 @@ def test_what_is_typed_for_a_session_that_goes_on_is_the_cap(cap: Cap) -> None:
 
 @pytest.mark.parametrize("cap", OF_SESSION)
 def test_a_role_may_lower_the_cap_and_what_is_used_of_it_is_known(cap: Cap) -> None:
-    lowered = within(t.Caps(**{cap.field: 9}), Limits(**{cap.field: 5}))
+    lowered = within(t.Caps(**{cap.field: 9}), RoleLimits(**{cap.field: 5}))
     assert getattr(lowered, cap.field) == 5
     used = used_of(SessionState(), None, datetime.now(UTC))
     assert getattr(used, cap.field) is not None, "one that is used up already would be taken"

@@ -16,8 +16,8 @@ from harness.events import anchor, framing, reader
 from harness.events.log import DamagedLog, LogWriter
 from harness.protocol.paths import SessionFolder
 from harness.session import checkpoint
-from harness.session.appender import Journal
-from harness.session.checkpoint import Checkpoint
+from harness.session.appender import Appender
+from harness.session.checkpoint import LogCheckpoint
 from harness.session.errors import OpError
 
 SID = "abcdefghij"
@@ -46,7 +46,7 @@ def home(root: Path) -> SessionFolder:
 
 def filled(folder: SessionFolder, steps: list[str], every: int = EVERY) -> None:
     """A log of these records, each durable; what the rules refuse is left out."""
-    journal = Journal(folder, SID, checkpoint_bytes=every)
+    journal = Appender(folder, SID, checkpoint_bytes=every)
     for number, step in enumerate(steps, 1):
         try:
             journal.write(*STEPS[step](number))
@@ -55,12 +55,12 @@ def filled(folder: SessionFolder, steps: list[str], every: int = EVERY) -> None:
     journal.close()
 
 
-def whole(folder: SessionFolder, elsewhere: Path) -> Journal:
+def whole(folder: SessionFolder, elsewhere: Path) -> Appender:
     """The same log without its checkpoint."""
     shutil.rmtree(elsewhere, ignore_errors=True)
     shutil.copytree(folder.root, elsewhere)
     checkpoint.drop(elsewhere)
-    return Journal(SessionFolder(elsewhere, elsewhere / "k.sock"), SID)
+    return Appender(SessionFolder(elsewhere, elsewhere / "k.sock"), SID)
 
 
 @settings(max_examples=60, deadline=None)
@@ -69,7 +69,7 @@ def test_from_a_checkpoint_as_from_the_beginning(tmp_path_factory: pytest.TempPa
     root = tmp_path_factory.mktemp("log")
     folder = home(root)
     filled(folder, steps)
-    short = Journal(folder, SID)
+    short = Appender(folder, SID)
     full = whole(folder, root / "copy")
     assert asdict(short.memory) == asdict(full.memory)
     assert (short.head, short.hash) == (full.head, full.hash)
@@ -80,7 +80,7 @@ def test_from_a_checkpoint_as_from_the_beginning(tmp_path_factory: pytest.TempPa
     assert reader.verify(folder.log).ok
 
 
-def long(root: Path) -> tuple[SessionFolder, Checkpoint]:
+def long(root: Path) -> tuple[SessionFolder, LogCheckpoint]:
     folder = home(root)
     filled(folder, ["note", "propose", "lease"] * 40)
     found = checkpoint.load(folder.root, folder.log)
@@ -98,12 +98,12 @@ def test_what_is_read_at_the_start_is_what_came_after(tmp_path: Path) -> None:
     folder, found = long(tmp_path)
     assert 0 < found.place.seq < 119
     flip(folder.log / "000001.jsonl", found.place.begin // 2)
-    journal = Journal(folder, SID)
+    journal = Appender(folder, SID)
     assert journal.unproved == found.place
     journal.close()
     flip(folder.log / "000001.jsonl", found.place.end + 30)
     with pytest.raises(DamagedLog) as caught:
-        Journal(folder, SID)
+        Appender(folder, SID)
     assert (caught.value.offset, caught.value.seq) == (found.place.end, found.place.seq + 1)
 
 
@@ -139,7 +139,7 @@ def test_an_acknowledged_record_that_is_not_the_checkpoints_makes_it_unfit(tmp_p
     (folder.log / anchor.FILE).write_bytes(line)
     assert checkpoint.load(folder.root, folder.log) is None
     with pytest.raises(DamagedLog):
-        Journal(folder, SID)
+        Appender(folder, SID)
 
 
 def sealed(root: Path, records: int = 200) -> tuple[Path, list[reader.Place]]:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from harness.protocol import amounts, api_key, config_sections, credential
 from harness.protocol import config as c
 from harness.protocol.paths import FolderError, Folders, ensure_private, resolve
-from harness.vault.limits import Limits
+from harness.vault.limits import VaultLimits
 
 FILE = Path("/conf/config.toml")
 
@@ -221,7 +221,7 @@ def test_undo_limits_are_sizes_and_a_number(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     config = c.parse(file, '[undo]\nfile_bytes = "1MiB"\nnames = 20\nhistory_bytes = 4096\n')
     assert config.undo.to_wire() == {"file_bytes": 1 << 20, "tree_bytes": 4 << 30, "names": 20, "history_bytes": 4096}
-    assert asdict(Limits()) == c.parse(file, "").undo.to_wire(), "the vault's own defaults are the same"
+    assert asdict(VaultLimits()) == c.parse(file, "").undo.to_wire(), "the vault's own defaults are the same"
     for wrong in ('file_bytes = "5%"', "names = -1", 'names = "many"', "tree_bytes = false", "other = 1"):
         with pytest.raises(c.ConfigError, match=r"config.toml, line 2: undo\."):
             c.parse(file, f"[undo]\n{wrong}\n")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.agents import done as done_rule
 from harness.agents import host, steps
-from harness.agents.judged import Court
+from harness.agents.judged import JudgeWant
 from harness.brain import conversation, decide
 from harness.events import types as t
 from harness.events.describe import describe
@@ -354,7 +354,7 @@ def test_a_reply_that_asks_is_never_done_by_itself_and_verified_only_by_everythi
         )
         for c in commands
     }
-    court = Court(2) if judge else None
+    court = JudgeWant(2) if judge else None
     seen = done_rule.Evidence(tuple(commands), results, undecided=undecided, court=court, max_rounds=3)
     step = done_rule.settle(done_rule.Claim(QUESTION), seen)
     assert isinstance(step, steps.Park)

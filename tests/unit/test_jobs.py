@@ -174,9 +174,9 @@ def test_the_newest_line_of_a_progress_bar_is_what_it_shows_now() -> None:
 
 
 def test_several_jobs_are_named_in_one_line() -> None:
-    both = jobs.Jobs()
+    both = jobs.JobState()
     both.started("", STARTED)
     both.started("", t.JobStarted(job="j2", call_id="c1.1", what="serve"))
     assert both.words() == "2 jobs: j1, j2"
     assert both.grace_s == 10
-    assert jobs.Jobs().grace_s == 0
+    assert jobs.JobState().grace_s == 0

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.agents import done, judged, steps
-from harness.agents.judged import Court
+from harness.agents.judged import JudgeWant
 from harness.brain import court
 from harness.brain.court import AskJudge, Conclude
 from harness.events import blocks
@@ -123,7 +123,7 @@ def test_it_is_asked_again_once_after_a_reply_that_is_none() -> None:
     assert dialogue.following([], ["goal"], 0) == dialogue.AskJudge()
     assert dialogue.following([bad], ["goal"], 0) == dialogue.AskJudge()
     over = dialogue.following([bad, bad], ["goal"], 0)
-    assert isinstance(over, dialogue.Verdict)
+    assert isinstance(over, dialogue.JudgeOver)
     assert over.answer is None
     assert "cannot be used" in dialogue.messages("case", [bad], ["goal"])[-1]["content"]
 
@@ -140,7 +140,7 @@ def test_it_may_have_a_few_commands_run_and_then_must_decide() -> None:
     assert dialogue.following([first, again], ["goal"], 2) == dialogue.AskJudge()
     assert "No more commands" in dialogue.messages("case", [first, again], ["goal"])[-1]["content"]
     endless = dialogue.following([first, *([again] * dialogue.MOST_REPLIES)], ["goal"], 2)
-    assert isinstance(endless, dialogue.Verdict)
+    assert isinstance(endless, dialogue.JudgeOver)
     assert endless.answer is None
 
 
@@ -170,7 +170,7 @@ def heard(word: str, cycle: int = 1) -> t.EvaluationEnded:
 )
 def test_nothing_is_done_without_a_satisfied_judge(word: str | None, cycle: int, cycles: int, last: bool) -> None:
     said = None if word is None else heard(word, cycle)
-    step = judged.settle(GOOD, Court(cycles, cycle, said), last=last)
+    step = judged.settle(GOOD, JudgeWant(cycles, cycle, said), last=last)
     is_done = isinstance(step, steps.End) and step.outcome == "done"
     assert is_done == (word == ev.SATISFIED and not last)
     if word == ev.NEEDS_REVISION and not last:
@@ -182,12 +182,12 @@ def test_nothing_is_done_without_a_satisfied_judge(word: str | None, cycle: int,
 
 def test_a_claim_with_failing_checks_never_reaches_the_judge() -> None:
     ended = t.ToolEnded(call_id="c1.0", status="error", exit_code=1)
-    seen = done.Evidence(("t",), {"t": done.Result(ended)}, rounds=1, max_rounds=3, court=Court(3))
+    seen = done.Evidence(("t",), {"t": done.Result(ended)}, rounds=1, max_rounds=3, court=JudgeWant(3))
     assert isinstance(done.settle(done.Claim("Done."), seen), steps.Say)
     passed = done.Result(
         t.ToolEnded(call_id="c1.0", status="ok", exit_code=0), t.CheckVerdict(call_id="c1.0", command="t", passed=True)
     )
-    assert done.settle(done.Claim("Done."), done.Evidence(("t",), {"t": passed}, court=Court(3))) == steps.Judge(1)
+    assert done.settle(done.Claim("Done."), done.Evidence(("t",), {"t": passed}, court=JudgeWant(3))) == steps.Judge(1)
 
 
 class Bench(World):

@@ -12,15 +12,15 @@ from harness.events import memory_files, tool_input, tools
 from harness.memory import files
 from harness.memory.model import Memories
 from harness.memory.records import Actor, Origin, Place, Scope
-from harness.memory.wishes import NotRemembered, Wish
+from harness.memory.wishes import MemoryWish, NotRemembered
 from tests.memorychain import broken
 
 MINE = Place(Scope.SESSION, "s1")
 NOW = "2026-11-22T10:00:00.000Z"
 
 
-def wish(call: str) -> Wish:
-    return Wish(MINE, "", Origin(Actor.AGENT, NOW, "s1", call))
+def wish(call: str) -> MemoryWish:
+    return MemoryWish(MINE, "", Origin(Actor.AGENT, NOW, "s1", call))
 
 
 def do(m: Memories, command: str, call: str, **more: Any) -> str:

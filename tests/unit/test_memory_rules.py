@@ -14,7 +14,7 @@ from harness.memory.layer import MOST_BYTES, layer
 from harness.memory.model import Memories, normal
 from harness.memory.records import Actor, Entry, Origin, Place, Scope, Written, sha_of
 from harness.memory.search import search
-from harness.memory.wishes import ABSENT, ANYTHING, NotRemembered, Wish
+from harness.memory.wishes import ABSENT, ANYTHING, MemoryWish, NotRemembered
 from tests.memorychain import broken
 
 REPO = Place(Scope.REPOSITORY, "/srv/thing/.git")
@@ -39,7 +39,7 @@ def put(m: Memories, entries: list[Entry]) -> list[Entry]:
 
 
 def say(m: Memories, key: str, text: str, place: Place = REPO, **more: object) -> list[Entry]:
-    return put(m, wishes.write(m, Wish(place, key, by(), text, **more)))  # type: ignore[arg-type]
+    return put(m, wishes.write(m, MemoryWish(place, key, by(), text, **more)))  # type: ignore[arg-type]
 
 
 KEYS = st.sampled_from(("build", "tests", "style"))
@@ -58,7 +58,7 @@ def test_versions_form_a_chain_and_only_the_expected_is_replaced(steps: list[tup
         standing = m.get(REPO, key, NOW)
         known = sha_of(text) if number % 2 else ABSENT
         expected = known if what == "cas" else ANYTHING
-        wish = Wish(REPO, key, by(), text, expected)
+        wish = MemoryWish(REPO, key, by(), text, expected)
         try:
             entries = {
                 "write": lambda wish=wish: wishes.write(m, wish),
@@ -100,24 +100,24 @@ def test_two_update_the_same_memory_and_one_gets_a_precondition_error() -> None:
     seen = sha_of("make")
     say(m, "build", "make all", expected=seen)
     with pytest.raises(NotRemembered, match="look again first") as refused:
-        wishes.write(m, Wish(REPO, "build", by(), "make fast", seen))
+        wishes.write(m, MemoryWish(REPO, "build", by(), "make fast", seen))
     assert refused.value.code == "precondition"
     assert m.get(REPO, "build", NOW).text == "make all"  # type: ignore[union-attr]
 
 
 def test_a_lesson_enters_when_a_second_session_says_the_same_in_its_own_spelling() -> None:
     m = Memories()
-    first = Wish(REPO, "tests", agent("s1"), "Run the tests with `make check`.")
+    first = MemoryWish(REPO, "tests", agent("s1"), "Run the tests with `make check`.")
     put(m, wishes.propose(m, first))
-    put(m, wishes.propose(m, Wish(REPO, "tests", agent("s1"), "run the tests with make check")))
+    put(m, wishes.propose(m, MemoryWish(REPO, "tests", agent("s1"), "run the tests with make check")))
     assert m.get(REPO, "tests", NOW) is None, "one session alone may say it as often as it likes"
-    put(m, wishes.propose(m, Wish(REPO, "other key", agent("s2"), "run  the tests with MAKE CHECK")))
+    put(m, wishes.propose(m, MemoryWish(REPO, "other key", agent("s2"), "run  the tests with MAKE CHECK")))
     known = m.get(REPO, "tests", NOW)
     assert known is not None
     assert (known.text, known.origin.actor) == ("Run the tests with `make check`.", Actor.HARNESS)
     assert m.pending() == []
     with pytest.raises(NotRemembered) as refused:
-        wishes.propose(m, Wish(REPO, "again", agent("s3"), "Run the tests with make check"))
+        wishes.propose(m, MemoryWish(REPO, "again", agent("s3"), "Run the tests with make check"))
     assert refused.value.code == "known"
 
 
@@ -127,11 +127,11 @@ def test_sessions_that_come_from_one_by_forks_are_one_witness_of_a_lesson(order:
     m = Memories()
     for session in order:
         origin = replace(agent(session), root="" if session == "s1" else "s1")
-        put(m, wishes.propose(m, Wish(REPO, "tls", origin, "turn it off")))
+        put(m, wishes.propose(m, MemoryWish(REPO, "tls", origin, "turn it off")))
     assert m.get(REPO, "tls", NOW) is None
     (lesson,) = m.pending()
     assert lesson.sightings == [order[0]]
-    put(m, wishes.propose(m, Wish(REPO, "tls", agent("s9"), "turn it off")))
+    put(m, wishes.propose(m, MemoryWish(REPO, "tls", agent("s9"), "turn it off")))
     assert m.get(REPO, "tls", NOW) is not None, "a session that knows of none of them"
 
 
@@ -141,7 +141,7 @@ def test_some_lessons_wait_for_a_person_however_often_they_are_said(place: Place
     if standing:  # what is there already is never replaced by being contradicted twice
         say(m, "style", "four spaces", place)
     for session in ("s1", "s2", "s3"):
-        put(m, wishes.propose(m, Wish(place, "style", agent(session), "tabs")))
+        put(m, wishes.propose(m, MemoryWish(place, "style", agent(session), "tabs")))
     found = m.get(place, "style", NOW)
     assert (found.text if found else None) == ("four spaces" if standing else None)
     (lesson,) = m.pending()
@@ -152,10 +152,10 @@ def test_some_lessons_wait_for_a_person_however_often_they_are_said(place: Place
 
 def test_a_rejected_lesson_never_enters_by_being_seen_again_and_a_person_may_think_again() -> None:
     m = Memories()
-    (said,) = put(m, wishes.propose(m, Wish(REPO, "style", agent("s1"), "skip the tests")))
+    (said,) = put(m, wishes.propose(m, MemoryWish(REPO, "style", agent("s1"), "skip the tests")))
     put(m, wishes.reject(m, said.lesson, by(), "no"))  # type: ignore[union-attr]
     for session in ("s2", "s3"):
-        put(m, wishes.propose(m, Wish(REPO, "style", agent(session), "Skip the tests!")))
+        put(m, wishes.propose(m, MemoryWish(REPO, "style", agent(session), "Skip the tests!")))
     assert m.get(REPO, "style", NOW) is None
     assert m.pending() == []
     put(m, wishes.accept(m, said.lesson, by()))  # type: ignore[union-attr]
@@ -165,7 +165,7 @@ def test_a_rejected_lesson_never_enters_by_being_seen_again_and_a_person_may_thi
 def test_what_was_said_of_an_older_text_is_not_accepted_over_a_newer_one() -> None:
     m = Memories()
     say(m, "build", "make")
-    (said,) = put(m, wishes.propose(m, Wish(REPO, "build", agent("s1"), "make -j4", sha_of("make"))))
+    (said,) = put(m, wishes.propose(m, MemoryWish(REPO, "build", agent("s1"), "make -j4", sha_of("make"))))
     say(m, "build", "ninja")
     with pytest.raises(NotRemembered) as refused:
         wishes.accept(m, said.lesson, by())  # type: ignore[union-attr]
@@ -176,7 +176,7 @@ def test_a_removal_by_an_agent_waits_for_a_person() -> None:
     m = Memories()
     say(m, "build", "make")
     for session in ("s1", "s2"):
-        put(m, wishes.propose(m, Wish(REPO, "build", agent(session)), removes=True))
+        put(m, wishes.propose(m, MemoryWish(REPO, "build", agent(session)), removes=True))
     assert m.get(REPO, "build", NOW) is not None
     (lesson,) = m.pending()
     put(m, wishes.accept(m, lesson.ident, by()))
@@ -190,7 +190,7 @@ def test_what_expires_is_gone_then_and_its_place_is_free() -> None:
     assert m.get(REPO, "freeze", LATER) is None
     assert layer(m, [REPO], "", NOW).entries
     assert not layer(m, [REPO], "", LATER).entries
-    put(m, wishes.write(m, Wish(REPO, "freeze", by(ts=LATER), "over", ABSENT)))
+    put(m, wishes.write(m, MemoryWish(REPO, "freeze", by(ts=LATER), "over", ABSENT)))
     assert broken(m.by_key[REPO, "freeze"].versions) == ""
 
 
@@ -208,7 +208,7 @@ def test_what_expires_is_gone_then_and_its_place_is_free() -> None:
 )
 def test_secrets_are_refused(text: str) -> None:
     with pytest.raises(NotRemembered) as refused:
-        wishes.write(Memories(), Wish(REPO, "login", by(), text, known=("fleet-own-key",)))
+        wishes.write(Memories(), MemoryWish(REPO, "login", by(), text, known=("fleet-own-key",)))
     assert refused.value.code == "secret"
 
 
@@ -223,7 +223,7 @@ def test_secrets_are_refused(text: str) -> None:
     ],
 )
 def test_talk_about_secrets_is_none(text: str) -> None:
-    assert wishes.write(Memories(), Wish(REPO, "login", by(), text))
+    assert wishes.write(Memories(), MemoryWish(REPO, "login", by(), text))
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_talk_about_secrets_is_none(text: str) -> None:
 )
 def test_what_is_no_memory_is_refused(key: str, text: str, code: str) -> None:
     with pytest.raises(NotRemembered) as refused:
-        wishes.write(Memories(), Wish(REPO, key, by(), text))
+        wishes.write(Memories(), MemoryWish(REPO, key, by(), text))
     assert refused.value.code == code
 
 
@@ -251,9 +251,9 @@ def test_places_are_bounded() -> None:
         say(m, "one more", "x")
     assert refused.value.code == "full"
     for number in range(wishes.MOST_WAITING):
-        put(m, wishes.propose(m, Wish(USER, f"k{number}", agent("s1"), f"text {number}")))
+        put(m, wishes.propose(m, MemoryWish(USER, f"k{number}", agent("s1"), f"text {number}")))
     with pytest.raises(NotRemembered) as refused:
-        wishes.propose(m, Wish(USER, "one more", agent("s1"), "another"))
+        wishes.propose(m, MemoryWish(USER, "one more", agent("s1"), "another"))
     assert refused.value.code == "full"
 
 

@@ -13,7 +13,7 @@ from harness.events.memory_events import NOW, RESET
 from harness.memory import layer, wishes
 from harness.memory.model import Memories
 from harness.memory.records import Actor, Origin, Place, Scope, sha_of
-from harness.memory.wishes import NotRemembered, Wish
+from harness.memory.wishes import MemoryWish, NotRemembered
 
 MINE = Place(Scope.SESSION, "s1")
 REPO = Place(Scope.REPOSITORY, "/srv/thing/.git")
@@ -47,7 +47,7 @@ class World:
 
     def change(self, what: str, place: Place, key: str, text: str) -> None:
         agent = place is MINE
-        wish = Wish(place, key, AGENT if agent else PERSON, text)
+        wish = MemoryWish(place, key, AGENT if agent else PERSON, text)
         try:
             entries = {
                 "write": lambda: wishes.write(self.memories, wish),

@@ -13,7 +13,7 @@ from app.cli.open import command_of
 from app.cli.sessions import Usage
 from harness.events import merge_events as m
 from harness.events import types as t
-from harness.events.merging import Merging, after, checks_result
+from harness.events.merging import MergeState, after, checks_result
 from harness.supervisor.sessions.handing_back import able, told
 from harness.workspace.merge_rules import Situation, refusal
 
@@ -76,17 +76,17 @@ BODIES: list[t.Body] = [
 
 def test_a_check_of_the_result_is_no_criterion_and_no_word_of_a_model() -> None:
     assert (PROPOSED.by_merge, PROPOSED.by_harness, PROPOSED.by_judge) == (True, False, False)
-    known = after(after(Merging(), STARTED), PROPOSED)
+    known = after(after(MergeState(), STARTED), PROPOSED)
     assert known.ran is not None
     assert known.ran.command == "make test"
     assert checks_result(known, BODIES[3])
     assert not checks_result(known, BODIES[2])
-    assert not checks_result(Merging(), BODIES[3])
+    assert not checks_result(MergeState(), BODIES[3])
 
 
 @given(st.lists(st.sampled_from(BODIES)))
 def test_merged_is_what_the_newest_end_says_until_the_session_goes_on(bodies: list[t.Body]) -> None:
-    known = Merging()
+    known = MergeState()
     for body in bodies:
         known = after(known, body)
         known.words()
@@ -97,7 +97,7 @@ def test_merged_is_what_the_newest_end_says_until_the_session_goes_on(bodies: li
 
 @given(st.lists(st.sampled_from(BODIES)))
 def test_what_was_taken_last_is_known_whatever_came_after_it(bodies: list[t.Body]) -> None:
-    known = Merging()
+    known = MergeState()
     for body in bodies:
         known = after(known, body)
     merges = [b for b in bodies if isinstance(b, t.MergeEnded) and b.outcome == m.MERGED]

@@ -10,14 +10,14 @@ import pytest
 
 from harness.agents.host import Spec
 from harness.brain import model_limits, prompt
-from harness.events.model_limits import UNTOLD, Limits
+from harness.events.model_limits import UNTOLD, ModelLimits
 from harness.protocol.credential import Credential
 from harness.supervisor.endpoints.known_models import KnownModels
 
 SPEC = Spec("s", "f", "k", "u", 1, "", Credential("", ""), "claude-sonnet-5-5")
 
 
-def asked(answer: httpx2.Response | Exception) -> tuple[Limits | None, list[httpx2.Request]]:
+def asked(answer: httpx2.Response | Exception) -> tuple[ModelLimits | None, list[httpx2.Request]]:
     seen: list[httpx2.Request] = []
 
     def respond(request: httpx2.Request) -> httpx2.Response:
@@ -33,7 +33,7 @@ def asked(answer: httpx2.Response | Exception) -> tuple[Limits | None, list[http
 
 def test_the_model_is_asked_for_by_its_name() -> None:
     told, seen = asked(httpx2.Response(200, json={"max_input_tokens": 150_000, "max_tokens": 4096}))
-    assert told == Limits(150_000, 4096)
+    assert told == ModelLimits(150_000, 4096)
     assert [(r.method, r.url.raw_path) for r in seen] == [("GET", b"/v1/models/a%2Fb%20c")]
 
 
@@ -70,17 +70,17 @@ def test_numbers_that_cannot_be_are_not_believed(body: str) -> None:
 def test_what_is_told_counts_and_else_the_table() -> None:
     table = model_limits.sizes(SPEC, UNTOLD)
     assert (table.window, table.output) == (prompt.context_window(SPEC.model), SPEC.max_tokens) == (1_000_000, 8192)
-    told = model_limits.sizes(SPEC, Limits(60_000, 2048))
+    told = model_limits.sizes(SPEC, ModelLimits(60_000, 2048))
     assert (told.window, told.output) == (60_000, 2048)
     assert told.room == told.most < table.room
-    assert model_limits.sizes(SPEC, Limits(0, 128_000)) == table, "no longer reply than is set"
+    assert model_limits.sizes(SPEC, ModelLimits(0, 128_000)) == table, "no longer reply than is set"
     assert prompt.context_window("claude-haiku-5-5", 1_000_000) == 160_000, "what its price rules out"
     assert prompt.context_window("somebody-else", 400_000) == 400_000
 
 
 def test_what_was_told_is_known_to_those_that_follow_for_its_endpoint_and_model() -> None:
     known = KnownModels()
-    known.note("http://a", "m", Limits(1, 2))
-    assert known.find("http://a", "m") == Limits(1, 2)
+    known.note("http://a", "m", ModelLimits(1, 2))
+    assert known.find("http://a", "m") == ModelLimits(1, 2)
     assert known.find("http://b", "m") is None
     assert known.find("http://a", "n") is None

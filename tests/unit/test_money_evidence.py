@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from harness.budget import prices
 from harness.budget.evidence import NEVER_SENT, Books, Evidence, missing
 from harness.budget.ledger import CapReached, Ledger
-from harness.budget.ledger_types import LedgerRecord, Limits, Raised, Reserved, Settled, Unknown
+from harness.budget.ledger_types import CapsInForce, LedgerRecord, Raised, Reserved, Settled, Unknown
 from harness.events import types as t
 from harness.events.cap import Cap
 from harness.supervisor.money.cap_waits import Waiting, freed
-from harness.supervisor.money.figures import Standing
+from harness.supervisor.money.figures import CapStanding
 
 MODEL = "claude-haiku-5-5"
-LIMITS = Limits(day_usd=6_000_000, fleet_usd=20_000_000)
+LIMITS = CapsInForce(day_usd=6_000_000, fleet_usd=20_000_000)
 USAGE = t.Usage(input=100, cache_read=900, output=50)
 PAID = prices.cost(MODEL, USAGE)
 
@@ -261,9 +261,9 @@ def waits(name: str, cap: str = "day.usd", limit: int = 100, need: int = 10, day
     ],
 )
 def test_who_goes_on_when_a_cap_or_a_day_changed(used: int, limit: int | None, day: str, free: list[str]) -> None:
-    found = freed([waits("a2"), waits("a1"), waits("a3")], lambda cap: Standing(used, limit, day))
+    found = freed([waits("a2"), waits("a1"), waits("a3")], lambda cap: CapStanding(used, limit, day))
     assert sorted(found) == free
 
 
 def test_another_day_is_nothing_to_a_cap_of_the_fleet() -> None:
-    assert freed([waits("a1", cap="fleet.usd")], lambda cap: Standing(95, 100, "2026-01-09")) == {}
+    assert freed([waits("a1", cap="fleet.usd")], lambda cap: CapStanding(95, 100, "2026-01-09")) == {}

@@ -13,7 +13,7 @@ from harness.protocol.op import BadArgument, Op, reader
 from harness.protocol.struct_json import STRUCT_JSON
 from harness.session import orders
 from harness.vault import vault_ops
-from harness.vault.limits import Limits
+from harness.vault.limits import VaultLimits
 
 OPS: dict[str, Op[object]] = {
     f"{type(op).__module__}.{type(op).__name__}": op
@@ -28,7 +28,7 @@ OPS: dict[str, Op[object]] = {
         keeper_requests.Stats(),
         orders.GrantLease(1, 2, "secret", 3, 4, "boot"),
         orders.EndLease(1, "done", 0),
-        orders.Execute("c1.0", undo_limits=Limits(names=5), jobs=orders.JobLimits(2, 3)),
+        orders.Execute("c1.0", undo_limits=VaultLimits(names=5), jobs=orders.JobLimits(2, 3)),
         orders.CancelCall("c1.0"),
         orders.CancelJob("j1"),
         orders.TakeState("shown", full=True, since="s1.ab", worked="s0.ab"),
@@ -37,7 +37,7 @@ OPS: dict[str, Op[object]] = {
         orders.UndoCall("u1", "c1.0", "s1.ab", {"kind": "human"}),
         orders.Shutdown(kill=True),
         vault_ops.Take((vault_ops.KeptRoot("w", "/work", (".git",)),), "c1.0", only="w/", action={"tool": "exec"}),
-        vault_ops.Look({"tool": "exec"}),
+        vault_ops.Observe({"tool": "exec"}),
         vault_ops.Export((), "k1", "head", "ground", "s1.ab"),
         vault_ops.BringBack((vault_ops.KeptRoot("g", "/git"),), "s1.ab", "undo u1", ("w", "g")),
         vault_ops.ListStates(),

@@ -16,7 +16,7 @@ from harness.agents.steps import Wait
 from harness.events import fold, plan_state
 from harness.events import types as t
 from harness.events.gate_kinds import GateKind
-from harness.events.ratchet import Plan
+from harness.events.ratchet import PlanProgress
 from harness.events.request import Request
 from harness.events.session_state import SessionState
 from harness.events.views import ApprovalView
@@ -43,7 +43,7 @@ class Told:
         self.say(plans.record("prd.json", formats.read(data), gates))
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> PlanProgress:
         assert self.state.plan is not None
         return self.state.plan
 

@@ -11,7 +11,7 @@ import pytest
 from harness.plan.broken import aimed, bare, broken, collected
 from harness.plan.counts import Counts
 from harness.plan.python_tests import failed, skippers, sure
-from harness.plan.trials import ALONE, BARE, BROKEN, FRESH, START, Case, Next, Settled, Trial, runs_all, settle
+from harness.plan.trials import ALONE, BARE, BROKEN, FRESH, START, Case, Next, Trial, TrialsOver, runs_all, settle
 
 WORD = "wf_0123456789ab"
 CASES = '''"""Sums."""
@@ -176,17 +176,17 @@ REAL = Counts(3)
 
 def test_a_check_whose_broken_tests_all_fail_counts_after_one_trial() -> None:
     assert settle(REAL, WHOLE, {}) == Next(BROKEN)
-    assert settle(REAL, WHOLE, {BROKEN: FAILS}) == Settled()
+    assert settle(REAL, WHOLE, {BROKEN: FAILS}) == TrialsOver()
 
 
 def test_without_tests_to_break_or_a_runner_nothing_is_tried() -> None:
-    assert settle(None, WHOLE, {}) == Settled()
+    assert settle(None, WHOLE, {}) == TrialsOver()
     assert settle(None, Case(runs=True, breaks=True), {}) == Next(BROKEN)
 
 
-def untried(found: Next | Settled) -> bool:
+def untried(found: Next | TrialsOver) -> bool:
     """Whether the check counts, and it is said why nothing shows that it can fail."""
-    return isinstance(found, Settled) and not found.why and bool(found.untried)
+    return isinstance(found, TrialsOver) and not found.why and bool(found.untried)
 
 
 def test_a_check_of_which_no_trial_shows_that_it_can_fail_counts_as_not_tried() -> None:
@@ -198,7 +198,7 @@ def test_a_check_of_which_no_trial_shows_that_it_can_fail_counts_as_not_tried() 
 def test_new_tests_are_made_to_fail_where_there_are_no_others() -> None:
     case = Case(fresh=True)
     assert settle(REAL, case, {}) == Next(FRESH)
-    assert settle(REAL, case, {FRESH: FAILS}) == Settled()
+    assert settle(REAL, case, {FRESH: FAILS}) == TrialsOver()
     assert untried(settle(REAL, case, {FRESH: PASSES}))
     assert untried(settle(REAL, case, {FRESH: Trial(False, how="denied")}))
     beside = Case(hides=True, fresh=True, breaks=True)
@@ -207,7 +207,7 @@ def test_new_tests_are_made_to_fail_where_there_are_no_others() -> None:
 
 def test_tests_that_are_built_first_are_tried_only_when_one_of_ours_fails() -> None:
     case = Case(breaks=True, told=True)
-    assert settle(REAL, case, {BROKEN: FAILS}) == Settled()
+    assert settle(REAL, case, {BROKEN: FAILS}) == TrialsOver()
     assert untried(settle(REAL, case, {BROKEN: Trial(True, 101)}))
 
 
@@ -215,7 +215,7 @@ def test_tests_that_are_built_first_are_tried_only_when_one_of_ours_fails() -> N
 def test_broken_tests_that_pass_where_bare_ones_fail_are_kept_from_failing(seen: Trial) -> None:
     assert settle(REAL, WHOLE, {BROKEN: seen}) == Next(BARE)
     why = settle(REAL, WHOLE, {BROKEN: seen, BARE: FAILS})
-    assert isinstance(why, Settled)
+    assert isinstance(why, TrialsOver)
     assert "keeps tests from failing" in why.why
 
 
@@ -242,7 +242,7 @@ def test_a_start_that_fails_for_another_reason_proves_nothing() -> None:
 
 def test_some_tests_that_no_trial_can_break_are_no_alarm() -> None:
     some = Trial(True, 1, Counts(5, 1, 3), told=True)
-    assert settle(Counts(5, 1), WHOLE, {BROKEN: some, BARE: FAILS}) == Settled()
+    assert settle(Counts(5, 1), WHOLE, {BROKEN: some, BARE: FAILS}) == TrialsOver()
 
 
 def test_what_code_skips_fails_when_it_is_made_to_and_what_a_mark_skips_does_not() -> None:
@@ -250,9 +250,9 @@ def test_what_code_skips_fails_when_it_is_made_to_and_what_a_mark_skips_does_not
     by_code = Trial(True, 1, Counts(3, 1, 3, 1), told=True)
     by_marks = Trial(True, 1, Counts(2, 2, 2, 2), told=True)
     assert "1 test skipped or expected to fail by the code" in str(settle(real, WHOLE, {BROKEN: by_code}))
-    assert settle(real, WHOLE, {BROKEN: by_marks}) == Settled()
+    assert settle(real, WHOLE, {BROKEN: by_marks}) == TrialsOver()
     stopped_early = Trial(True, 1, Counts(1, 0, 1, 0), told=True)
-    assert settle(real, WHOLE, {BROKEN: stopped_early}) == Settled()
+    assert settle(real, WHOLE, {BROKEN: stopped_early}) == TrialsOver()
 
 
 def test_the_tests_of_the_start_must_pass_without_the_new_ones() -> None:

@@ -18,7 +18,7 @@ from harness.events import pull_events as p
 from harness.events import secret
 from harness.events import types as t
 from harness.events.fold import fold
-from harness.events.pulling import CheckLine, PlanLine, Pulling, PullView, after, pushes
+from harness.events.pulling import CheckLine, PlanLine, PullState, PullView, after, pushes
 from harness.events.receipts import Receipt
 from harness.events.untrusted import to_display
 
@@ -239,7 +239,7 @@ STARTED = t.PullStarted(pull_id="p1", remote="origin", url="u", branch="work", h
 def test_a_push_that_a_person_orders_is_no_work_of_the_agent() -> None:
     assert (PUSH.by_pull, PUSH.not_of_agent, PUSH.own) == (True, True, False)
     assert not t.ToolProposed(call_id="c4.0", tool="exec", ref="toolu_pull").not_of_agent
-    known = Pulling()
+    known = PullState()
     for body in (STARTED, PUSH):
         assert not pushes(known, body) or body is PUSH
         known = after(known, body)

@@ -22,7 +22,7 @@ from harness.plan.criteria import ANY_FORM
 from harness.policy.judge import Verdict, tighten
 from harness.policy.rules import Rule
 from harness.roles import pinned, shelf
-from harness.roles.role import INITIALIZER, JUDGE, PARTS, WORKER, Limits, RoleError, parse
+from harness.roles.role import INITIALIZER, JUDGE, PARTS, WORKER, RoleError, RoleLimits, parse
 from harness.supervisor.errors import OpError
 from harness.supervisor.sessions import casting
 
@@ -180,7 +180,7 @@ def test_a_role_never_makes_a_verdict_milder(given_verdict: str, made: list[tupl
 
 @given(st.none() | st.integers(0, 9), st.none() | st.integers(0, 9))
 def test_a_roles_limits_only_lower_a_cap(cap: int | None, limit: int | None) -> None:
-    made = casting.within(t.Caps(tool_calls=cap), Limits(tool_calls=limit)).tool_calls
+    made = casting.within(t.Caps(tool_calls=cap), RoleLimits(tool_calls=limit)).tool_calls
     assert made == min((one for one in (cap, limit) if one is not None), default=None)
 
 

@@ -19,11 +19,11 @@ from harness.protocol.aio import Asking
 from harness.protocol.async_client import AsyncClient
 from harness.protocol.blocking import Connection
 from harness.protocol.client import Client, Mute, SupervisorError, Unreachable
-from harness.protocol.exchange import Answering, Broken, Closed, Request, Silent
+from harness.protocol.exchange import Answering, Broken, Closed, Incoming, Silent
 from harness.protocol.transport import Transport, UnixSocket
 
 LONG = 30.0
-Peer = Callable[[socket.socket, Answering, Request], None]
+Peer = Callable[[socket.socket, Answering, Incoming], None]
 
 
 def serve(sock: socket.socket, answer: Peer) -> None:
@@ -45,7 +45,7 @@ def peer(answer: Peer) -> Iterator[socket.socket]:
     thread.join(LONG)
 
 
-def echo(sock: socket.socket, answering: Answering, request: Request) -> None:
+def echo(sock: socket.socket, answering: Answering, request: Incoming) -> None:
     if request.op == "refuse":
         sock.sendall(answering.refuse(request.number, {"code": "no", "message": "not now", "hint": "later"}))
     elif request.op == "push":

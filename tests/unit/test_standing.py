@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.events.merge_events import MERGED, MergeEnded
-from harness.events.merging import Merging
+from harness.events.merging import MergeState
 from harness.events.session_events import SessionIntent
 from harness.events.views import DONE, REVIEW, SessionRow
 from harness.protocol.paths import Folders
@@ -68,7 +68,7 @@ def test_where_it_was_merged_is_what_the_log_says(tmp_path: Path) -> None:
     session.begun()
     session.state.intent = SessionIntent(name="n", goal="g", repo="/r", branch="b", worktree="/w", model="m")
     assert session.merged is None
-    session.state.merging = Merging(ended=MergeEnded(merge_id="m1", outcome=MERGED, into="main", commit="ab"))
+    session.state.merging = MergeState(ended=MergeEnded(merge_id="m1", outcome=MERGED, into="main", commit="ab"))
     assert session.merged == Merged("/r", "main", "ab")
 
 

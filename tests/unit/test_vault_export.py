@@ -84,9 +84,9 @@ def _kept(name: bytes) -> bool:
 
 
 def test_what_git_takes_into_no_commit_stays_out_and_what_is_too_large_is_counted(tmp_path: Path) -> None:
-    from harness.vault.limits import Limits
+    from harness.vault.limits import VaultLimits
 
-    ground = Ground(tmp_path, Limits(file_bytes=1000))
+    ground = Ground(tmp_path, VaultLimits(file_bytes=1000))
     for name in ("nested/.git/config", "nested/.GIT/x", ".venv/lib/x.py", "kept.txt", "sub/__pycache__/y.pyc"):
         (ground.work / name).parent.mkdir(parents=True, exist_ok=True)
         (ground.work / name).write_text("x")

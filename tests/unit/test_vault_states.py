@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.vault import entries, trees
-from harness.vault.limits import Limits
+from harness.vault.limits import VaultLimits
 from harness.vault.scan import Root, TreeTooLarge
 from harness.vault.vault import Expired, Vault
 
@@ -30,11 +30,11 @@ EXACT = frozenset({b"w"})
 class Ground:
     """A worktree and its vault."""
 
-    def __init__(self, base: Path, limits: Limits | None = None, history: int = 1 << 30) -> None:
+    def __init__(self, base: Path, limits: VaultLimits | None = None, history: int = 1 << 30) -> None:
         self.work = base / "work"
         self.store = base / "vault"
         self.work.mkdir(parents=True)
-        self.limits = replace(limits or Limits(), history_bytes=history)
+        self.limits = replace(limits or VaultLimits(), history_bytes=history)
         self.vault = Vault(self.store, self.limits)
         self.roots = (Root(b"w", str(self.work), frozenset({b".git"})),)
 
@@ -196,7 +196,7 @@ def test_a_state_after_an_undo_comes_back_too(tmp_path: Path) -> None:
 
 
 def test_what_is_too_large_is_named_and_never_touched(tmp_path: Path) -> None:
-    ground = Ground(tmp_path, Limits(file_bytes=1000))
+    ground = Ground(tmp_path, VaultLimits(file_bytes=1000))
     large = ground.work / "large.bin"
     small = ground.work / "small"
     small.write_text("kept")
@@ -214,14 +214,14 @@ def test_what_is_too_large_is_named_and_never_touched(tmp_path: Path) -> None:
 
 
 def test_the_whole_tree_has_a_budget_and_small_files_go_first(tmp_path: Path) -> None:
-    ground = Ground(tmp_path, Limits(tree_bytes=2500))
+    ground = Ground(tmp_path, VaultLimits(tree_bytes=2500))
     for number, size in enumerate((1000, 900, 2000, 10)):
         (ground.work / str(number)).write_bytes(bytes([number]) * size)
     assert ground.vault.take(ground.roots, "x").left_out_names == ("2",)
 
 
 def test_too_many_names_are_refused_and_leave_the_vault_usable(tmp_path: Path) -> None:
-    ground = Ground(tmp_path, Limits(names=10))
+    ground = Ground(tmp_path, VaultLimits(names=10))
     ground.take()
     for number in range(20):
         (ground.work / str(number)).touch()
@@ -313,7 +313,7 @@ def test_a_link_never_leads_an_undo_outside(tmp_path: Path) -> None:
 
 def test_a_large_file_is_compared_by_what_is_known_of_it(tmp_path: Path) -> None:
     """Also in the first moments after a change, when a second one could hide behind the clock's tick."""
-    ground = Ground(tmp_path, Limits(file_bytes=1000))
+    ground = Ground(tmp_path, VaultLimits(file_bytes=1000))
     large = ground.work / "large.bin"
     for number in range(20):
         large.write_bytes(bytes([number]) * 5000)
@@ -328,7 +328,7 @@ def test_a_large_file_is_compared_by_what_is_known_of_it(tmp_path: Path) -> None
 
 
 def test_a_file_that_grows_and_shrinks_does_not_use_up_the_budget(tmp_path: Path) -> None:
-    ground = Ground(tmp_path, Limits(file_bytes=1000, tree_bytes=3000))
+    ground = Ground(tmp_path, VaultLimits(file_bytes=1000, tree_bytes=3000))
     for number in range(8):
         (ground.work / "file").write_bytes(bytes([number]) * 900)
         assert ground.vault.take(ground.roots, "x").left_out == 0

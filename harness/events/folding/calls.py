@@ -10,7 +10,7 @@ from harness.events import ratchet, trial
 from harness.events import types as t
 from harness.events.call_states import NOT_RUN, CallEnd
 from harness.events.folding.handlers import Handlers
-from harness.events.session_state import Running, SessionState
+from harness.events.session_state import GoingOn, SessionState
 
 HANDLERS = Handlers()
 _on = HANDLERS.on
@@ -25,7 +25,7 @@ def _proposed(s: SessionState, r: t.Record, b: t.ToolProposed) -> None:
     s.iterations = s.iterations.proposed(b)
     s.hooks = s.hooks.proposed(b)
     if b.by_harness and b.input is not None:
-        s.check_calls[b.call_id] = ratchet.Running(str(b.input.get("command", "")), r.ts)
+        s.check_calls[b.call_id] = ratchet.RunCheck(str(b.input.get("command", "")), r.ts)
     found = trial.read(b.ref) if b.by_trial else None
     if found is not None and (checked := s.unjudged.get(found.check)) is not None:
         s.trials[b.call_id] = b.ref
@@ -43,7 +43,7 @@ def _started(s: SessionState, r: t.Record, b: t.ToolStarted) -> None:
     doing = f"running {call.tool if call else 'a tool'}"
     if b.call_id in s.trials:
         doing = "trying whether a check can fail"
-    s.doing[b.call_id] = Running(doing, r.ts)
+    s.doing[b.call_id] = GoingOn(doing, r.ts)
     if (check := s.check_calls.get(b.call_id)) is not None:
         check.started = r.ts
 
@@ -123,7 +123,7 @@ def _resolved(s: SessionState, r: t.Record, b: t.ToolResolved) -> None:
 @_on(t.UndoStarted)
 def _undoing(s: SessionState, r: t.Record, b: t.UndoStarted) -> None:
     what = f"going back to {b.call_id}" if b.call_id.startswith("k") else f"undoing {b.call_id} and what came after"
-    s.doing[b.undo_id] = Running(what, r.ts)
+    s.doing[b.undo_id] = GoingOn(what, r.ts)
 
 
 def _undone_to(s: SessionState, b: t.UndoEnded) -> int:

@@ -7,7 +7,7 @@ from harness.events import types as t
 from harness.events.folding.handlers import Handlers
 from harness.events.folding.reply import failed, replied
 from harness.events.said import spelled
-from harness.events.session_state import Running, SessionState
+from harness.events.session_state import GoingOn, SessionState
 
 HANDLERS = Handlers()
 _on = HANDLERS.on
@@ -37,7 +37,7 @@ def _request(s: SessionState, r: t.Record, b: t.ModelRequest) -> None:
     if b.working:
         s.context.working = b.working
     purpose = f" for the {b.purpose}" if b.purpose else ""
-    s.doing["model"] = Running(f"asking {b.model}{purpose}" + (f", try {b.attempt}" if b.attempt > 1 else ""), r.ts)
+    s.doing["model"] = GoingOn(f"asking {b.model}{purpose}" + (f", try {b.attempt}" if b.attempt > 1 else ""), r.ts)
 
 
 @_on(t.ModelMessage)

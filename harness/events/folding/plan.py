@@ -61,7 +61,9 @@ def _restored(s: SessionState, r: t.Record, b: t.RatchetRestored) -> None:
 @_on(t.PlanLoaded)
 def _plan(s: SessionState, r: t.Record, b: t.PlanLoaded) -> None:
     passes = {entry.id: entry.passes for entry in b.entries}
-    s.plan = ratchet.Plan(b.path, {entry.id: entry for entry in b.entries}, passes, setup=b.setup, progress=b.progress)
+    s.plan = ratchet.PlanProgress(
+        b.path, {entry.id: entry for entry in b.entries}, passes, setup=b.setup, progress=b.progress
+    )
     s.plan.work = Work.on(b)
     s.plan.text = b.text
     if b.text is not None:  # of the other plans the intent has them already

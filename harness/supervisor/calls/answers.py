@@ -19,7 +19,7 @@ from harness.memory.layer import who
 from harness.memory.model import Memories
 from harness.memory.records import Actor, Entry, Origin, Place, Proposed, Scope, Written
 from harness.memory.search import search
-from harness.memory.wishes import ANYTHING, SHA_CHARS, NotRemembered, Wish
+from harness.memory.wishes import ANYTHING, SHA_CHARS, MemoryWish, NotRemembered
 from harness.protocol.paths import SessionFolder
 from harness.supervisor.calls import questions
 from harness.supervisor.calls.on_record import input_of, put_blob
@@ -100,7 +100,7 @@ class Answers:
         return _Told(_viewed(memories, wanted, str(given.get("key", ""))))
 
     async def _change(self, session: Session, call_id: str, given: dict[str, object], place: Place) -> _Told:
-        wish = Wish(
+        wish = MemoryWish(
             place,
             str(given.get("key", "")),
             _by(session, call_id),
@@ -128,7 +128,7 @@ class Answers:
         """The vendor's memory tool, on what is the session's own."""
         if given["command"] not in memory_files.CHANGES:
             return _Told(files.view(await self._book.read(), place, given, now_utc()))
-        wish = Wish(place, "", _by(session, call_id), known=self._keys())
+        wish = MemoryWish(place, "", _by(session, call_id), known=self._keys())
         made: list[files.Done] = []
 
         def think(m: Memories) -> list[Entry]:
@@ -139,7 +139,7 @@ class Answers:
         return _Told(made[0].text, tuple(_changed(call_id, entry) for entry in made[0].entries))
 
 
-def _thought(m: Memories, wish: Wish, *, removes: bool) -> list[Entry]:
+def _thought(m: Memories, wish: MemoryWish, *, removes: bool) -> list[Entry]:
     """An agent changes what is its session's, and proposes everything else."""
     if wish.place.scope is not Scope.SESSION:
         return wishes.propose(m, replace(wish, text="") if removes else wish, removes=removes)

@@ -201,9 +201,7 @@ class Approvals:
         ``bad_value``.
         """
         try:
-            d = msgspec.convert(
-                {k: v for k, v in arguments.items() if k in DecisionWish.__struct_fields__}, DecisionWish
-            )
+            d = msgspec.convert(dict(arguments), DecisionWish)
         except msgspec.ValidationError as exc:
             raise OpError("bad_request", f"decide: {exc}") from exc
         session = self._fleet.approval(d.approval_id)

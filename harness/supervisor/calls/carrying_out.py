@@ -6,17 +6,17 @@ from harness.events import types as t
 from harness.events.call_states import CallEnd
 from harness.hands import limits as call_limits
 from harness.protocol.config import Config
-from harness.session.orders import Begun, Execute, JobLimits
+from harness.session.orders import CallBegun, Execute, JobLimits
 from harness.supervisor.fleet.session import Session
 from harness.vault import limits as undo_limits
 
 
-def undo_limits_of(config: Config) -> undo_limits.Limits:
+def undo_limits_of(config: Config) -> undo_limits.VaultLimits:
     """What ``[undo]`` says, as a keeper takes it."""
     return undo_limits.from_wire(config.undo.to_wire())
 
 
-async def begin(session: Session, config: Config, call_id: str) -> Begun:
+async def begin(session: Session, config: Config, call_id: str) -> CallBegun:
     """Start it; the keeper's answer says what was ``stale`` or ``unprotected``, and then nothing was started.
 
     Raises OpError, LinkLost.

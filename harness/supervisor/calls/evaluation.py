@@ -16,7 +16,7 @@ from harness.events.evaluation import Stage
 from harness.events.evaluation_events import PLAN_CRITERION
 from harness.events.framing import LogError
 from harness.events.iterations import Began
-from harness.events.ratchet import Plan
+from harness.events.ratchet import PlanProgress
 from harness.events.session_state import SessionState
 from harness.judge import case
 from harness.judge.case import Case, Checked, Criterion
@@ -126,7 +126,7 @@ def _whole(commands: Iterable[str]) -> Iterable[Criterion]:
         yield Criterion(f"C{index}", f"`{command}` exits with 0, and for the right reason")
 
 
-def _entries(session: Session, tree: Worktree, plan: Plan | None, asked: Set[str]) -> Iterable[Criterion]:
+def _entries(session: Session, tree: Worktree, plan: PlanProgress | None, asked: Set[str]) -> Iterable[Criterion]:
     for entry in plans.entries_of(session, tree, plan) if plan is not None else ():
         if entry.id in asked:
             criteria = "; ".join(entry.criteria) or "no criterion is given"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.events import blobs
 from harness.events import types as t
-from harness.events.ratchet import Plan as Standing
+from harness.events.ratchet import PlanProgress
 from harness.plan import progress, progress_log
 from harness.plan.due import due
 from harness.plan.formats import MAX_BYTES, Entry, Plan, read
@@ -83,7 +83,7 @@ def _entry(entry: Entry, made: Phased) -> t.PlanEntry:
     )
 
 
-def entries_of(session: Session, tree: Worktree, plan: Standing) -> tuple[Entry, ...]:
+def entries_of(session: Session, tree: Worktree, plan: PlanProgress) -> tuple[Entry, ...]:
     """The entries of a session's plan as it was given, or accepted. Raises BadPlan, GitFailed, LogError."""
     return tuple(_trusted(session, tree, plan).entries)
 
@@ -159,16 +159,16 @@ def _given(session: Session, tree: Worktree, path: str, text: t.BlobRef | None) 
     return _read(tree.git, tree.base, path)
 
 
-def _trusted(session: Session, tree: Worktree, plan: Standing) -> Plan:
+def _trusted(session: Session, tree: Worktree, plan: PlanProgress) -> Plan:
     return progress.standing(_given(session, tree, plan.path, plan.text), plan.passes)
 
 
-def _told(session: Session, plan: Standing) -> list[str]:
+def _told(session: Session, plan: PlanProgress) -> list[str]:
     tree = open_worktree(private_of(session))
     return tampered(_trusted(session, tree, plan), originals.content(tree, plan.path, MAX_BYTES))
 
 
-def _write(session: Session, plan: Standing) -> None:
+def _write(session: Session, plan: PlanProgress) -> None:
     tree = open_worktree(private_of(session))
     data = _trusted(session, tree, plan).text.encode()
     aside = session.folder.root / "aside" / "plan"

@@ -17,10 +17,10 @@ from typing import TypeVar
 from harness.events import types as t
 from harness.events.action import canonical
 from harness.events.decision import Decision
-from harness.events.ratchet import TOUCHED, Running, some
+from harness.events.ratchet import TOUCHED, RunCheck, some
 from harness.events.request import Request
 from harness.events.session_state import SessionState
-from harness.plan.counts import Verdict
+from harness.plan.counts import CheckVerdict
 from harness.plan.stakes import hangs, round_over
 from harness.supervisor import ids
 from harness.supervisor.calls import comparison, plans, results, trials
@@ -119,7 +119,7 @@ def _violation(s: SessionState, call_id: str, files: Sequence[Difference], prote
 # -- results ---------------------------------------------------------------------------------------
 
 
-async def _judge(session: Session, call_id: str, check: Running) -> None:
+async def _judge(session: Session, call_id: str, check: RunCheck) -> None:
     s = session.state
     passing = session.running.passing
     waits = call_id in passing and not round_over(s)
@@ -146,7 +146,7 @@ async def _judge(session: Session, call_id: str, check: Running) -> None:
     elif touched:
         await session.append(_violation(s, call_id, touched, len(found.protected)))
     if changed := [one.path for one in (*found.differences, *touched)]:
-        verdict = Verdict(False, f"protected files were written to while it ran: {some(changed)}", verdict.counts)
+        verdict = CheckVerdict(False, f"protected files were written to while it ran: {some(changed)}", verdict.counts)
     seen = verdict.counts
     cheat = _caught(s, call_id, check.command, verdict.why) if verdict.caught else []
     await session.append(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 
-from harness.events.model_limits import Limits
+from harness.events.model_limits import ModelLimits
 
 _DAY_S = 24 * 3600.0
 _MOST = 500
@@ -16,15 +16,15 @@ class KnownModels:
     """By endpoint and model."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], tuple[float, Limits]] = {}
+        self._known: dict[tuple[str, str], tuple[float, ModelLimits]] = {}
 
-    def note(self, base_url: str, model: str, limits: Limits) -> None:
+    def note(self, base_url: str, model: str, limits: ModelLimits) -> None:
         """What was said just now."""
         if len(self._known) >= _MOST:
             del self._known[next(iter(self._known))]
         self._known[base_url, model] = (time.monotonic(), limits)
 
-    def find(self, base_url: str, model: str) -> Limits | None:
+    def find(self, base_url: str, model: str) -> ModelLimits | None:
         """None when nobody asked for a day."""
         when, limits = self._known.get((base_url, model), (0.0, None))
         return limits if limits is not None and time.monotonic() - when < _DAY_S else None

@@ -66,7 +66,7 @@ class Work:
 
 
 @dataclass(slots=True)
-class Running:
+class CallsNow:
     """The flow's of its calls: those that were told to run, and how often each of them met another world; checks that
     pass and wait for the others of their round.
     """

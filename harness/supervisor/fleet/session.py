@@ -25,13 +25,13 @@ from harness.supervisor.fleet import fold_cache, homes, set_aside
 from harness.supervisor.fleet.awaited import WAIT_S, Awaited
 from harness.supervisor.fleet.call_records import Track
 from harness.supervisor.fleet.rooms import (
+    CallsNow,
     Counted,
     Indexed,
     KeptStates,
     Merged,
     Printed,
     Published,
-    Running,
     Shown,
     Work,
 )
@@ -82,7 +82,7 @@ class Session:
         """What it was merged as, once the branch has that no more."""
         self.indexed: Indexed | None = None
         self.work = Work()
-        self.running = Running()
+        self.running = CallsNow()
         self.shown = Shown()
         self.published = Published()
         self.kept_states = KeptStates()

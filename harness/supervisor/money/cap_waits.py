@@ -16,7 +16,7 @@ from harness.events.request import Request
 from harness.events.session_state import OpenApproval
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.money.figures import Standing
+from harness.supervisor.money.figures import CapStanding
 from harness.supervisor.money.purse import Purse
 
 _LONGEST = 60.0
@@ -37,7 +37,7 @@ class Waiting:
     asked: str
 
 
-def freed(waiting: Iterable[Waiting], standing: Callable[[Cap], Standing]) -> dict[str, str]:
+def freed(waiting: Iterable[Waiting], standing: Callable[[Cap], CapStanding]) -> dict[str, str]:
     """Requests that have become pointless, with the reason: their cap was raised, or its day is over, and there is room
     for the next request.
 

@@ -8,7 +8,7 @@ from harness.events.types import Usage
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class Spending:
     """One account as shown: nano-USD and tokens that were spent, and what is held for requests under way; the
     ``unknown_`` parts of what is spent are worst cases of requests of unknown outcome; see `ledger.Account`.
     """
@@ -37,7 +37,7 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CapStanding:
     """A cap above the sessions now: ``limit`` None = it is no more; ``day`` is the window that a request made now
     counts for, ``decision`` what it was raised by last.
     """

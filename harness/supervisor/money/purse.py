@@ -23,7 +23,7 @@ from harness.events.words import usd
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.money import reservations
-from harness.supervisor.money.figures import Account, Day, Standing
+from harness.supervisor.money.figures import CapStanding, Day, Spending
 from harness.supervisor.money.reservations import Bookkeeper, LedgerUnavailable
 
 _LAST_INPUT = 100_000
@@ -58,7 +58,7 @@ class Totals:
     """Money of the whole fleet, today and over all time, and the caps on both in nano-USD."""
 
     today: Day = field(default_factory=lambda: Day("", 0, 0, 0))
-    whole: Account = field(default_factory=Account)
+    whole: Spending = field(default_factory=Spending)
     day_cap: int | None = None
     fleet_cap: int | None = None
 
@@ -278,7 +278,7 @@ class Purse:
             ) from exc
         return t.FinishUp(allowance_nano=beyond)
 
-    def standing(self, cap: Cap) -> Standing:
+    def standing(self, cap: Cap) -> CapStanding:
         """A cap of the day or the fleet now. Raises OpError."""
         try:
             return self._live().standing(cap)

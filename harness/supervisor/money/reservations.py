@@ -17,9 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.budget import prices
-from harness.budget.ledger import Account as Totals
-from harness.budget.ledger import CapReached, NotReserved
-from harness.budget.ledger_types import LedgerRecord, Limits, Raised, Reserved, Settled, Unknown, to_wire
+from harness.budget.ledger import Account, CapReached, NotReserved
+from harness.budget.ledger_types import CapsInForce, LedgerRecord, Raised, Reserved, Settled, Unknown, to_wire
 from harness.events.attempt import Attempt
 from harness.events.cap import Cap
 from harness.events.framing import LogError
@@ -27,7 +26,7 @@ from harness.events.types import Caps, Usage
 from harness.protocol.config_sections import CapsConfig
 from harness.supervisor.errors import out_of_space
 from harness.supervisor.money.day import Clock
-from harness.supervisor.money.figures import Account, Day, Standing
+from harness.supervisor.money.figures import CapStanding, Day, Spending
 from harness.supervisor.money.ledger_files import Opened, drop_anchor, evidence_of, open_ledger, settlement_of
 from harness.supervisor.threads import Threads, at_home
 
@@ -151,13 +150,13 @@ class Bookkeeper:
         self._sources[sid] = record.source
         return record
 
-    def limits(self, caps: Caps, allowance_nano: int | None = None) -> Limits:
+    def limits(self, caps: Caps, allowance_nano: int | None = None) -> CapsInForce:
         """Every cap in force for a session with these caps of its own; ``allowance_nano`` set = it is finishing up,
         tokens no longer count.
         """
         day = self._day_now()
         above = {cap: self._ledger.limit(cap, configured, day) for cap, configured in self._configured().items()}
-        return Limits(
+        return CapsInForce(
             session_usd=None if caps.usd_nano is None else caps.usd_nano + (allowance_nano or 0),
             session_tokens=caps.tokens if allowance_nano is None else None,
             day_usd=above[Cap.DAY_USD],
@@ -175,13 +174,13 @@ class Bookkeeper:
             Cap.FLEET_TOKENS: c.fleet_tokens,
         }
 
-    def standing(self, cap: Cap) -> Standing:
+    def standing(self, cap: Cap) -> CapStanding:
         """A cap of the day or of the fleet as it stands now. Raises KeyError on another cap."""
         day = self._day_now()
         limit = self._ledger.limit(cap, self._configured()[cap], day)
         raise_ = self._ledger.raised.get(cap)
-        account = self._ledger.fleet if cap.of_fleet else self._ledger.days.get(day, Totals())
-        return Standing(
+        account = self._ledger.fleet if cap.of_fleet else self._ledger.days.get(day, Account())
+        return CapStanding(
             account.nano if cap.in_usd else account.tokens,
             limit,
             day,
@@ -301,15 +300,15 @@ class Bookkeeper:
 
     # -- what it knows -----------------------------------------------------------------------------
 
-    def session(self, sid: str) -> Account:
+    def session(self, sid: str) -> Spending:
         """Totals of one session."""
-        return _shown(self._ledger.sessions.get(sid, Totals()), self._sources.get(sid, ""))
+        return _shown(self._ledger.sessions.get(sid, Account()), self._sources.get(sid, ""))
 
     def sessions(self) -> set[str]:
         """Every session that the ledger knows, those that were removed included."""
         return set(self._ledger.sessions)
 
-    def fleet(self) -> Account:
+    def fleet(self) -> Spending:
         """Totals over all time."""
         return _shown(self._ledger.fleet)
 
@@ -330,7 +329,7 @@ class Bookkeeper:
         return self._ledger.window(self.clock.today())
 
     def _day(self, day: str) -> Day:
-        a = self._ledger.days.get(day, Totals())
+        a = self._ledger.days.get(day, Account())
         return Day(day, a.spent_nano, a.held_nano, a.spent_tokens, a.requests, a.unknown_nano, a.unknown_tokens)
 
     # -- the disk ----------------------------------------------------------------------------------
@@ -402,8 +401,8 @@ class Bookkeeper:
         self._log.commit(True)
 
 
-def _shown(a: Totals, source: str = "") -> Account:
-    return Account(
+def _shown(a: Account, source: str = "") -> Spending:
+    return Spending(
         a.spent_nano, a.held_nano, a.spent_tokens, source, a.requests, a.usage, a.unknown_nano, a.unknown_tokens
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.events.replies import DONE, Approval, Approvals, Changes, Decided, Done
+from harness.events.replies import DONE, Approval, ApprovalList, Changes, Decided, Done
 from harness.supervisor.errors import OpError
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.server import Connection, Fields, Handler
@@ -25,8 +25,8 @@ class ApprovalOps:
             "defer": self.defer,
         }
 
-    async def open_approvals(self, c: Connection, m: Fields) -> Approvals:
-        return Approvals(approvals=await self._p.approvals.all())
+    async def open_approvals(self, c: Connection, m: Fields) -> ApprovalList:
+        return ApprovalList(approvals=await self._p.approvals.all())
 
     async def approval(self, c: Connection, m: Fields) -> Approval:
         approval_id = text_of(m, "approval_id")

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import msgspec
 
 from harness.events import types as t
-from harness.events.attempt import Admitted, Attempt, Greeted, Reservation, Settled
+from harness.events.attempt import Admitted, Attempt, Greeted, Reservation, Settlement
 from harness.events.cap import Cap
-from harness.events.model_limits import Limits
+from harness.events.model_limits import ModelLimits
 from harness.events.replies import DONE, Done
 from harness.events.states import Desired
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
@@ -90,7 +90,7 @@ class BrainOps:
         """What the endpoint said of a model."""
         intent = self._of_brain(c).state.intent
         if intent is not None:
-            limits = Limits.of(m.get("window"), m.get("output"))
+            limits = ModelLimits.of(m.get("window"), m.get("output"))
             self._p.brains.models.note(intent.base_url, text_of(m, "model"), limits)
         return DONE
 
@@ -123,7 +123,7 @@ class BrainOps:
         session.shown_anew()
         return Reservation(held.reservation, held.nano)
 
-    async def settle(self, c: Connection, m: Fields) -> Settled:
+    async def settle(self, c: Connection, m: Fields) -> Settlement:
         session = self._of_brain(c)
         usage: t.Usage | None = None
         if not m.get("unknown"):
@@ -143,4 +143,4 @@ class BrainOps:
         if session.state.unsettled:
             session.wake()
         session.shown_anew()
-        return Settled(settled.nano, settled.source, retry_in_s, settled.usage)
+        return Settlement(settled.nano, settled.source, retry_in_s, settled.usage)

@@ -31,7 +31,7 @@ class Gathered:
     """What one log told so far."""
 
     seq: int = -1
-    course: briefing.Course = field(default_factory=briefing.Course)
+    course: briefing.Briefing = field(default_factory=briefing.Briefing)
     history: receipts.History = field(default_factory=receipts.History)
 
     def take(self, line: bytes) -> None:

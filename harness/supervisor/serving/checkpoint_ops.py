@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from msgspec import UNSET
 
-from harness.events.checkpoint_views import CheckpointMade, Checkpoints, CheckpointView
+from harness.events.checkpoint_views import CheckpointList, CheckpointMade, CheckpointView
 from harness.events.checkpoints import Checkpoint
 from harness.events.replies import Forked
 from harness.events.undo_views import Restored
@@ -33,10 +33,10 @@ class CheckpointOps:
         """Operations by their name on the wire."""
         return {"checkpoints": self.listed, "checkpoint": self.make, "restore": self.restore, "fork": self.fork}
 
-    async def listed(self, c: Connection, m: Fields) -> Checkpoints:
+    async def listed(self, c: Connection, m: Fields) -> CheckpointList:
         """Those that stand, newest first."""
         known = (await self._find(m)).state.checkpoints
-        return Checkpoints(checkpoints=[_shown(one) for one in reversed(known.kept)], made=known.count)
+        return CheckpointList(checkpoints=[_shown(one) for one in reversed(known.kept)], made=known.count)
 
     async def make(self, c: Connection, m: Fields) -> CheckpointMade:
         session = await self._find(m)

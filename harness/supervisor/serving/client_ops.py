@@ -38,7 +38,7 @@ from harness.supervisor.serving.wish_ops import WishOps
 from harness.supervisor.sessions.halt import Halt
 
 
-class Ops:
+class ClientOps:
     """The table of operations; what concerns the connection and the supervisor itself is answered here."""
 
     def __init__(self, parts: Parts) -> None:

@@ -12,9 +12,9 @@ from harness.events.action import Action
 from harness.events.framing import LogError
 from harness.events.grant_views import (
     Granted,
+    GrantList,
     GrantPreview,
     GrantPreviewed,
-    Grants,
     GrantView,
     PastRequest,
     RevokedView,
@@ -26,7 +26,7 @@ from harness.events.session_state import OpenApproval
 from harness.events.words import span
 from harness.policy import granted, grants
 from harness.policy.grant_records import Made, Revoked, Scope, Source
-from harness.policy.granted import Case, Standing
+from harness.policy.granted import Case, RuleStanding
 from harness.policy.grants import NoGrant, NoRule, Wider
 from harness.policy.judge import Verdict
 from harness.supervisor import ids
@@ -76,11 +76,11 @@ class GrantOps:
 
     # -- looking -----------------------------------------------------------------------------------
 
-    async def all(self, c: Connection, m: Fields) -> Grants:
+    async def all(self, c: Connection, m: Fields) -> GrantList:
         """Every rule that stands, or with ``ended`` also those that do not any more, the oldest first."""
         now = now_utc()
         known = (await self._p.granting.book.read()).by_id.values()
-        return Grants(grants=[view_of(s, now) for s in known if m.get("ended") is True or not s.ends(now)])
+        return GrantList(grants=[view_of(s, now) for s in known if m.get("ended") is True or not s.ends(now)])
 
     async def preview(self, c: Connection, m: Fields) -> GrantPreviewed:
         """What a rule would say and would have covered, before anybody makes it."""
@@ -150,7 +150,7 @@ class GrantOps:
                 cls="B",
             )
         decided = await self._p.granting.settle(self._p.fleet, made)
-        return Granted(grant=view_of(Standing(made), made.ts), decided=decided)
+        return Granted(grant=view_of(RuleStanding(made), made.ts), decided=decided)
 
     async def revoke(self, c: Connection, m: Fields) -> Done:
         """Take a rule back; what it allowed and has not started is asked about again."""
@@ -218,7 +218,7 @@ class GrantOps:
         )
 
 
-def view_of(standing: Standing, now: str) -> GrantView:
+def view_of(standing: RuleStanding, now: str) -> GrantView:
     """A rule as clients see it."""
     made = standing.made
     gone = standing.revoked

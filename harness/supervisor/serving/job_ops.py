@@ -6,8 +6,8 @@ import base64
 import functools
 import time
 
-from harness.events.job_views import JobOutput, Jobs, JobView
-from harness.events.jobs import Running
+from harness.events.job_views import JobList, JobOutput, JobView
+from harness.events.jobs import RunningJob
 from harness.events.lines import newest
 from harness.events.replies import DONE, Done
 from harness.events.words import parse_ts
@@ -34,14 +34,14 @@ class JobOps:
         """Operations by their name on the wire."""
         return {"jobs": self.jobs, "job_cancel": self.cancel, "job_log": self.log}
 
-    async def jobs(self, c: Connection, m: Fields) -> Jobs:
+    async def jobs(self, c: Connection, m: Fields) -> JobList:
         """The jobs that run, of one session or of all, with the newest lines of each."""
         sessions = [self._p.fleet.find(text_of(m, "sid"))] if m.get("sid") else list(self._p.fleet)
         found: list[JobView] = []
         for session in sessions:
             if session.state.jobs.running:
                 found += await session.look("its jobs", _PATIENCE_S, functools.partial(views, session))
-        return Jobs(jobs=found)
+        return JobList(jobs=found)
 
     async def cancel(self, c: Connection, m: Fields) -> Done:
         """Have a job end; the reply comes when it was told to, its end is a record."""
@@ -97,7 +97,7 @@ def views(session: Session) -> list[JobView]:
     return out
 
 
-def _runs_s(job: Running) -> int:
+def _runs_s(job: RunningJob) -> int:
     """As its limit counts them; a log of an older version knows the clock of the wall alone."""
     if job.clock is not None:
         return max(0, round(time.monotonic() - job.clock))

@@ -21,7 +21,7 @@ from harness.memory import wishes
 from harness.memory.model import PENDING, Lesson, Memories, Memory
 from harness.memory.records import Actor, Entry, Origin, Place, Scope, Written
 from harness.memory.search import search
-from harness.memory.wishes import ANYTHING, NotRemembered, Wish
+from harness.memory.wishes import ANYTHING, MemoryWish, NotRemembered
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.memories.book import now_utc
@@ -139,13 +139,13 @@ class MemoryOps:
 
     # -- what is meant -----------------------------------------------------------------------------
 
-    async def _about(self, m: Fields) -> Wish:
+    async def _about(self, m: Fields) -> MemoryWish:
         memory = self._named(await self._p.book.read(), await self._place(m), text_of(m, "key"))
         return self._wish(m, memory.place, memory.key)
 
-    def _wish(self, m: Fields, place: Place, key: str, text: str = "") -> Wish:
+    def _wish(self, m: Fields, place: Place, key: str, text: str = "") -> MemoryWish:
         expected = text_of(m, "if_sha") if "if_sha" in m else ANYTHING
-        return Wish(
+        return MemoryWish(
             place, key, _person(), text, expected, _expiry(m), text_of(m, "why"), known=self._p.credentials.keys()
         )
 

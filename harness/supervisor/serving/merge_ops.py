@@ -17,7 +17,7 @@ from harness.supervisor.serving.server import Connection, Fields, Handler
 from harness.supervisor.sessions import continuing
 from harness.supervisor.sessions.merging import Asked
 from harness.workspace.errors import WorkspaceError
-from harness.workspace.merging import Wish
+from harness.workspace.merging import MergeWish
 
 _WAYS = (merge_events.MERGE, merge_events.SQUASH, merge_events.REBASE)
 _MOST_MESSAGE = 16 * 1024
@@ -58,7 +58,7 @@ class MergeOps:
         body, told = await self._p.merging.hand_back(session, text_of(m, "text", _MOST_MESSAGE).strip(), c.by)
         if (key := given_credential(m.get("credential"))) is not None:
             self._p.credentials.add(key)
-        wish = continuing.Wish(text=told)
+        wish = continuing.ContinueWish(text=told)
         await self._p.continuing.run(session, wish, self._p.purse.of(session.sid).spent, c.by, (body,))
         return HandedBack(sid=session.sid, name=session.name, into=body.into, onto=body.onto)
 
@@ -72,5 +72,5 @@ def parse(m: Fields, session: Session) -> Asked:
     repo = text_of(m, "repo") or (intent.repo if intent is not None else "")
     if not repo.startswith("/") or "\0" in repo:
         raise OpError("bad_request", "repo must be an absolute path")
-    wish = Wish(how, Path(repo), text_of(m, "into"), text_of(m, "message", _MOST_MESSAGE))
+    wish = MergeWish(how, Path(repo), text_of(m, "into"), text_of(m, "message", _MOST_MESSAGE))
     return Asked(wish, m.get("checks") is not False, m.get("commit") is True, text_of(m, "seen", 64))

@@ -12,7 +12,7 @@ from harness.supervisor.errors import OpError
 from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.server import Connection, Fields, Handler
-from harness.supervisor.sessions.pulling import Wish
+from harness.supervisor.sessions.pulling import PullWish
 
 
 class PullOps:
@@ -69,9 +69,9 @@ class PullOps:
         return DONE
 
 
-def parse(m: Fields) -> Wish:
+def parse(m: Fields) -> PullWish:
     """What is asked for. Raises OpError ``bad_request``."""
-    return Wish(
+    return PullWish(
         remote=text_of(m, "remote") or "origin",
         branch=text_of(m, "branch").removeprefix("refs/heads/"),
         commit=m.get("commit") is True,

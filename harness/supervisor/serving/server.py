@@ -20,7 +20,7 @@ from harness.events import types as t
 from harness.events.replies import DONE, ApprovalsPush, RowsPush
 from harness.protocol import frames
 from harness.protocol.aio import Wire as AnyWire
-from harness.protocol.exchange import Answering, Ended, Request
+from harness.protocol.exchange import Answering, Ended, Incoming
 from harness.protocol.struct_json import STRUCT_JSON
 from harness.supervisor.errors import LinkLost, OpError, refusal
 from harness.supervisor.fleet.fleet import Fleet
@@ -38,7 +38,7 @@ Fields = Mapping[str, object]
 """What came with a request: anything, until it was looked at."""
 Reply = msgspec.Struct
 """What is answered or pushed: a record, whose fields are those of the frame."""
-Wire = AnyWire[Request]
+Wire = AnyWire[Incoming]
 
 
 class Connection:
@@ -183,7 +183,7 @@ class Server:
     def _lost(self, wire: Wire) -> None:
         self._connections.pop(wire, None)
 
-    def _asked(self, wire: Wire, answering: Answering, request: Request) -> None:
+    def _asked(self, wire: Wire, answering: Answering, request: Incoming) -> None:
         connection = self._admit(wire, answering)
         if connection is None:
             return
@@ -191,7 +191,7 @@ class Server:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _answer(self, connection: Connection, request: Request) -> None:
+    async def _answer(self, connection: Connection, request: Incoming) -> None:
         answering = connection.answering
         number = request.number
         op = request.op

@@ -11,7 +11,7 @@ import msgspec
 from harness.events import types as t
 from harness.events.role_events import PinnedRole
 from harness.roles import pinned, shelf
-from harness.roles.role import INITIALIZER, JUDGE, MOST_CYCLES, PARTS, PLANNER, WORKER, Limits, Role, RoleError
+from harness.roles.role import INITIALIZER, JUDGE, MOST_CYCLES, PARTS, PLANNER, WORKER, Role, RoleError, RoleLimits
 from harness.supervisor.errors import OpError
 
 CYCLES = 3
@@ -55,7 +55,7 @@ class Cast:
         return [pinned.pin(part, role) for part, role in self.roles.items()]
 
 
-class Wish(Protocol):
+class RoleWish(Protocol):
     """What a launch says of roles."""
 
     @property
@@ -74,7 +74,7 @@ class Wish(Protocol):
     def plan_from_goal(self) -> str: ...
 
 
-def of_launch(config: Path, wish: Wish) -> Cast:
+def of_launch(config: Path, wish: RoleWish) -> Cast:
     """Who plays which part in the session that is wanted (blocking). Raises OpError."""
     judged = wish.judge or wish.review or bool(wish.judge_model or wish.judge_cycles or wish.judge_at)
     if not 0 <= wish.judge_cycles <= MOST_CYCLES:
@@ -107,7 +107,7 @@ def _role(config: Path, name: str) -> Role:
     return found[0]
 
 
-def within(caps: t.Caps, limits: Limits) -> t.Caps:
+def within(caps: t.Caps, limits: RoleLimits) -> t.Caps:
     """The caps, none of them above the role's limits."""
     given = msgspec.structs.asdict(caps)
     return t.Caps(**{name: least(value, getattr(limits, name)) for name, value in given.items()})

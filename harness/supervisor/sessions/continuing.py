@@ -41,7 +41,7 @@ MORE_MONEY = "The person raised the budget: your tools are back. Go on towards t
 UNDONE = "Since your last reply the person undid some of your work in the worktree; look at it again before you go on."
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class ContinueWish(msgspec.Struct, frozen=True, kw_only=True):
     """Arguments of ``continue``.
 
     ``caps`` are new limits (None lifts one), ``more`` what is added to those in force; units as in `Caps`.
@@ -55,10 +55,12 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     replace_checks: bool = False
 
 
-def parse(arguments: Mapping[str, object]) -> Wish:
+def parse(arguments: Mapping[str, object]) -> ContinueWish:
     """Raises OpError: ``bad_request`` naming the field, ``bad_check``, ``bad_caps``."""
     try:
-        wish = msgspec.convert({k: v for k, v in arguments.items() if k in Wish.__struct_fields__}, Wish)
+        wish = msgspec.convert(
+            {k: v for k, v in arguments.items() if k in ContinueWish.__struct_fields__}, ContinueWish
+        )
     except msgspec.ValidationError as exc:
         raise OpError("bad_request", f"continue: {exc}") from exc
     if len(wish.text) > MAX_TEXT:
@@ -79,7 +81,7 @@ def parse(arguments: Mapping[str, object]) -> Wish:
     return wish
 
 
-def records(sid: str, s: SessionState, wish: Wish, used: t.Caps, by: t.By) -> list[t.Body]:
+def records(sid: str, s: SessionState, wish: ContinueWish, used: t.Caps, by: t.By) -> list[t.Body]:
     """What taking session ``sid`` up again puts on record; ``used`` is what counts against its caps.
 
     Pure. Raises OpError.
@@ -138,7 +140,7 @@ def _instead(sid: str, s: SessionState) -> str:
     return f"tell it what you want: watchfloor say {sid} TEXT"
 
 
-def _caps(now: t.Caps, wish: Wish, used: t.Caps) -> t.Caps:
+def _caps(now: t.Caps, wish: ContinueWish, used: t.Caps) -> t.Caps:
     """The caps from now on.
 
     Raises OpError ``bad_caps`` for one that is used up already, and for more of what has no limit.
@@ -188,7 +190,7 @@ class Continuing:
         self._launcher = launcher
 
     async def run(
-        self, session: Session, wish: Wish, spent_nano: int | None, by: t.By, first: Sequence[t.Body] = ()
+        self, session: Session, wish: ContinueWish, spent_nano: int | None, by: t.By, first: Sequence[t.Body] = ()
     ) -> None:
         """Durable when it returns, in one batch with the records ``first``.
 
@@ -204,7 +206,7 @@ class Continuing:
             self._conductor.release(session)
 
     async def _locked(
-        self, session: Session, wish: Wish, spent_nano: int | None, by: t.By, first: Sequence[t.Body]
+        self, session: Session, wish: ContinueWish, spent_nano: int | None, by: t.By, first: Sequence[t.Body]
     ) -> None:
         if not session.state.terminal and session.state.desired != Desired.STOPPED:
             records(session.sid, session.state, wish, t.Caps(), by)  # says why not

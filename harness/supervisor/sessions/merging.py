@@ -12,8 +12,7 @@ from pathlib import Path
 from harness.events import merge_events as m
 from harness.events import types as t
 from harness.events.call_states import CallEnd, CallStage
-from harness.events.merging import MergeLook, named
-from harness.events.merging import Merging as Known
+from harness.events.merging import MergeLook, MergeState, named
 from harness.session.orders import CancelCall
 from harness.supervisor import ids
 from harness.supervisor.calls import on_result, results
@@ -34,7 +33,7 @@ from harness.workspace.discard import discard
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.git import open_repository
 from harness.workspace.merge_rules import Refusal, Situation, refusal
-from harness.workspace.merging import Conflict, Place, Result, Wish
+from harness.workspace.merging import Conflict, MergeWish, Place, Result
 from harness.workspace.private import Worktree
 from harness.workspace.taken import Taken
 from harness.workspace.worktrees import open_worktree
@@ -50,7 +49,7 @@ class Asked:
     first commit what is in no commit; ``seen``: what they looked at (`Diff.seen`), empty when they looked at nothing.
     """
 
-    wish: Wish
+    wish: MergeWish
     checks: bool = True
     commit: bool = False
     seen: str = ""
@@ -77,7 +76,7 @@ class Merging:
                 await self.settle(session)
             return await self._merged(session, asked, by)
 
-    async def look(self, session: Session, wish: Wish) -> MergeLook:
+    async def look(self, session: Session, wish: MergeWish) -> MergeLook:
         """Where it would go, and what stands in the way; nothing is made. Raises OpError ``not_ended``."""
         if not session.state.terminal:
             raise OpError("not_ended", f"{session.name} has not ended, so its work may still change")
@@ -291,11 +290,11 @@ def _settled(session: Session, started: t.MergeStarted) -> t.MergeEnded:
     return _over(started, m.MERGED, why)
 
 
-def _taken(known: Known) -> Taken | None:
+def _taken(known: MergeState) -> Taken | None:
     return Taken(known.taken.head, known.taken.commit, known.taken.onto) if known.taken is not None else None
 
 
-def merged(known: Known, tree: Worktree) -> list[str]:
+def merged(known: MergeState, tree: Worktree) -> list[str]:
     """The commit of the session whose work a branch still holds in other commits, if there is one (blocking)."""
     ended = known.ended
     if ended is None or not known.merged:

@@ -7,7 +7,7 @@ import contextlib
 import time
 from collections.abc import Callable
 
-from harness.events.alarms import Limits, changes
+from harness.events.alarms import AlarmLimits, changes
 from harness.protocol.config_sections import AlarmsConfig
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.fleet import Fleet
@@ -30,7 +30,7 @@ class AlarmWatch:
         """Look, until cancelled."""
         while True:
             set_to = self._settings()
-            limits = Limits(set_to.silent, set_to.no_progress_usd, set_to.minute_usd, set_to.same_failure)
+            limits = AlarmLimits(set_to.silent, set_to.no_progress_usd, set_to.minute_usd, set_to.same_failure)
             now = time.time()
             for session in list(self._fleet):
                 if session.loaded and not session.foreign and not session.damaged:
@@ -49,7 +49,7 @@ class AlarmWatch:
             self._put_off.remove(session.sid)
             session.touch()
 
-    async def _look(self, session: Session, now: float, limits: Limits) -> None:
+    async def _look(self, session: Session, now: float, limits: AlarmLimits) -> None:
         at_work = session.track.at_work(session.state)
         owed = [] if session.state.terminal else changes(session.state, now, limits, at_work)
         if session.link is not None and owed:

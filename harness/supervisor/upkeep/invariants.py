@@ -24,8 +24,8 @@ from harness.events.body import UNSETTLED
 from harness.events.decision import PERMITS, Decision, Ruling
 from harness.events.fold import advance
 from harness.events.framing import LogError
-from harness.events.merging import Merging
-from harness.events.pulling import Pulling
+from harness.events.merging import MergeState
+from harness.events.pulling import PullState
 from harness.events.request import Request
 from harness.events.session_state import SessionState
 from harness.events.states import Desired
@@ -76,8 +76,8 @@ class _Books:
     desired: str = "running"
     ended: str = ""
     quarantined: bool = False
-    merging: Merging = field(default_factory=Merging)
-    pulling: Pulling = field(default_factory=Pulling)
+    merging: MergeState = field(default_factory=MergeState)
+    pulling: PullState = field(default_factory=PullState)
     brain: Identity | None = None
     keepers: list[Identity] = field(default_factory=list)
     sent: dict[str, list[t.ModelRequest]] = field(default_factory=dict)

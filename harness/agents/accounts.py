@@ -12,7 +12,7 @@ import msgspec
 from harness.agents.agent import Doing
 from harness.agents.errors import NoSupervisor, Refused
 from harness.agents.peer import Link
-from harness.events.attempt import Admitted, Attempt, Reservation, Settlement
+from harness.events.attempt import Admitted, Attempt, AttemptOutcome, Reservation, Settlement
 from harness.events.body import UNSETTLED
 from harness.events.model_limits import ModelLimits
 from harness.events.types import Usage
@@ -24,15 +24,6 @@ _AWAY = frozenset(("stale_lease", "stopping"))
 """Refusals of a supervisor that does not know us (yet) or is about to leave: another one will answer."""
 _LATER = frozenset(("no_space", "ledger"))
 """Refusals of a settlement that are no last word: it cannot be written now."""
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """What came of a request, for the gate: ``ok`` or the kind of the failure; ``free``: it surely cost nothing."""
-
-    kind: str
-    message: str = ""
-    wait_s: float | None = None
-    free: bool = True
 
 
 class Accounts:
@@ -47,7 +38,7 @@ class Accounts:
         self._gen = gen
         self._secret = secret
         self.link: Link | None = None
-        self._unsettled: list[tuple[str, Usage | None, Outcome | None]] = []
+        self._unsettled: list[tuple[str, Usage | None, AttemptOutcome | None]] = []
         self.problems: list[str] = []
         """Refused settlements, in words, for the log."""
 
@@ -129,12 +120,14 @@ class Accounts:
         self._make_up()
         return self._call(Reservation, "reserve", **msgspec.structs.asdict(wanted))
 
-    def _settle(self, reservation: str, usage: Usage | None, outcome: Outcome | None) -> Settlement:
+    def _settle(self, reservation: str, usage: Usage | None, outcome: AttemptOutcome | None) -> Settlement:
         cost: dict[str, object] = {"unknown": True} if usage is None else {"usage": msgspec.to_builtins(usage)}
         told: dict[str, object] = {} if outcome is None else {"outcome": msgspec.to_builtins(outcome)}
         return self._call(Settlement, "settle", reservation=reservation, **cost, **told)
 
-    def settle(self, reservation: Reservation, usage: Usage | None, outcome: Outcome | None = None) -> Settlement:
+    def settle(
+        self, reservation: Reservation, usage: Usage | None, outcome: AttemptOutcome | None = None
+    ) -> Settlement:
         """Usage None = cost unknown; outcome None = the endpoint was not asked, or nobody knows what it said.
 
         Without a supervisor, or with one that is leaving or has no space, the worst case stands for the cost and the

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from harness.agents.accounts import Outcome
 from harness.agents.desk import BLOB_FROM, Desk
 from harness.brain import retry, stream
 from harness.brain.context import compaction
 from harness.brain.decide import Sum
 from harness.events import blocks, said
 from harness.events import types as t
-from harness.events.attempt import Reservation
+from harness.events.attempt import AttemptOutcome, Reservation
 
 _MOST_SAID = 2000
 
@@ -25,7 +24,7 @@ def summary(
     after = change.after + compaction.size(text)
     why = compaction.problem(blocks.STOPS[reply.stop_reason], text) or compaction.too_large(change.tokens, after)
     blob = desk.put_blob(text.encode("utf-8", "replace"), "text/plain")
-    cost = desk.accounts.settle(reservation, reply.usage, Outcome("ok", wait_s=reply.used_up_s))
+    cost = desk.accounts.settle(reservation, reply.usage, AttemptOutcome("ok", wait_s=reply.used_up_s))
     answered = t.ModelSummary(
         request_id=sent.request_id,
         message_id=reply.message_id,
@@ -51,7 +50,7 @@ def summary(
 
 def no_summary(desk: Desk, sent: t.ModelRequest, why: str, usage: t.Usage, reservation: Reservation) -> t.ModelSummary:
     """A reply that was to be a summary and is none, paid for by its usage."""
-    cost = desk.accounts.settle(reservation, usage, Outcome("ok"))
+    cost = desk.accounts.settle(reservation, usage, AttemptOutcome("ok"))
     return t.ModelSummary(
         request_id=sent.request_id,
         message_id="",
@@ -70,7 +69,7 @@ def replied(
     data = msgspec.json.encode(parts)
     inline = len(data) <= BLOB_FROM
     blob = None if inline else desk.put_blob(data, "application/json")
-    cost = desk.accounts.settle(reservation, reply.usage, Outcome("ok", wait_s=reply.used_up_s))
+    cost = desk.accounts.settle(reservation, reply.usage, AttemptOutcome("ok", wait_s=reply.used_up_s))
     message = t.ModelMessage(
         request_id=sent.request_id,
         message_id=reply.message_id,
@@ -112,7 +111,7 @@ def failure(
 ) -> t.ModelFailed:
     """No reply that can be used; the ``key`` stands in no record, whatever the endpoint says."""
     message = outcome.message.replace(key, "[the key]") if key else outcome.message
-    told = Outcome(outcome.kind, message[:_MOST_SAID], outcome.retry_after_s, outcome.usage is not None)
+    told = AttemptOutcome(outcome.kind, message[:_MOST_SAID], outcome.retry_after_s, outcome.usage is not None)
     settled = desk.accounts.settle(reservation, outcome.usage, told)
     cost_nano = settled.nano
     source = settled.source

@@ -59,3 +59,16 @@ class Greeted(msgspec.Struct, frozen=True):
     """The agent's process is known to the supervisor of this epoch."""
 
     epoch: int
+
+
+class AttemptOutcome(msgspec.Struct, frozen=True):
+    """What came of an attempt, for who is to ask its endpoint next.
+
+    ``kind``: ``ok`` or one of ``ModelFailed``; ``wait_s``: what the endpoint asks to wait; ``free``: it surely cost
+    nothing.
+    """
+
+    kind: str
+    message: str = ""
+    wait_s: float | None = None
+    free: bool = True

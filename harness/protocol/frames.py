@@ -20,11 +20,12 @@ _HEAD = struct.Struct(">I")
 
 def members(record: object) -> dict[str, object]:
     """The fields of a frozen record, as an object; one that says nothing (None) is left out."""
-    values = ((name, getattr(record, name)) for name in type(record).__slots__)  # type: ignore[attr-defined]
-    return {name: value for name, value in values if value is not None}
+    names: tuple[str, ...] = type(record).__slots__  # type: ignore[attr-defined]
+    return {name: value for name in names if (value := getattr(record, name)) is not None}
 
 
 _write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=members).encode
+_read = json.JSONDecoder().decode
 
 
 class FrameError(Exception):
@@ -89,7 +90,7 @@ class Decoder:
 def parse(body: bytes) -> dict[str, object]:
     """The JSON object in a frame body; anything else is Garbage."""
     try:
-        value = json.loads(body)
+        value = _read(body.decode("utf-8", "surrogatepass"))
     except ValueError as exc:
         raise Garbage(f"frame is not JSON: {exc}") from exc
     except RecursionError as exc:

@@ -69,11 +69,13 @@ class NewRecord:
     data: object
 
 
+_NONE = NewRecord(None, None)
+
+
 def _records(value: object) -> tuple[NewRecord, ...]:
     if not isinstance(value, list) or not value:
         raise BadArgument("records must be a list of at least one {type, data}")
-    given = [(item.get("type"), item.get("data")) if isinstance(item, dict) else (None, None) for item in value]
-    return tuple(NewRecord(kind, data) for kind, data in given)
+    return tuple([NewRecord(item.get("type"), item.get("data")) if isinstance(item, dict) else _NONE for item in value])
 
 
 def _class(value: object) -> str:

@@ -44,30 +44,28 @@ def reader(kind: type[T]) -> Callable[[Mapping[str, object]], T]:
     returned raises BadArgument. A field whose metadata has ``read`` is made by that, which raises it too.
     """
     hints = get_type_hints(kind)
-    known = [(field.name, _of_field(field, hints[field.name]), _default(field)) for field in fields(kind)]  # type: ignore[arg-type]
+    known = [_field(field, hints[field.name]) for field in fields(kind)]  # type: ignore[arg-type]
 
     def read(given: Mapping[str, object]) -> T:
-        values = []
-        for name, reads, default in known:
-            value = given.get(name)
-            values.append(default() if value is None and default is not None else reads(name, value))
-        return kind(*values)
+        get = given.get
+        return kind(
+            *[
+                default if (value := get(name)) is None and optional else reads(name, value)
+                for name, reads, optional, default in known
+            ]
+        )
 
     return read
 
 
-def _of_field(field: Field[object], hint: object) -> _Read:
+def _field(field: Field[object], hint: object) -> tuple[str, _Read, bool, object]:
+    """Its name, how it is read, and whether it may be left out and what stands for it then."""
     own = field.metadata.get("read")
-    if own is None:
-        return _reads(hint)
-    return lambda _, value: own(value)
-
-
-def _default(field: Field[object]) -> Callable[[], object] | None:
-    if field.default_factory is not MISSING:
-        return field.default_factory
-    default = field.default
-    return None if default is MISSING else lambda: default
+    reads = _reads(hint) if own is None else lambda _, value: own(value)
+    if (make := field.default_factory) is not MISSING:
+        made = reads
+        reads = lambda name, value: make() if value is None else made(name, value)  # noqa: E731
+    return field.name, reads, field.default is not MISSING, field.default
 
 
 def _reads(hint: object) -> _Read:

@@ -319,16 +319,21 @@ class KeeperOps:
         self._sync = self._sync or wanted.cls != "C"
         if self._journal.staged >= BATCH_RECORDS:
             self.flush()
-        self._tidy(records)
-        if any(kind == "user.message" and data.get("origin", "human") == "human" for kind, data in records):
-            self._loop.call_later(0, self._gate.waits.spoken)
-        if any(leads_to_the_fence(kind, data) for kind, data in records):
-            self._loop.call_later(0, self._gate.expect)  # once this is answered
+        self._follow(records)
 
-    def _tidy(self, records: list[Record]) -> None:
-        if any(kind == "tool.resolved" for kind, _ in records):
-            self.flush()
-            spool.clean(self._folder, set(self._journal.memory.calls.open))
+    def _follow(self, records: list[Record]) -> None:
+        """What records of others lead to, once they are answered."""
+        expected = False
+        for kind, data in records:
+            if kind in ("tool.judged", "tool.proposed"):
+                expected = expected or leads_to_the_fence(kind, data)
+            elif kind == "user.message" and data.get("origin", "human") == "human":
+                self._loop.call_later(0, self._gate.waits.spoken)
+            elif kind == "tool.resolved":
+                self.flush()
+                spool.clean(self._folder, set(self._journal.memory.calls.open))
+        if expected:
+            self._loop.call_later(0, self._gate.expect)
 
     def _blob(self, asker: Asker, payload: PutBlob) -> Stored:
         try:

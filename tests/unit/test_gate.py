@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.events.attempt import AttemptOutcome
 from harness.supervisor.endpoints import endpoint_gate as g
 
-REFUSED = g.Outcome("network", "connection refused")
-OVERLOADED = g.Outcome("overloaded", "Overloaded")
-BROKEN = g.Outcome("server", "Internal server error", free=False)
-CUT = g.Outcome("cut", "the stream ended before the reply was complete", free=False)
-OK = g.Outcome("ok")
+REFUSED = AttemptOutcome("network", "connection refused")
+OVERLOADED = AttemptOutcome("overloaded", "Overloaded")
+BROKEN = AttemptOutcome("server", "Internal server error", free=False)
+CUT = AttemptOutcome("cut", "the stream ended before the reply was complete", free=False)
+OK = AttemptOutcome("ok")
 
 
 def ask(gate: g.Gate, sid: str, now: float) -> g.Answer:
@@ -33,7 +34,7 @@ def goes(gate: g.Gate, sid: str, now: float) -> bool:
     return isinstance(ask(gate, sid, now), g.Go)
 
 
-def closed(outcome: g.Outcome = REFUSED, sids: str = "a") -> g.Gate:
+def closed(outcome: AttemptOutcome = REFUSED, sids: str = "a") -> g.Gate:
     """A gate that one failure of ``a`` closed at time 0; the others of ``sids`` stand in line."""
     gate = g.Gate()
     assert goes(gate, "a", 0.0)
@@ -92,7 +93,7 @@ def test_what_was_sent_before_the_trouble_neither_opens_nor_prolongs_it() -> Non
 
 
 def test_pauses_grow_to_their_longest_and_never_end() -> None:
-    for outcome, longest in ((REFUSED, g.LONGEST_FREE_S), (g.Outcome("server", free=False), g.LONGEST_PAID_S)):
+    for outcome, longest in ((REFUSED, g.LONGEST_FREE_S), (AttemptOutcome("server", free=False), g.LONGEST_PAID_S)):
         gate = closed(outcome)
         now = 0.0
         pauses = []
@@ -110,10 +111,10 @@ def test_pauses_grow_to_their_longest_and_never_end() -> None:
 
 
 def test_retry_after_is_a_lower_bound_and_a_hopeless_one_is_asked_again_every_hour() -> None:
-    gate = closed(g.Outcome("rate_limit", "slow down", wait_s=120.0))
+    gate = closed(AttemptOutcome("rate_limit", "slow down", wait_s=120.0))
     assert gate.state == g.LIMITED
     assert 120.0 <= gate.next_try <= 130.0
-    gate = closed(g.Outcome("rate_limit", "come back in 2099", wait_s=2.3e9))
+    gate = closed(AttemptOutcome("rate_limit", "come back in 2099", wait_s=2.3e9))
     assert g.LONGEST_OBEYED_S <= gate.next_try <= g.LONGEST_OBEYED_S + 5
     assert gate.asked_wait_s == 2.3e9
 
@@ -121,13 +122,13 @@ def test_retry_after_is_a_lower_bound_and_a_hopeless_one_is_asked_again_every_ho
 def test_a_used_up_rate_limit_closes_before_the_next_request() -> None:
     gate = g.Gate()
     assert goes(gate, "a", 0.0)
-    gate.told("a", g.Outcome("ok", wait_s=30.0), 1.0, 0.0)
+    gate.told("a", AttemptOutcome("ok", wait_s=30.0), 1.0, 0.0)
     assert gate.state == g.LIMITED
     assert not goes(gate, "b", 30.9)
     assert goes(gate, "b", 31.0)
 
 
-AWAY = g.Outcome(g.DETOUR, "it redirects to 'https://login.example' for now")
+AWAY = AttemptOutcome(g.DETOUR, "it redirects to 'https://login.example' for now")
 
 
 def away_until_asked(gate: g.Gate, now: float) -> float:
@@ -186,7 +187,7 @@ def test_a_new_supervisor_neither_asks_at_once_nor_takes_its_question_back(asked
 
 @pytest.mark.parametrize("kind", sorted(g.NEEDS_PERSON))
 def test_what_needs_a_person_waits_for_one(kind: str) -> None:
-    gate = closed(g.Outcome(kind, "no"), sids="abc")
+    gate = closed(AttemptOutcome(kind, "no"), sids="abc")
     assert gate.state == g.PERSON
     by_itself = gate.due(0.0)
     assert by_itself == (g.SPEND_LOOK_S if kind == "spend_limit" else None)
@@ -194,7 +195,7 @@ def test_what_needs_a_person_waits_for_one(kind: str) -> None:
     assert gate.wake(100.0) == ["a"]
     assert goes(gate, "a", 100.0)
     assert not goes(gate, "b", 100.0)
-    gate.told("a", g.Outcome(kind, "still no"), 101.0, 0.5)
+    gate.told("a", AttemptOutcome(kind, "still no"), 101.0, 0.5)
     assert gate.state == g.PERSON
     assert not gate.retried
     gate.answered(200.0)
@@ -279,10 +280,10 @@ OUTCOMES = st.sampled_from(
         OVERLOADED,
         BROKEN,
         CUT,
-        g.Outcome("rate_limit", wait_s=7.0),
-        g.Outcome("auth"),
-        g.Outcome("spend_limit"),
-        g.Outcome("invalid"),
+        AttemptOutcome("rate_limit", wait_s=7.0),
+        AttemptOutcome("auth"),
+        AttemptOutcome("spend_limit"),
+        AttemptOutcome("invalid"),
     ]
 )
 STEPS = st.lists(
@@ -300,7 +301,7 @@ STEPS = st.lists(
 @settings(max_examples=100, deadline=None)
 @given(STEPS)
 def test_while_closed_one_probe_goes_and_nobody_is_forgotten(
-    steps: list[tuple[str, str, g.Outcome, float, float]],
+    steps: list[tuple[str, str, AttemptOutcome, float, float]],
 ) -> None:
     gate = g.Gate()
     now = 0.0
@@ -346,12 +347,12 @@ def test_while_closed_one_probe_goes_and_nobody_is_forgotten(
 class Endpoint:
     """What the endpoint does at a time, and who asked it when."""
 
-    trouble: Callable[[float], g.Outcome | None]
+    trouble: Callable[[float], AttemptOutcome | None]
     poison: frozenset[str] = frozenset()
     """Sessions whose every request fails."""
     asked: list[tuple[float, str]] = field(default_factory=list)
 
-    def ask(self, sid: str, now: float) -> g.Outcome:
+    def ask(self, sid: str, now: float) -> AttemptOutcome:
         self.asked.append((now, sid))
         return BROKEN if sid in self.poison else self.trouble(now) or OK
 
@@ -380,7 +381,7 @@ class World:
 
         for i in range(self.sessions):
             at(self.rng.uniform(0, 30), "ask", f"s{i}")
-        flights: dict[str, g.Outcome] = {}
+        flights: dict[str, AttemptOutcome] = {}
         alarm = math.inf
         while queue:
             now, _, what, sid = heapq.heappop(queue)
@@ -420,21 +421,21 @@ class World:
                 at(alarm, "alarm")
 
 
-def overloaded(now: float) -> g.Outcome:
+def overloaded(now: float) -> AttemptOutcome:
     return OVERLOADED
 
 
-def no_network(now: float) -> g.Outcome:
+def no_network(now: float) -> AttemptOutcome:
     return REFUSED
 
 
-def limited(end: float) -> Callable[[float], g.Outcome]:
+def limited(end: float) -> Callable[[float], AttemptOutcome]:
     """429 whose ``retry-after`` tells the truth for the next two minutes, and says nothing when it would be longer."""
-    return lambda now: g.Outcome("rate_limit", "slow down", wait_s=end - now if end - now < 120 else None)
+    return lambda now: AttemptOutcome("rate_limit", "slow down", wait_s=end - now if end - now < 120 else None)
 
 
 HOUR = 3600.0
-OUTAGES: tuple[tuple[float, float, Callable[[float], g.Outcome]], ...] = (
+OUTAGES: tuple[tuple[float, float, Callable[[float], AttemptOutcome]], ...] = (
     (300.0, 2100.0, overloaded),
     (2700.0, 4500.0, limited(4500.0)),
     (5100.0, 6900.0, no_network),
@@ -447,7 +448,7 @@ def test_two_hours_of_trouble_cost_nobody_a_question(seed: int) -> None:
     a minute of each end.
     """
 
-    def trouble(now: float) -> g.Outcome | None:
+    def trouble(now: float) -> AttemptOutcome | None:
         return next((kind(now) for begin, end, kind in OUTAGES if begin <= now < end), None)
 
     world = World(Endpoint(trouble), 30, random.Random(seed))
@@ -485,7 +486,7 @@ def test_a_flapping_endpoint_is_never_trampled() -> None:
 @pytest.mark.parametrize("outcome", [BROKEN, CUT], ids=["5xx", "cut"])
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.7])
 @pytest.mark.parametrize("seed", range(3))
-def test_an_endpoint_that_fails_at_random_asks_nobody(outcome: g.Outcome, share: float, seed: int) -> None:
+def test_an_endpoint_that_fails_at_random_asks_nobody(outcome: AttemptOutcome, share: float, seed: int) -> None:
     """Eight failures in a row are nobody's own while the others fail too: in two hours no session is stopped, and all
     go on.
     """

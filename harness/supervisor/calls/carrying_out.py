@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import functools
+
 from harness.events import types as t
 from harness.events.call_states import CallEnd
 from harness.hands import limits as call_limits
 from harness.protocol.config import Config
+from harness.protocol.config_sections import LimitsConfig, UndoConfig
 from harness.session.orders import CallBegun, Execute, JobLimits
 from harness.supervisor.fleet.session import Session
 from harness.vault import limits as undo_limits
+from harness.vault.limits import VaultLimits
 
 
-def undo_limits_of(config: Config) -> undo_limits.VaultLimits:
+@functools.lru_cache(maxsize=1)
+def _limits_of(section: LimitsConfig) -> call_limits.Limits:
+    return call_limits.from_wire(section.to_wire())
+
+
+@functools.lru_cache(maxsize=1)
+def undo_limits_of(section: UndoConfig) -> VaultLimits:
     """What ``[undo]`` says, as a keeper takes it."""
-    return undo_limits.from_wire(config.undo.to_wire())
+    return undo_limits.from_wire(section.to_wire())
 
 
 async def begin(session: Session, config: Config, call_id: str) -> CallBegun:
@@ -21,9 +31,9 @@ async def begin(session: Session, config: Config, call_id: str) -> CallBegun:
 
     Raises OpError, LinkLost.
     """
-    limits = call_limits.from_wire(config.limits.to_wire())
     jobs = JobLimits(config.jobs.at_once, config.jobs.grace)
-    return await session.keeper().ask(Execute(call_id, limits, undo_limits_of(config), jobs), None)
+    wanted = Execute(call_id, _limits_of(config.limits), undo_limits_of(config.undo), jobs)
+    return await session.keeper().ask(wanted, None)
 
 
 async def to_its_end(session: Session, config: Config, call_id: str, wait_s: float) -> None:

@@ -258,7 +258,7 @@ class Judging:
         """
         try:
             wanted = TakeState(
-                f"shown for {call_id}", full=True, undo_limits=carrying_out.undo_limits_of(self._settings.config)
+                f"shown for {call_id}", full=True, undo_limits=carrying_out.undo_limits_of(self._settings.config.undo)
             )
             kept = await session.keeper().ask(wanted, None)
         except OpError as exc:

@@ -12,6 +12,8 @@ import math
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
+from harness.events.attempt import AttemptOutcome
+
 OPEN = "open"
 DOWN = "down"
 LIMITED = "limited"
@@ -71,27 +73,13 @@ class Key(NamedTuple):
         return "|".join(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of one request.
-
-    ``kind``: ``ok`` or one of ``ModelFailed``; ``wait_s``: what the endpoint asks to wait; ``free``: it surely cost
-    nothing.
-    """
-
-    kind: str
-    message: str = ""
-    wait_s: float | None = None
-    free: bool = True
-
-    @property
-    def sure(self) -> bool:
-        """False when the trouble may be this request's own: another session's request could get through."""
-        return (
-            self.kind in ("rate_limit", "overloaded", DETOUR)
-            or self.kind in NEEDS_PERSON
-            or (self.kind == "network" and self.free)
-        )
+def sure(outcome: AttemptOutcome) -> bool:
+    """False when the trouble may be this request's own: another session's request could get through."""
+    return (
+        outcome.kind in ("rate_limit", "overloaded", DETOUR)
+        or outcome.kind in NEEDS_PERSON
+        or (outcome.kind == "network" and outcome.free)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +289,7 @@ class Gate:
         if self.state != OPEN and self.why != "cut" and self.flying.get(sid) == self.closings:
             self._open(now, roll)
 
-    def told(self, sid: str, outcome: Outcome, now: float, roll: float) -> None:
+    def told(self, sid: str, outcome: AttemptOutcome, now: float, roll: float) -> None:
         """What came of a request."""
         early = self.flying.pop(sid, None) != self.closings
         if outcome.kind in WAITS - LIMITS and (sid not in self.strikes or self.strikes[sid].count == 0):
@@ -314,7 +302,7 @@ class Gate:
             self._close(PERSON, sid, outcome, now, roll, early)
         elif outcome.kind not in WAITS:
             self._answers(sid, outcome, now, roll, early)
-        elif outcome.sure or not self._suspected(sid, outcome, now, roll) or self.state != OPEN:
+        elif sure(outcome) or not self._suspected(sid, outcome, now, roll) or self.state != OPEN:
             self._close(LIMITED if outcome.kind in LIMITS else DOWN, sid, outcome, now, roll, early)
 
     def answered(self, now: float) -> None:
@@ -345,16 +333,16 @@ class Gate:
         if person:
             self.next_try = now + SPEND_LOOK_S if why in LOOKED_AT else math.inf
 
-    def _answers(self, sid: str, outcome: Outcome, now: float, roll: float, early: bool) -> None:
+    def _answers(self, sid: str, outcome: AttemptOutcome, now: float, roll: float, early: bool) -> None:
         self.strikes.pop(sid, None)
         for other in self.strikes.values():
             other.other_passed()
         if self.state != OPEN and (not early or (self.witnesses and sid not in self.witnesses)):
             self._open(now, roll)
         if self.state == OPEN and outcome.kind == "ok" and outcome.wait_s:
-            self._close(LIMITED, sid, Outcome("rate_limit", outcome.message, outcome.wait_s), now, roll, False)
+            self._close(LIMITED, sid, AttemptOutcome("rate_limit", outcome.message, outcome.wait_s), now, roll, False)
 
-    def _suspected(self, sid: str, outcome: Outcome, now: float, roll: float) -> bool:
+    def _suspected(self, sid: str, outcome: AttemptOutcome, now: float, roll: float) -> bool:
         """Count a failure that may be the session's own; True when it is its own by all that is known."""
         own = self.strikes.setdefault(sid, Strikes())
         own.count = own.count + 1
@@ -365,7 +353,7 @@ class Gate:
         own.not_before = now + _pause(own.count, outcome, roll)
         return True
 
-    def _close(self, state: str, sid: str, outcome: Outcome, now: float, roll: float, early: bool) -> None:
+    def _close(self, state: str, sid: str, outcome: AttemptOutcome, now: float, roll: float, early: bool) -> None:
         was_open = self.state == OPEN
         if was_open:
             self.since = now
@@ -375,12 +363,12 @@ class Gate:
             self.slots.clear()
             self.ramp_end = -math.inf
         elif early and not (state == PERSON and self.state != PERSON):
-            if not outcome.sure and self.witnesses:
+            if not sure(outcome) and self.witnesses:
                 self.witnesses.add(sid)
             if outcome.wait_s is not None and self.state != PERSON:
                 self.next_try = max(self.next_try, now + min(outcome.wait_s, LONGEST_OBEYED_S))
             return
-        if outcome.sure:
+        if sure(outcome):
             self.witnesses.clear()
         else:
             self.witnesses.add(sid)
@@ -412,7 +400,7 @@ class Gate:
             self._slot(sid, now)
 
 
-def _pause(failures: int, outcome: Outcome, roll: float) -> float:
+def _pause(failures: int, outcome: AttemptOutcome, roll: float) -> float:
     """Seconds until the next try after so many failures in a row; what the endpoint asks for is a lower bound, up to
     `LONGEST_OBEYED_S`.
     """

@@ -16,7 +16,7 @@ from typing import assert_never
 from harness.budget import prices
 from harness.events import endpoints
 from harness.events import types as t
-from harness.events.attempt import Admitted
+from harness.events.attempt import Admitted, AttemptOutcome
 from harness.events.endpoints import ITEM_KINDS, EndpointView
 from harness.events.session_state import OpenApproval, SessionState
 from harness.events.states import Desired, ParkedFor
@@ -194,7 +194,7 @@ class Gates:
         if not key.name:
             gate = self._gate(key)
             if gate.state != g.PERSON or gate.retried:
-                gate.told("", g.Outcome("no_key"), boottime(), 0.0)
+                gate.told("", AttemptOutcome("no_key"), boottime(), 0.0)
             self._ask(session, key)
             return False
         s = session.state
@@ -210,7 +210,7 @@ class Gates:
             self._gates[key].heard(session.sid, boottime(), random.random())
         self._after(session)
 
-    def told(self, session: Session, outcome: g.Outcome) -> float | None:
+    def told(self, session: Session, outcome: AttemptOutcome) -> float | None:
         """What came of its request; seconds until the endpoint is asked again, when that is known."""
         intent = session.state.intent
         if intent is None:
@@ -227,7 +227,7 @@ class Gates:
         if outcome.kind == "auth":
             self._credentials.mark_bad(key.name)
         gate = self._gate(key)
-        gate.told(session.sid, g.Outcome("answered") if outcome.kind == "model_unknown" else outcome, now, roll)
+        gate.told(session.sid, AttemptOutcome("answered") if outcome.kind == "model_unknown" else outcome, now, roll)
         self._after(session)
         return gate.next_try - now if gate.state in (g.DOWN, g.LIMITED) else None
 

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import msgspec
 
@@ -14,7 +13,7 @@ from harness.budget import prices
 from harness.budget.ledger_types import Raised
 from harness.events import trouble
 from harness.events import types as t
-from harness.events.attempt import Attempt
+from harness.events.attempt import Attempt, Reservation, Settlement
 from harness.events.cap import Cap, amount_of
 from harness.events.framing import LogError
 from harness.events.rows import Money
@@ -36,21 +35,6 @@ _WAITS = (
     "no request is sent meanwhile; it goes on by itself as soon as the ledger can be written (a full disk: free some"
     " space)"
 )
-
-
-class Reserved(NamedTuple):
-    """A granted reservation: its id and its worst case in nano-USD."""
-
-    reservation: str
-    nano: int
-
-
-class Settled(NamedTuple):
-    """What an attempt counts for, in nano-USD, and where the price came from."""
-
-    nano: int
-    source: str
-    usage: t.Usage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +111,7 @@ class Purse:
 
     # -- requests ----------------------------------------------------------------------------------
 
-    async def reserve(self, session: Session, wanted: Attempt) -> Reserved:
+    async def reserve(self, session: Session, wanted: Attempt) -> Reservation:
         """See `Bookkeeper.reserve`. Raises CapReached, OpError ``no_space``, ``ledger``: then it only has to wait, and
         asks again by itself; the session says so meanwhile.
         """
@@ -144,7 +128,7 @@ class Purse:
         """Nothing of this session waits for the ledger now."""
         session.unhinder("money")
 
-    async def _reserve(self, session: Session, wanted: Attempt) -> Reserved:
+    async def _reserve(self, session: Session, wanted: Attempt) -> Reservation:
         s = session.state
         allowance = None if s.finish_up is None else s.finish_up.allowance_nano
         day = self._live().today().day
@@ -164,9 +148,9 @@ class Purse:
             ) from exc
         except LedgerUnavailable as exc:
             raise _refusal(exc) from exc
-        return Reserved(made.reservation, made.nano)
+        return Reservation(made.reservation, made.nano)
 
-    async def settle(self, reservation: str, usage: t.Usage | None) -> Settled:
+    async def settle(self, reservation: str, usage: t.Usage | None) -> Settlement:
         """Settle by reported usage; None = outcome unknown, which counts in full, unless it was settled before: then
         that stands, and is told.
 
@@ -183,7 +167,7 @@ class Purse:
             made = known
         except LedgerUnavailable as exc:
             raise _refusal(exc) from exc
-        return Settled(made.nano, made.source, made.usage)
+        return Settlement(made.nano, made.source, usage=made.usage)
 
     def holding(self, sid: str) -> bool:
         """True while a request of that session is held that nobody has settled."""

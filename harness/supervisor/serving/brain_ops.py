@@ -8,13 +8,12 @@ from datetime import UTC, datetime
 import msgspec
 
 from harness.events import types as t
-from harness.events.attempt import Admitted, Attempt, Greeted, Reservation, Settlement
+from harness.events.attempt import Admitted, Attempt, AttemptOutcome, Greeted, Reservation, Settlement
 from harness.events.cap import Cap
 from harness.events.model_limits import ModelLimits
 from harness.events.replies import DONE, Done
 from harness.events.states import Desired
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
-from harness.supervisor.endpoints.endpoint_gate import Outcome
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.money.purse import CapReached
@@ -121,7 +120,7 @@ class BrainOps:
             await ask_cap(session, exc.reached)
             raise OpError("cap", str(exc)) from exc
         session.shown_anew()
-        return Reservation(held.reservation, held.nano)
+        return held
 
     async def settle(self, c: Connection, m: Fields) -> Settlement:
         session = self._of_brain(c)
@@ -136,11 +135,11 @@ class BrainOps:
             self._p.gates.unsent(session)
         else:
             try:
-                retry_in_s = self._p.gates.told(session, msgspec.convert(said, Outcome))
+                retry_in_s = self._p.gates.told(session, msgspec.convert(said, AttemptOutcome))
             except msgspec.ValidationError as exc:
                 raise OpError("bad_request", f"settle: outcome: {exc}") from exc
         settled = await self._p.purse.settle(text_of(m, "reservation"), usage)
         if session.state.unsettled:
             session.wake()
         session.shown_anew()
-        return Settlement(settled.nano, settled.source, retry_in_s, settled.usage)
+        return msgspec.structs.replace(settled, retry_in_s=retry_in_s)

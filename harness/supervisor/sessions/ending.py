@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from harness.events import types as t
+from harness.events.attempt import Settlement
 from harness.events.call_states import CallEnd, CallStage
 from harness.events.states import State
 from harness.linux.proc import Identity, alive
@@ -13,7 +14,7 @@ from harness.supervisor.calls import publishing
 from harness.supervisor.calls.call_flow import CallFlow
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.money.purse import Purse, Settled
+from harness.supervisor.money.purse import Purse
 from harness.supervisor.sessions.brains import Brains
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.sessions.merging import Merging
@@ -70,7 +71,7 @@ class Ending:
                 await self._gone(session, call.call_id)
         bodies: list[t.Body] = [t.ApprovalWithdrawn(approval_id=a, why="the session was stopped") for a in s.approvals]
         if s.request is not None:
-            known = Settled(0, "")
+            known = Settlement(0, "")
             with contextlib.suppress(OpError):  # the ledger cannot be asked now: nobody knows then
                 known = await self._purse.settle(s.request.reservation, None)
             bodies.append(s.request.lost(known.usage, known.nano, known.source))

@@ -13,8 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeVar
 
-from harness.events import blobs, tools
-from harness.events.decision import Ruling
+from harness.events import blobs
 from harness.events.log import LogError, NoSpace, Poisoned
 from harness.linux.proc import Identity
 from harness.protocol import frames
@@ -37,7 +36,7 @@ from harness.protocol.keeper_requests import (
 )
 from harness.protocol.op import BadArgument, Op, Yes, reader
 from harness.protocol.paths import SessionFolder
-from harness.session import may_append, orders, spool
+from harness.session import may_append, orders, spool, standby
 from harness.session.appender import Appender, Record
 from harness.session.authority import Authority
 from harness.session.call_gate import Gate
@@ -326,7 +325,7 @@ class KeeperOps:
         expected = False
         for kind, data in records:
             if kind in ("tool.judged", "tool.proposed"):
-                expected = expected or leads_to_the_fence(kind, data)
+                expected = expected or standby.leads_to_the_fence(kind, data)
             elif kind == "user.message" and data.get("origin", "human") == "human":
                 self._loop.call_later(0, self._gate.waits.spoken)
             elif kind == "tool.resolved":
@@ -447,14 +446,3 @@ class KeeperOps:
         self._gate.vault.stop()
         self._gate.ready.drop()
         self._loop.stopping = True
-
-
-def leads_to_the_fence(kind: str, data: Mapping[str, object]) -> bool:
-    """A call that may run was judged, or one is proposed that most likely may: what contains itself is not asked
-    about.
-    """
-    if kind == "tool.judged":
-        return data.get("verdict") == Ruling.ALLOW
-    given = data.get("input")
-    inside = not isinstance(given, dict) or given.get("access", "fence") == "fence"
-    return kind == "tool.proposed" and inside and tools.starts_process(str(data.get("tool")))

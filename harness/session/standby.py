@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from harness.events import tools
+from harness.events.decision import Ruling
 from harness.hands.ready import Ready
 from harness.session.event_loop import Loop
 from harness.session.turns import Timer
@@ -57,3 +59,14 @@ class Standby:
         with contextlib.suppress(ChildProcessError):  # the end of a call meanwhile collected it
             if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG) is None:
                 self._loop.call_later(_COLLECT_S, lambda: self._collect(child))
+
+
+def leads_to_the_fence(kind: str, data: Mapping[str, object]) -> bool:
+    """A call that may run was judged, or one is proposed that most likely may: what contains itself is not asked
+    about.
+    """
+    if kind == "tool.judged":
+        return data.get("verdict") == Ruling.ALLOW
+    given = data.get("input")
+    inside = not isinstance(given, dict) or given.get("access", "fence") == "fence"
+    return kind == "tool.proposed" and inside and tools.starts_process(str(data.get("tool")))

@@ -14,9 +14,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from harness.events import tools
+from harness.events import fields, tools
 from harness.events.action import ExecAction, FileAction, ShellAction
 from harness.events.addresses import BadAddress, split_host
 from harness.hands import deleted, precheck, remotes, wayout
@@ -61,10 +60,32 @@ class Kept:
     left_out: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the input of a call names: its command (of a script, the only one in it), and where it works."""
+
+    kind: str
+    argv: Sequence[str] | None
+    script: str
+    syntax: Mapping[str, object] | None
+    cwd: str
+    paths: tuple[str, ...]
+    unfenced: bool
+
+
+def _asked(kind: str, given: Mapping[str, object]) -> _Asked:
+    script = str(given.get("script") or "") if kind == ShellAction.KIND else ""
+    unfenced = given.get("access") == "unfenced"
+    syntax = parse_shell(script) if "push" in script or (unfenced and deletion.may_hold(script)) else None
+    argv = fields.texts(given, "argv") if kind == ExecAction.KIND else shell.only_command(syntax)
+    paths = (str(given.get("path") or "."),) if kind == FileAction.KIND else ()
+    return _Asked(kind, argv, script, syntax, str(given.get("cwd") or "."), paths, unfenced)
+
+
 def gather(
     tree: Worktree,
     tool: str,
-    input: Mapping[str, Any],  # noqa: A002 -- the contract's word
+    input: Mapping[str, object],  # noqa: A002 -- the contract's word
     fence: FenceConfig,
     own: Iterable[str] = (),
     kept: Kept = Kept(),
@@ -80,22 +101,17 @@ def gather(
     root = str(tree.root)
     home = os.path.expanduser("~")
     binds = private_dir.binds(tree)
-    kind = tools.kind_of(tool)
-    script = str(input.get("script") or "") if kind == ShellAction.KIND else ""
-    unfenced = input.get("access") == "unfenced"
-    syntax = parse_shell(script) if "push" in script or (unfenced and deletion.may_hold(script)) else None
-    argv = input.get("argv") if kind == ExecAction.KIND else shell.only_command(syntax)
-    cwd = str(input.get("cwd") or ".")
-    base = absolute(cwd, root, home)
-    resolved = {cwd: _real(base)}
-    named = [str(input.get("path") or ".")] if kind == FileAction.KIND else []
-    for path in named:
+    asked = _asked(tools.kind_of(tool), input)
+    resolved = {asked.cwd: _real(absolute(asked.cwd, root, home))}
+    for path in asked.paths:
         resolved.setdefault(path, _real(absolute(path, root, home)))
+    cwd = resolved[asked.cwd]
     pushed = PushFacts()
     open_env = _open_env()
-    if argv and kind in (ExecAction.KIND, ShellAction.KIND) and push.is_push(argv):
+    if asked.argv and asked.kind in (ExecAction.KIND, ShellAction.KIND) and push.is_push(asked.argv):
         private_dir.publish(tree)
-        pushed = push_facts.of(tree, push.parse_push(argv, tree.branch), open_env, remotes.closed((root,), binds, own))
+        wanted = push.parse_push(asked.argv, tree.branch)
+        pushed = push_facts.of(tree, wanted, open_env, remotes.closed((root,), binds, own))
     info = os.lstat(root)
     return Facts(
         worktree=root,
@@ -108,16 +124,16 @@ def gather(
         env=_fenced_env(tree, fence) | _proxied(input),
         open_env=open_env,
         identity={"dev": info.st_dev, "ino": info.st_ino},
-        cwd_identity=precheck.identity(resolved[cwd]),
-        program=_program(kind, input, resolved[cwd], open_env["PATH"]),
-        deletes=_deletes(argv, script, syntax, resolved[cwd], home) if unfenced else {},
+        cwd_identity=precheck.identity(cwd),
+        program=_program(asked.kind, input, cwd, open_env["PATH"]),
+        deletes=_deletes(asked.argv, asked.script, asked.syntax, cwd, home) if asked.unfenced else {},
         snapshot=kept.snapshot,
         unprotected=kept.unprotected,
         resolved=resolved,
-        hashes=_hashes(root, [resolved[p] for p in named]) | {p: precheck.file_state(p) for p in pushed.rests_on},
+        hashes=_hashes(root, [resolved[p] for p in asked.paths]) | {p: precheck.file_state(p) for p in pushed.rests_on},
         commits=pushed.commits,
         remote_refs=pushed.refs,
-        tree=syntax,
+        tree=asked.syntax,
         own=tuple(os.path.realpath(path) for path in own),
         timeout_s=fence.timeout_s,
         output_bytes=fence.output_bytes,
@@ -145,12 +161,12 @@ def _fenced_env(tree: Worktree, fence: FenceConfig) -> dict[str, str]:
     return {**env, **private_dir.environment(tree), **fence.env}
 
 
-def _proxied(input: Mapping[str, Any]) -> dict[str, str]:  # noqa: A002
+def _proxied(input: Mapping[str, object]) -> dict[str, str]:  # noqa: A002
     """The environment that leads a call with named hosts to its proxy; nothing when it names none, or badly (then it is
     refused).
     """
     try:
-        hosts = [split_host(str(host))[0] for host in input.get("hosts") or ()]
+        hosts = [split_host(str(host))[0] for host in fields.texts(input, "hosts")]
     except BadAddress:
         return {}
     return wayout.environment(hosts) if hosts else {}
@@ -161,11 +177,11 @@ def _open_env() -> dict[str, str]:
     return {"PATH": "/usr/local/bin:/usr/bin:/bin", **env, "HOME": os.path.expanduser("~"), "GIT_TERMINAL_PROMPT": "0"}
 
 
-def _program(kind: str, input: Mapping[str, Any], cwd: str, path: str) -> dict[str, object]:  # noqa: A002
+def _program(kind: str, input: Mapping[str, object], cwd: str, path: str) -> dict[str, object]:  # noqa: A002
     """What a call outside the fence would execute, as it is now."""
     if input.get("access") != "unfenced" or kind not in (ExecAction.KIND, ShellAction.KIND):
         return {}
-    name = str(input["argv"][0]) if kind == ExecAction.KIND else programs.bash()
+    name = fields.texts(input, "argv")[0] if kind == ExecAction.KIND else programs.bash()
     return precheck.program(name, cwd, path)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from harness.events import framing
 from harness.events.calls import CallError
-from harness.session import feeds, keeper_ops
+from harness.session import feeds, standby
 from harness.session.fault import ACTIONS, POINTS, FaultError, Faults
 from harness.session.keeper_fold import KeeperState, concerns, kind_of
 
@@ -140,4 +140,4 @@ def test_no_fault_is_no_fault() -> None:
 def test_a_place_in_the_fence_is_made_for_what_most_likely_needs_one(
     kind: str, data: dict[str, Any], leads: bool
 ) -> None:
-    assert keeper_ops.leads_to_the_fence(kind, data) is leads
+    assert standby.leads_to_the_fence(kind, data) is leads

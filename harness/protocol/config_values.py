@@ -25,6 +25,9 @@ _OF_JOBS = {
     "log": (3 << 20, 1 << 30),
     "grace": (0, 600),
 }
+LONGEST_RUN_S = 3600
+"""Seconds that anything in the fence may take at most (`tools.MAX_TIMEOUT_S`): a setting cannot ask for more."""
+_MOST_BYTES = 1 << 60
 _LEAST_BYTES = {"memory": 64 << 20, "process_memory": 64 << 20, "memory_free": 0, "disk_free": 0}
 _NEVER = frozenset(("/", "/usr", "/etc", "/tmp", "/root", "/home", "/opt", "/var", "/run", "/proc", "/sys", "/dev"))
 
@@ -97,6 +100,8 @@ def _of_limits(key: str, raw: object) -> int | None:
             f"must be at least {least >> 20} MiB (write a size such as 512MiB)"
             + (", or false for no limit" if optional else "")
         )
+    if value > _MOST_BYTES:
+        raise ValueError("is more than any machine has" + ("; write false for no limit" if optional else ""))
     return value
 
 
@@ -180,6 +185,8 @@ def _number(section: str, key: str, raw: object) -> int:
         raise ValueError(f"must be at least {LEAST_CONTEXT}: a hand-off and the turns beside it need that room")
     if number < 1 and (key == "keep" or section in ("plan", "hooks")):
         raise ValueError("must be at least 1")
+    if key in ("setup_s", "seconds") and number > LONGEST_RUN_S:
+        raise ValueError(f"must be at most {LONGEST_RUN_S} seconds")
     return number
 
 

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.protocol import amounts, api_key, config_sections, credential
+from harness.events import tools
+from harness.protocol import amounts, api_key, config_sections, config_values, credential
 from harness.protocol import config as c
 from harness.protocol.paths import FolderError, Folders, ensure_private, resolve
 from harness.vault.limits import VaultLimits
@@ -61,6 +62,10 @@ def test_false_lifts_a_cap() -> None:
         ('[model]\ndefault = "a\n', 2, ""),
         ("model = 3\n", 1, "model"),
         (f"model = {'[' * 20_000}", 1, ""),
+        ('[limits]\nmemory = "9999999999TiB"\n', 2, "limits.memory"),
+        ("[limits]\nfile = 9223372036854775808\n", 2, "limits.file"),
+        ("[plan]\nsetup_s = 3601\n", 2, "plan.setup_s"),
+        ("[hooks]\nseconds = 3601\n", 2, "hooks.seconds"),
     ],
 )
 def test_errors_name_file_line_and_key(text: str, line: int, key: str) -> None:
@@ -69,6 +74,10 @@ def test_errors_name_file_line_and_key(text: str, line: int, key: str) -> None:
     assert (caught.value.line, caught.value.key) == (line, key)
     assert str(FILE) in str(caught.value)
     assert f"line {line}" in str(caught.value)
+
+
+def test_a_setting_asks_for_no_more_time_than_the_fence_gives() -> None:
+    assert config_values.LONGEST_RUN_S == tools.MAX_TIMEOUT_S
 
 
 @given(st.integers(0, 10**15))

@@ -56,8 +56,14 @@ class Grammar(Parser):
     def whole(self, argv: Sequence[str]) -> argparse.Namespace:
         """The arguments; what no verb knows is said with the usage of its verb."""
         made, rest = self.parse_known_args(argv)
+        verb = self.of.get(made.verb or "", self)
+        if rest and verb is not self and "--" not in argv:
+            # a word that may be left out and stands behind an option is given to nobody, and looked for once more
+            with contextlib.suppress(TypeError):  # raised for a verb that has verbs of its own
+                again, rest = verb.parse_known_intermixed_args(argv[argv.index(made.verb) + 1 :])
+                vars(made).update(vars(again))
         if rest:
-            self.of.get(made.verb or "", self).error(f"unrecognized arguments: {' '.join(rest)}")
+            verb.error(f"unrecognized arguments: {' '.join(rest)}")
         return made
 
     def format_help(self) -> str:

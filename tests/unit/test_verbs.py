@@ -81,6 +81,32 @@ def test_an_empty_name_does_not_mean_all(verb: str, capsys: pytest.CaptureFixtur
     assert parser.build().parse_args([verb]).verb == verb
 
 
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["answer", "one", "--option", "2", "and more"], {"id": "one", "option": 2, "text": "and more"}),
+        (["continue", "one", "--cap-usd", "+2", "go on"], {"id": "one", "cap_usd": "+2", "text": "go on"}),
+        (["continue", "one", "--check", "a", "go on", "--check", "b"], {"text": "go on", "check": ["a", "b"]}),
+        (["export", "one", "--thin", "file"], {"file": "file", "thin": True}),
+        (["stop", "one", "--reason", "late", "two"], {"ids": ["one", "two"], "reason": "late"}),
+        (["deny", "one", "--json", "two", "no"], {"ids": ["one", "two"], "reason": "no"}),
+    ],
+)
+def test_options_may_stand_anywhere(words: list[str], found: dict[str, object]) -> None:
+    given = vars(parser.build().whole(words))
+    assert {name: given[name] for name in found} == found
+
+
+@pytest.mark.parametrize(
+    "words", [["show", "one", "two"], ["answer", "one", "--option", "2", "a", "b"], ["memory", "ls", "x"]]
+)
+def test_a_word_too_many_is_still_wrong_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parser.build().whole(words)
+    assert ended.value.code == 2
+    assert f"unrecognized arguments: {words[-1]}" in capsys.readouterr().err
+
+
 def test_what_is_left_out_is_the_default() -> None:
     given = parser.build().parse_args(["merge", "one"])
     assert (given.into, given.repo) == ("", "")

@@ -55,6 +55,7 @@ def three(f: Fleet) -> tuple[str, str, str]:
     ended = f.launch(WRITES, name="ended")
     f.wait_event_count(busy, "tool.started", 2)
     f.wait_state(asking, "waiting")
+    f.wait_event(asking, "lease.ended")  # behind it nothing more is written
     f.wait_state(ended, "done")
     wait_for("the ended session to be put away", lambda: not locks.held(f.folders.session(ended).lock))
     return busy, asking, ended

@@ -158,6 +158,6 @@ def test_stopped_stays_stopped() -> None:
         f.wait_state(other, "done")  # what would be started again by mistake would be by now
         assert f.row(sid)["state"] == "stopped"
         assert [
-            r.type for r in f.records(sid)[before:] if r.type.startswith(("lease.", "model.", "tool.started"))
+            r.type for r in f.records(sid)[before:] if r.type.startswith(("lease.granted", "model.", "tool.started"))
         ] == []
         assert f.violations() == []

@@ -29,8 +29,17 @@ _GO_PACKAGE = re.compile(r"^(ok|FAIL)\s+\S+\s+(?:\([a-z]+\)|[\d.]+s)( \[no tests
 _NODE = re.compile(r"^(?:#|ℹ) (pass|fail|skipped|todo|cancelled) (\d+)$", re.MULTILINE)
 _RSPEC = re.compile(r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?", re.MULTILINE)
 _MAVEN = re.compile(r"Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)\s*$", re.MULTILINE)
+_TAP_PLAN = re.compile(r"^1\.\.\d+", re.MULTILINE)
+_TAP = re.compile(r"^(not )?ok \d+\b(?:[^\n#]*#\s*(skip|todo)\b)?", re.MULTILINE | re.IGNORECASE)
+_PROVE = re.compile(r"^Files=\d+, Tests=(\d+),", re.MULTILINE)
+_MINITEST = re.compile(
+    r"^(\d+) (?:runs|tests), \d+ assertions, (\d+) failures, (\d+) errors(?:, (\d+) skips)?$", re.MULTILINE
+)
+_PHPUNIT = re.compile(r"^OK \((\d+) tests?, \d+ assertions?\)$|^Tests: (\d+), Assertions: \d+(.*)\.$", re.MULTILINE)
+_PHPUNIT_PART = re.compile(r"(Errors|Failures|Skipped|Incomplete): (\d+)")
+_JASMINE = re.compile(r"^(\d+) specs?, (\d+) failures?(?:, (\d+) pending specs?)?$", re.MULTILINE)
 _RUNS = re.compile(
-    r"(?:^|[\s;&|(/])(?:pytest|py\.test|jest|vitest|mocha|rspec)(?:\s|$)|-m\s+(?:pytest|unittest)\b"
+    r"(?:^|[\s;&|(/])(?:pytest|py\.test|jest|vitest|mocha|rspec|bats|prove|phpunit|jasmine)(?:\s|$)|-m\s+(?:pytest|unittest)\b"
     r"|\bgo\s+test\b|\bcargo\s+(?:test|nextest)\b"
 )
 _INVERTED = re.compile(r"^\s*!|\$\?")
@@ -79,7 +88,7 @@ def parse(output: str) -> Counts | None:
     text = _ANSI.sub("", output.replace("\r\n", "\n"))
     found = [
         counts
-        for reader in (_pytest, _unittest, _javascript, _mocha, _cargo, _go, _node, _rspec, _maven)
+        for reader in (_pytest, _unittest, _javascript, _mocha, _cargo, _go, _node, _rspec, _maven, _tap, _ruby_and_php)
         for counts in reader(text)
     ]
     return sum(found[1:], found[0]) if found else None
@@ -206,3 +215,22 @@ def _maven(text: str) -> list[Counts]:
         return []
     ran, failures, errors, skipped = totals[-1]
     return [Counts(ran - skipped, skipped, failures + errors)]
+
+
+def _tap(text: str) -> list[Counts]:
+    if _NODE.search(text) or not _TAP_PLAN.search(text):
+        return [Counts(int(m[1])) for m in _PROVE.finditer(text)]
+    lines = [(bool(wrong), word.lower()) for wrong, word in _TAP.findall(text)]
+    excused = sum(1 for _, word in lines if word)
+    return [Counts(len(lines) - excused, excused, sum(1 for wrong, word in lines if wrong and not word))]
+
+
+def _ruby_and_php(text: str) -> list[Counts]:
+    """Runners whose one line says how many there were, of which some failed and some were skipped."""
+    found = [(int(m[1]), int(m[2]) + int(m[3]), int(m[4] or 0)) for m in _MINITEST.finditer(text)]
+    found += [(int(m[1]), int(m[2]), int(m[3] or 0)) for m in _JASMINE.finditer(text)]
+    for m in _PHPUNIT.finditer(text):
+        parts = {kind: int(number) for kind, number in _PHPUNIT_PART.findall(m[3] or "")}
+        failed = parts.get("Errors", 0) + parts.get("Failures", 0)
+        found.append((int(m[1] or m[2]), failed, parts.get("Skipped", 0) + parts.get("Incomplete", 0)))
+    return [Counts(ran - excused, excused, failed) for ran, failed, excused in found]

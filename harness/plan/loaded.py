@@ -27,12 +27,21 @@ _NAMES = re.compile(r"\b(?:python_files|testMatch)['\"]?[ \t]*[:=][ \t]*(\[[^\]]
 _SAYS = re.compile(r"[A-Za-z]{3}")
 _ENDINGS = ("", ".js", ".ts", ".mjs", ".cjs", ".mts", ".cts", ".jsx", ".tsx", ".json", ".py", ".rb")
 _ENDINGS_IN = ("/__init__.py", "/index.js", "/index.ts")
+_LOADERS = re.compile(r"(?:\S*/)?(?:node|ava|tap|tape|nyc|c8|cucumber\S*)\s")
+_LISTS = (".txt", ".lock", ".in")
+"""What installers read by the same options."""
 _NEVER_TESTS = re.compile(r"--?doctest")
 
 
+def commands(texts: Iterable[str]) -> list[str]:
+    """The simple commands in these pieces of shell that run tests, or may load what changes them."""
+    found = (" ".join(words) for text in texts for words in simple_commands(text))
+    return [one for one in found if runs_tests(one) or _LOADERS.match(one)]
+
+
 def files(texts: Iterable[str], folder: str, base: Collection[str]) -> set[str]:
-    """Files of ``base`` that these pieces of shell or configuration, in this folder, have loaded."""
-    known = set(base)
+    """Files of ``base`` that these commands or configuration, in this folder, have loaded."""
+    known = {path for path in base if not path.endswith(_LISTS)}
     said = {name for text in texts for name in _references(text)}
     return {path for name in said if (path := _resolve(name, folder, known))}
 

@@ -103,7 +103,7 @@ def _compared(tree: Worktree, base: Collection[str], run: Named) -> frozenset[st
 
 def _loaded(tree: Worktree, base: Collection[str], run: Named) -> frozenset[str]:
     """What a runner loads beside the tests because its command or its configuration says so."""
-    found = loaded.files(run.texts, "", base)
+    found = loaded.files(loaded.commands(run.texts), "", base)
     for path, text in _configuration(tree, base):
         found |= loaded.files([text], path.rpartition("/")[0], base)
     return frozenset(found)

@@ -197,6 +197,12 @@ HONEST: dict[str, tuple[dict[str, str], str, Change]] = {
         "pytest",
         put("app.py"),
     ),
+    "what is installed first": (
+        {"tox.ini": "[testenv]\ndeps = -r requirements.txt\n", "requirements.txt": "a\n"},
+        "pip install -r requirements.txt && mkdir -p app && tox",
+        put("requirements.txt", "a\nb\n"),
+    ),
+    "a folder that is made first": ({}, "mkdir -p app && pytest", put("app.py")),
     "every module is looked through for tests": (
         {"pytest.ini": "[pytest]\npython_files = *.py\n"},
         "pytest",

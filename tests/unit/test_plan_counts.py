@@ -37,6 +37,13 @@ OUTPUTS = {
     "go verbose": ("--- PASS: TestA (0.00s)\n--- SKIP: TestB (0.00s)\nok  \tx/y\t0.01s\n", Counts(1, 1)),
     "go packages": ("ok  \tx/y\t0.01s\nok  \tx/z\t(cached) [no tests to run]\n", Counts(1)),
     "node": ("# tests 4\n# pass 3\n# fail 0\n# cancelled 0\n# skipped 1\n# todo 0\n", Counts(3, 1)),
+    "bats": ("1..3\nok 1 a\nok 2 b # skip later\nnot ok 3 c\n# (in test file a.bats, line 8)\n", Counts(2, 1, 1)),
+    "bats without a test": ("1..0\n", Counts(0)),
+    "prove": ("t/a.t .. ok\nAll tests successful.\nFiles=1, Tests=2,  0 wallclock secs\nResult: PASS\n", Counts(2)),
+    "minitest": ("2 runs, 1 assertions, 0 failures, 0 errors, 1 skips\n", Counts(1, 1)),
+    "phpunit": ("OK (1 test, 1 assertion)\n", Counts(1)),
+    "phpunit that skips": ("Tests: 3, Assertions: 1, Failures: 1, Skipped: 1.\n", Counts(2, 1, 1)),
+    "jasmine": ("2 specs, 0 failures, 1 pending spec\n", Counts(1, 1)),
     "rspec": ("6 examples, 1 failure, 2 pending\n", Counts(4, 2, 1)),
     "maven": ("Tests run: 5, Failures: 0, Errors: 0, Skipped: 1\n", Counts(4, 1)),
 }

@@ -6,8 +6,9 @@ The goal stands above it, verbatim; what is quoted is data.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.events.plan_events import PlanEntry
 from harness.events.session_state import SessionState
@@ -49,18 +50,19 @@ class Around:
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """Lines under a title; the first ``least`` of them are given up last."""
+    """Lines under a title; the first ``least`` of them are given up last. ``more``: lines that are left out of it."""
 
     title: str
     lines: tuple[str, ...]
     least: int = 1
+    more: int = 0
 
 
 def digest(s: SessionState, begin: Begin, around: Around) -> str:
     """The page for one task, at most `MOST_BYTES`."""
     assert s.plan is not None
     entry = s.plan.entries[begin.entry]
-    sections = [section for section in _sections(s, entry, begin, around) if section.lines]
+    sections = [_at_most(section) for section in _sections(s, entry, begin, around) if section.lines]
     words = {"n": begin.n, "entry": line(begin.entry), "path": s.plan.path}
     head = _HEAD.format(**words)
     tail = _TAIL.format(**words) + (_NOTES.format(progress=s.plan.progress) if s.plan.progress else "")
@@ -108,8 +110,8 @@ def _sections(s: SessionState, entry: PlanEntry, begin: Begin, around: Around) -
     total = len(s.plan.entries)
     rest = [e for e in s.plan.entries.values() if not s.plan.passes[e.id] and e.id != entry.id]
     coming = tuple(f"- {line(e.id)}: {line(e.title, 120)}{_of(s, e)}" for e in rest[:_SHOWN])
-    more = (f"- and {len(rest) - _SHOWN} more",) if len(rest) > _SHOWN else ()
-    yield _Section(f"The plan: {s.plan.passed} of {total} entries pass. Not yours now", (*coming, *more), 1)
+    others = f"The plan: {s.plan.passed} of {total} entries pass. Not yours now"
+    yield _Section(others, coming, 1, max(0, len(rest) - _SHOWN))
     yield _Section("Newest commits", tuple(f"- {line(text, 120)}" for text in around.commits[:_SHOWN]), 3)
     noted = tuple(f"  {line(text)}" for text in around.progress.strip().split("\n")) if around.progress.strip() else ()
     yield _Section("From the record of progress", noted, 4)
@@ -160,7 +162,18 @@ def _of(s: SessionState, entry: PlanEntry) -> str:
 
 
 def _text(head: str, sections: Sequence[_Section], tail: str) -> str:
-    return "\n".join([head, *(part for s in sections for part in (f"\n{s.title}:", *s.lines)), f"\n{tail}"])
+    return "\n".join([head, *(part for s in sections for part in (f"\n{s.title}:", *_shown(s))), f"\n{tail}"])
+
+
+def _shown(section: _Section) -> tuple[str, ...]:
+    return (*section.lines, f"- and {section.more} more") if section.more else section.lines
+
+
+def _at_most(section: _Section) -> _Section:
+    """The section without the lines for which a page has no room, however little else stands on it."""
+    room = itertools.accumulate(len(text.encode("utf-8", "replace")) + 1 for text in section.lines)
+    kept = max(1, sum(size <= MOST_BYTES for size in room))
+    return replace(section, lines=section.lines[:kept], more=section.more + len(section.lines) - kept)
 
 
 def _shorter(sections: Sequence[_Section]) -> list[_Section]:
@@ -170,5 +183,5 @@ def _shorter(sections: Sequence[_Section]) -> list[_Section]:
         spare = [len(s.lines) for s in sections]
     at = spare.index(max(spare))
     chosen = sections[at]
-    rest = _Section(chosen.title, chosen.lines[:-1], chosen.least)
+    rest = replace(chosen, lines=chosen.lines[:-1], more=chosen.more + 1)
     return [s for s in (*sections[:at], rest, *sections[at + 1 :]) if s.lines]

@@ -4,6 +4,7 @@ by itself, whatever the model says.
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
@@ -262,6 +263,21 @@ def test_startup_ritual_the_digest_says_what_the_log_and_the_plan_say() -> None:
         assert told in w.view.task
     for told in ("- B: Title of B", "- abc123 A commit", "  noted"):
         assert told in w.view.task
+
+
+@pytest.mark.parametrize("count", [3, 90, 5000])
+def test_startup_ritual_the_page_says_how_many_criteria_of_the_task_it_leaves_out(count: int) -> None:
+    w = Planned(*(entry(f"E{n}", f"make {n}") for n in range(20)), truth=good)
+    w.serve()
+    criteria = [f"It is nice {n} {'x' * 300}" for n in range(count)]
+    story = {"id": "E0", "title": "t", "acceptanceCriteria": criteria, "passes": False}
+    plan = read(json.dumps({"userStories": [story]}).encode())
+    page = digest(w.view.state, Begin("E0", 1, 1), Around(entry=plan.entries[0]))
+    shown = page.count("- no command decides: It is nice")
+    assert f"- no command decides: {criteria[0]}" in page
+    assert (f"- and {count - shown} more\n" in page) == (shown < count)
+    assert "- and 7 more\n" in page or shown < count, "of the plan, too"
+    assert len(page.encode()) <= MOST_BYTES
 
 
 def test_startup_ritual_steps_of_the_phase_and_what_is_blocked_stand_on_the_page_of_the_next_task() -> None:

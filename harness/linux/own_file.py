@@ -51,7 +51,9 @@ def tables(text: str, file: str | Path, error: type[Unusable]) -> dict[str, Any]
 
     try:
         return tomllib.loads(text)
-    except (ValueError, RecursionError) as exc:
+    except RecursionError as exc:
+        raise error(file, 1, "", "nested deeper than any file of this kind is") from exc
+    except ValueError as exc:
         found = re.search(r"line (\d+)", str(exc))
         raise error(file, int(found[1]) if found else text.count("\n") + 1, "", str(exc)) from exc
 

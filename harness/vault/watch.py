@@ -29,7 +29,7 @@ _WANTED = _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE |
 _ARRIVED = _MOVED_TO | _CREATE
 _DEPARTED = _MOVED_FROM | _DELETE
 _EVENT = struct.Struct("iIII")
-_libc = ctypes.CDLL(None, use_errno=True)
+libc = ctypes.CDLL(None, use_errno=True)
 
 Place = tuple[int, bytes]
 """(number of the root, path of a folder beneath it)"""
@@ -85,7 +85,7 @@ class Watcher:
 
     def __init__(self) -> None:
         """Raises OSError when the kernel has no instance left for this user."""
-        self.fd = _libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+        self.fd = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
         if self.fd < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), "inotify_init1")
         self._places: dict[int, Place] = {}
@@ -99,7 +99,7 @@ class Watcher:
 
         Running out of watches only means that everything is looked at again.
         """
-        number = _libc.inotify_add_watch(self.fd, b"/proc/self/fd/%d" % fd, ctypes.c_uint32(_WANTED))
+        number = libc.inotify_add_watch(self.fd, b"/proc/self/fd/%d" % fd, ctypes.c_uint32(_WANTED))
         if number < 0:
             self.lost = True
         else:

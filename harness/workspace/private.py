@@ -307,7 +307,7 @@ def publish(tree: Worktree) -> Published:
     if head is None:
         raise PublishFailed(
             f"the agent's HEAD in {tree.private} names no commit; bring back what was there before with: watchfloor"
-            " undo; or have the agent write a commit's id into the file HEAD of the folder that its .git names"
+            " undo ID; or have the agent write a commit's id into the file HEAD of the folder that its .git names"
         )
     if head == last and old is not None:
         if old != last:

@@ -63,7 +63,8 @@ async def test_a_floor_whose_sessions_were_all_removed_says_where_they_are(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:
     def scene(world: World) -> None:
-        world.fleet["spent_total_nano"] = world.removed_nano = 1_500_000_000
+        world.removed_nano = 1_500_000_000
+        world.fleet["spent_total_nano"] = world.removed_nano
 
     async with shown(tmp_path, scene, size=size) as s:
         await s.see("No sessions now", "watchfloor ls --archived")

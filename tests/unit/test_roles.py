@@ -61,7 +61,6 @@ def test_each_part_has_a_role_that_ships_and_says_what_it_is_for() -> None:
         ('tools = []\nprompt = "x"\n[limits]\nusd = 1e300\n', 4, "usd", "at most 1,000,000,000"),
         ('tools = []\nprompt = "x"\n[limits]\nfuel = 1\n', 4, "fuel", "unknown limit"),
         (f'tools = []\nprompt = "x"\n[limits]\ncalls = 1{"0" * 26}\n', 4, "calls", "at most 1,125,"),
-        (f"tools = {'[' * 20_000}", 1, "", "recursion"),
         (f"tools = []\nprompt = {'9' * 5000}", 2, "", "4300 digits"),
         (
             'tools = []\nprompt = "x"\n[[rule]]\nverdict = "allow"\ntool = "exec"\neffect = "network"\n',

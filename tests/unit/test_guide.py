@@ -28,23 +28,20 @@ def commands(text: str) -> list[str]:
     return [way for line in lines for way in ways(line.replace("…", "").strip().rstrip(",.:"))]
 
 
-def _parted(line: str, match: re.Match[str]) -> tuple[str, str, str]:
-    return line[: match.start()], match[1], line[match.end() :]
+_OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
+_ONE_OF = re.compile(r"\(([^()]*\|[^()]*)\)")
+_OR = re.compile(r"(?:^|(?<= ))([^ |'\"]+(?:\|[^ |'\"]+)+)")
 
 
 def ways(line: str) -> list[str]:
     """A line with each of its alternatives: ``a|b`` one after the other, ``[x]`` with and without it."""
-    if match := re.search(r"\[([^\[\]]*)\]", line):
-        before, inside, after = _parted(line, match)
-        chosen = inside.split(" | ") if " | " in inside else inside.split("|")
-        return [way for one in ("", *chosen) for way in ways(f"{before}{one}{after}")]
-    if match := re.search(r"\(([^()]*\|[^()]*)\)", line):
-        before, inside, after = _parted(line, match)
-        return [way for one in inside.split("|") for way in ways(f"{before}{one.strip()}{after}")]
-    if match := re.search(r"(?:^|(?<= ))([^ |'\"]+(?:\|[^ |'\"]+)+)", line):
-        before, inside, after = _parted(line, match)
-        return [way for one in inside.split("|") for way in ways(f"{before}{one}{after}")]
-    return [line]
+    match = _OPTIONAL.search(line) or _ONE_OF.search(line) or _OR.search(line)
+    if match is None:
+        return [line]
+    chosen = re.split(r" ?\| ?", match.group(1))
+    if match.group().startswith("["):
+        chosen.append("")
+    return [way for one in chosen for way in ways(f"{line[: match.start()]}{one}{line[match.end() :]}")]
 
 
 MENTIONED = ("are required", "is required", "expected one argument", "expected at least one argument")

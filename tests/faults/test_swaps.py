@@ -93,7 +93,7 @@ class Bench:
     def again(self, call: str) -> list[str] | None:
         """Execute a decided call (once more)."""
         reply = self.link.call("execute", call_id=call)
-        if "stale" in reply:
+        if reply["stale"]:
             self.closing = [("tool.ended", {"call_id": call, "status": "refused", "preview": "it changed"})]
             return list(reply["stale"])
         assert reply["started"] is True

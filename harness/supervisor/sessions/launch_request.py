@@ -14,6 +14,7 @@ from harness.events import tool_input, tools
 from harness.events.evaluation_events import AT_END, AT_TASK
 from harness.events.iteration_events import NEVER
 from harness.events.launch_wish import LaunchWish
+from harness.linux.scarce import scarce
 from harness.plan import patterns, progress
 from harness.plan.formats import BadPlan
 from harness.protocol.config_sections import FRESH, JUDGE_AT, PlanConfig
@@ -163,6 +164,8 @@ def repository_at(path: Path) -> Path:
         repository = open_repository(path)
         head_commit(repository)
     except OSError as exc:
+        if scarce(exc):
+            raise
         raise OpError("no_repo", f"{path} cannot be looked at: {exc.strerror}", "name another folder") from exc
     except NotARepository as exc:
         raise OpError("not_git", str(exc)) from exc

@@ -109,9 +109,9 @@ FIELDS: tuple[Field, ...] = (
         more=True,
     ),
     Field("fresh", "Begin anew", f"with a plan: {', '.join(FRESH)}", more=True),
-    Field("tokens", "Cap, tokens", "a number; empty = as configured", more=True),
-    Field("wall", "Cap, time", "such as 90m or 8h; empty = as configured", more=True),
-    Field("calls", "Cap, calls", "tool calls; empty = as configured", more=True),
+    Field("tokens", "Token cap", "a number; empty = as configured", more=True),
+    Field("wall", "Time cap", "such as 90m or 8h; empty = as configured", more=True),
+    Field("calls", "Call cap", "tool calls; empty = as configured", more=True),
     Field(
         "judge",
         "Judge",

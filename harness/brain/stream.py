@@ -377,10 +377,16 @@ def count_tokens(client: anthropic.Anthropic, request: ModelRequest) -> int | No
     options: RequestOptions = {"params": {"beta": "true"}, "timeout": _COUNT_TIMEOUT_S, "headers": headers}
     head = {"model": request.model, "system": request.system, "tools": request.tools}
     body = b'%b,"messages":%b}' % (msgspec.json.encode(head)[:-1], request.messages)
-    try:
-        counted = client.post("/v1/messages/count_tokens", content=body, cast_to=object, options=options)
-    except (anthropic.AnthropicError, httpx2.HTTPError, OSError, ValueError):
-        return None
+    counted: object = None
+    for again in (True, False):  # a connection that was kept may be one that the other end has just closed
+        try:
+            counted = client.post("/v1/messages/count_tokens", content=body, cast_to=object, options=options)
+            break
+        except anthropic.APIConnectionError as exc:
+            if not again or isinstance(exc, anthropic.APITimeoutError):
+                return None
+        except (anthropic.AnthropicError, httpx2.HTTPError, OSError, ValueError):
+            return None
     # an endpoint that is no Messages API may answer 200 with anything
     value = cast(dict[str, object], counted).get("input_tokens") if isinstance(counted, dict) else None
     return value if isinstance(value, int) and 0 <= value < _MOST_TOKENS else None

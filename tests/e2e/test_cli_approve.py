@@ -91,6 +91,10 @@ def test_refusing_is_easy_and_medium_risk_says_what_it_approved(f: Fleet) -> Non
     _, critical = asking(f, f.root / "one")
     f.run("reject", critical, "--reason", "no")
     sid, medium = asking(f, f.root / "two", access="network")
+    for verb in (("approve", sid), ("deny", sid, "no"), ("answer", sid, "yes")):
+        named = f.run(*verb, check=False)
+        assert named.returncode == 4
+        assert f"that is a session, which waits with: {medium}" in named.stderr
     said = f.run("approve", medium).stdout
     assert "allow: " in said
     assert "echo ran" in said

@@ -335,7 +335,7 @@ async def test_rare_fields_unfold_and_all_is_done_with_the_keyboard_at_80x24(
             await s.press("tab")
         await s.see("a number; empty = as configured")
         await s.press(*"many", "ctrl+y")
-        await s.see("Cap, tokens: 'many' is not a whole number")
+        await s.see("Token cap: 'many' is not a whole number")
         assert not s.world.of("launch")
         await s.press(*["backspace"] * 4, *"9000", "ctrl+y")
         await s.until("the launch", lambda: s.world.of("launch"))

@@ -306,6 +306,25 @@ def test_counting(count: int | None, expected: int | None) -> None:
         assert stream.count_tokens(client, request()) == expected
 
 
+@pytest.mark.parametrize(("broken", "expected"), [(1, 7), (2, None)])
+def test_a_count_is_asked_for_once_more_when_its_connection_breaks(broken: int, expected: int | None) -> None:
+    said = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 19\r\n\r\n" + b'{"input_tokens": 7}'
+
+    def answer() -> None:
+        for number in range(2):
+            with listening.accept()[0] as one:
+                one.recv(1 << 16)
+                if number >= broken:
+                    one.sendall(said)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with stream.make_client(f"http://127.0.0.1:{listening.getsockname()[1]}", "key") as client:
+            assert stream.count_tokens(client, request()) == expected
+        thread.join()
+
+
 # -- deadlines and sizes ---------------------------------------------------------------------------
 
 PING = b'event: ping\ndata: {"type": "ping"}\n\n'

@@ -228,11 +228,11 @@ class Fleet:
         for session in self:
             if approval_id in session.state.approvals or approval_id in session.track.passed:
                 return session
-        raise OpError(
-            code,
-            f"request {approval_id!r} is not open: it was decided, withdrawn or never made",
-            "list the open ones with: watchfloor approvals",
-        )
+        hint = "list the open ones with: watchfloor approvals"
+        for session in self:
+            if approval_id in (session.sid, session.name) and session.state.approvals:
+                hint = f"that is a session, which waits with: {', '.join(session.state.approvals)}"
+        raise OpError(code, f"request {approval_id!r} is not open: it was decided, withdrawn or never made", hint)
 
 
 def counted_of(session: Session) -> Extent | None:

@@ -5,9 +5,9 @@ Nothing is written to the worktree. A file is laid over one that lies there as a
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-import shutil
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,6 +21,7 @@ from harness.plan.scripts import Named, named
 from harness.plan.trials import ALONE, BROKEN, FRESH, START, Case, picks, runs_all
 from harness.workspace import merging, unsure
 from harness.workspace.decisive import at_start, run_by, tests_by_name
+from harness.workspace.discard import discard
 from harness.workspace.ground import Ground, Kind
 from harness.workspace.look import paths
 from harness.workspace.private import Worktree
@@ -257,7 +258,8 @@ def _kind(path: str) -> str:
 
 def clear(folder: Path) -> None:
     """The files of a trial that is over are not needed any more."""
-    shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        discard(folder)
 
 
 def _is_text(path: str) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from harness.linux import durable
-from harness.workspace import removing, worktrees
+from harness.workspace import removing, trying, worktrees
 from harness.workspace.discard import discard
 from harness.workspace.errors import CannotKeep, DamagedWorktree, UnsavedWork
 from harness.workspace.private import Worktree, publish
@@ -360,8 +360,9 @@ def test_a_removal_that_died_at_its_last_step_is_over(tree: Worktree) -> None:
     assert removing.removed(tree.private) == [KEPT]
 
 
-def test_a_very_deep_folder_is_removed(tree: Worktree) -> None:
-    fd = os.open(tree.root, os.O_RDONLY)
+def _dig(folder: Path) -> None:
+    """Put a file 3,000 folders below this one."""
+    fd = os.open(folder, os.O_RDONLY)
     for _ in range(3000):
         os.mkdir("d" * 20, dir_fd=fd)
         below = os.open("d" * 20, os.O_RDONLY, dir_fd=fd)
@@ -369,6 +370,18 @@ def test_a_very_deep_folder_is_removed(tree: Worktree) -> None:
         fd = below
     os.close(os.open("work", os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=fd))
     os.close(fd)
+
+
+def test_what_a_check_left_very_deep_in_a_trial_goes(tmp_path: Path) -> None:
+    (tmp_path / "trial").mkdir()
+    _dig(tmp_path / "trial")
+    trying.clear(tmp_path / "trial")
+    assert list(tmp_path.iterdir()) == []
+    trying.clear(tmp_path / "trial")
+
+
+def test_a_very_deep_folder_is_removed(tree: Worktree) -> None:
+    _dig(tree.root)
     found = refused(tree)
     assert len(found.files) == 1
     with pytest.raises(CannotKeep, match="cannot be read"):

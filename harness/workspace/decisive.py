@@ -52,7 +52,8 @@ def at_start(tree: Worktree, path: str) -> str:
 
 @functools.lru_cache(maxsize=512)
 def _text_of(common: str, commit: str, path: str) -> str:
-    return Git(Path(common)).run("cat-file", "blob", f"{commit}:{path}", ok=(0, 128))[:HEAD].decode("utf-8", "replace")
+    _, text = Git(Path(common)).call("cat-file", "blob", f"{commit}:{path}", ok=(0, 128), limit=HEAD)
+    return text[:HEAD].decode("utf-8", "replace")
 
 
 def excuses(tree: Worktree, protected: Collection[str]) -> bool:

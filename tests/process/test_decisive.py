@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness.plan.protected import Rules
-from harness.workspace import originals, worktrees
+from harness.workspace import decisive, originals, worktrees
 from tests.fleetlib import make_repository
 
 TEST = "import unittest\n\n\nclass Sums(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(4, 4)\n"
@@ -234,3 +235,14 @@ def test_work_beside_it_is_no_difference(work: str, tmp_path: Path) -> None:
 def test_a_program_of_a_name_that_no_system_has_stands_before_none(tmp_path: Path) -> None:
     name = f"none-{os.getpid()}"
     assert seen(tmp_path, {}, f"PATH=bin:$PATH {name}", put(f"bin/{name}")) == []
+
+
+def test_of_a_large_file_only_the_beginning_is_read(tmp_path: Path) -> None:
+    repo = make_repository(tmp_path / "repo", {"tests/golden.txt": "x" * (16 << 20)})
+    tree = worktrees.create(repo, tmp_path / "worktrees/s1", "watchfloor/s1", tmp_path / "s1/git/private")
+    tracemalloc.start()
+    try:
+        assert decisive.at_start(tree, "tests/golden.txt") == "x" * decisive.HEAD
+        assert tracemalloc.get_traced_memory()[1] < 2 << 20
+    finally:
+        tracemalloc.stop()

@@ -43,6 +43,15 @@ def reader(kind: type[T]) -> Callable[[Mapping[str, object]], T]:
     """Makes this dataclass of the members of an object, of which those that it does not know are left aside. What is
     returned raises BadArgument. A field whose metadata has ``read`` is made by that, which raises it too.
     """
+    if kind not in _made:
+        _made[kind] = _reader(kind)
+    return cast("Callable[[Mapping[str, object]], T]", _made[kind])
+
+
+_made: dict[type[object], Callable[[Mapping[str, object]], object]] = {}
+
+
+def _reader(kind: type[T]) -> Callable[[Mapping[str, object]], T]:
     hints = get_type_hints(kind)
     known = [_field(field, hints[field.name]) for field in fields(kind)]  # type: ignore[arg-type]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,13 +17,6 @@ from harness.protocol.struct_json import STRUCT_JSON
 from harness.protocol.transport import UnixSocket
 
 R = TypeVar("R")
-
-
-def learn() -> None:
-    """Look at the shape of every reply that is known by now, so that whoever is forked need not."""
-    for op in Op.__subclasses__():
-        with suppress(msgspec.ValidationError):
-            msgspec.convert({}, op.answered_by())
 
 
 class Link:

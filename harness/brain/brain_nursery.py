@@ -9,7 +9,7 @@ import sys
 import traceback
 from typing import NoReturn
 
-from harness.agents import fork_server, peer
+from harness.agents import fork_server
 from harness.brain import lean_sdk
 from harness.linux import groups, heap, shared_memory
 
@@ -36,7 +36,6 @@ def main(argv: list[str] | None = None) -> int:
             raise
         _again_whole(sock.fileno(), given)
     nursery = fork_server.Nursery(sock, lambda spec, desk: BuiltIn(spec, desk, context))
-    peer.learn()
     shared_memory.freeze()
     with contextlib.suppress(ConnectionError):  # the supervisor is gone: the end of the stream, met while writing
         nursery.serve()

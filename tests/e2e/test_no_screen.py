@@ -32,7 +32,7 @@ def test_follow_ends_with_the_session() -> None:
         f.wait_event(sid, "tool.started")
         with follow(f, sid) as tail:
             assert tail.stdout is not None
-            assert "keeper" in tail.stdout.readline()
+            assert "the process that keeps its log" in tail.stdout.readline()
             f.release(sid)
             said, complaint = tail.communicate(timeout=60)
         assert (tail.returncode, complaint) == (0, "")
@@ -51,7 +51,7 @@ def test_follow_ends_when_nobody_reads_any_more() -> None:
         with follow(f, sid) as tail:
             assert tail.stdout is not None
             assert tail.stderr is not None
-            assert "keeper" in tail.stdout.readline()
+            assert "the process that keeps its log" in tail.stdout.readline()
             tail.stdout.close()
             assert tail.wait(60) == 0
             assert tail.stderr.read() == ""

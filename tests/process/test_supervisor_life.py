@@ -160,7 +160,7 @@ def connected(pid: int) -> bool:
 
 def test_a_stop_ends_a_guardian_whose_supervisor_never_comes_up(f: Fleet) -> None:
     """Begun where no process may have enough memory: whoever starts one elsewhere afterwards would wait for it."""
-    command = f"ulimit -v 60000; exec {sys.executable} -P -s -m harness.supervisor.guardian"
+    command = f"ulimit -v 40000; exec {sys.executable} -P -s -m harness.supervisor.guardian"
     told = f.root / "guardian.log"
     with told.open("wb") as log:
         guardian = subprocess.Popen(["sh", "-c", command], env=f.env, start_new_session=True, stderr=log)

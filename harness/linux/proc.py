@@ -22,7 +22,7 @@ class Identity(NamedTuple):
 @functools.cache
 def boot_id() -> str:
     """The kernel's name of this boot, in which this process began. Raises OSError."""
-    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
+    with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as f:
         return f.read().strip()
 
 

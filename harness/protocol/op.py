@@ -71,10 +71,16 @@ def _field(field: Field[object], hint: object) -> tuple[str, _Read, bool, object
     """Its name, how it is read, and whether it may be left out and what stands for it then."""
     own = field.metadata.get("read")
     reads = _reads(hint) if own is None else lambda _, value: own(value)
-    if (make := field.default_factory) is not MISSING:
-        made = reads
-        reads = lambda name, value: make() if value is None else made(name, value)  # noqa: E731
+    if field.default_factory is not MISSING:
+        reads = _or_made(field.default_factory, reads)
     return field.name, reads, field.default is not MISSING, field.default
+
+
+def _or_made(make: Callable[[], object], reads: _Read) -> _Read:
+    def either(name: str, value: object) -> object:
+        return make() if value is None else reads(name, value)
+
+    return either
 
 
 def _reads(hint: object) -> _Read:

@@ -323,7 +323,7 @@ class KeeperOps:
     def _stats(self, asker: Asker, wanted: Stats) -> KeeperSizes:
         """Sizes of this process, which nobody else of this user may look into."""
         sizes: dict[str, int] = {}
-        with open("/proc/self/smaps_rollup", encoding="ascii") as file:
+        with open("/proc/self/smaps_rollup", encoding="utf-8") as file:
             for line in file:
                 name, _, rest = line.partition(":")
                 if name in ("Pss", "Rss", "Private_Dirty"):

@@ -1,4 +1,5 @@
-"""The supervisor's parent: one per state folder, restarts it, reaps orphans, holds the credentials' memory.
+"""The supervisor's parent: one per state folder, restarts it, ends one that hangs, reaps orphans, holds the memory
+of the credentials.
 
 Standard library only.
 """
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from harness.linux import groups, kernel, own_file
 from harness.protocol.paths import STOPPING, FolderError, ensure_private, resolve
+from harness.supervisor import sign_of_life
 
 EXIT_ASKED = 0
 EXIT_BROKEN = 1
@@ -82,28 +84,41 @@ def _reap(child: int) -> int | None:
             found = status
 
 
-def _spawn(credentials: int) -> int:
+def _spawn(credentials: int, sign: int) -> int:
+    given = ["--credentials-fd", str(credentials), "--sign-fd", str(sign)]
     return os.posix_spawn(
         sys.executable,
-        [sys.executable, "-P", "-s", "-m", "harness.supervisor.main", "--credentials-fd", str(credentials)],
+        [sys.executable, "-P", "-s", "-m", "harness.supervisor.main", *given],
         os.environ,
         setsigmask=[],
         setsigdef=[signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD],
     )
 
 
-def _wait(child: int, signals: set[signal.Signals], seconds: float | None) -> tuple[int | None, bool]:
+def _wait(child: int, signals: set[signal.Signals], seconds: float) -> tuple[int | None, bool]:
     """Wait for the child's end or for a request to stop: (wait status, asked to stop)."""
-    deadline = None if seconds is None else time.monotonic() + seconds
+    deadline = time.monotonic() + seconds
     while True:
         if (status := _reap(child)) is not None:
             return status, False
-        left = 3600.0 if deadline is None else deadline - time.monotonic()
+        left = deadline - time.monotonic()
         if left <= 0:
             return None, False
         got = signal.sigtimedwait(signals, left)
         if got is not None and got.si_signo in (signal.SIGTERM, signal.SIGINT):
             return None, True
+
+
+def _watch(child: int, signals: set[signal.Signals], sign: int) -> tuple[int | None, bool]:
+    """As `_wait`, for as long as it takes; a child that hangs is killed."""
+    watched = sign_of_life.Watched(child, sign)
+    while True:
+        status, asked = _wait(child, signals, sign_of_life.LOOK_S)
+        if status is not None or asked:
+            return status, asked
+        if why := watched.hangs():
+            say(f"the supervisor {why} and is killed; sessions live on")
+            os.kill(child, signal.SIGKILL)
 
 
 def _was_stopping(runtime: Path, child: int) -> bool:
@@ -119,9 +134,11 @@ def run(runtime: Path, credentials: int) -> int:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     deaths: deque[float] = deque()
+    sign = os.eventfd(0, os.EFD_NONBLOCK)
+    os.set_inheritable(sign, True)
     while True:
-        child = _spawn(credentials)
-        status, asked = _wait(child, signals, None)
+        child = _spawn(credentials, sign)
+        status, asked = _watch(child, signals, sign)
         if asked:
             with contextlib.suppress(OSError):
                 (runtime / STOPPING).write_text(str(child), "ascii")  # so that no open screen starts another one

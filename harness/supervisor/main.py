@@ -15,6 +15,7 @@ from harness.linux import heap, kernel
 from harness.linux.proc import identify
 from harness.protocol import locks
 from harness.protocol.paths import FolderError, Folders, resolve
+from harness.supervisor import sign_of_life
 from harness.supervisor.endpoints.credentials import Credentials
 from harness.supervisor.errors import out_of_space
 from harness.supervisor.guardian import EXIT_BROKEN, EXIT_REFUSED
@@ -33,9 +34,9 @@ _TAKEOVER_S = 5.0
 T = TypeVar("T")
 
 
-def _with_room(work: Callable[[], T]) -> T:
+def _with_room(work: Callable[[], T], sign: int) -> T:
     """``work()``, again and again while the disk is full: a supervisor that left now would need somebody to start
-    it.
+    it. Its guardian is given a ``sign`` meanwhile.
     """
     said = False
     while True:
@@ -51,6 +52,7 @@ def _with_room(work: Callable[[], T]) -> T:
                     flush=True,
                 )
                 said = True
+            sign_of_life.give(sign)
             time.sleep(_PAUSE_FULL)
 
 
@@ -74,19 +76,23 @@ def main(argv: list[str] | None = None) -> int:
     """Entry point."""
     parser = argparse.ArgumentParser(description="Watchfloor's supervisor; started by its guardian.")
     parser.add_argument("--credentials-fd", type=int, default=-1)
-    fd = parser.parse_args(argv).credentials_fd
+    parser.add_argument("--sign-fd", type=int, default=-1)
+    arguments = parser.parse_args(argv)
+    fd: int = arguments.credentials_fd
+    sign: int = arguments.sign_fd
     os.umask(0o077)
     heap.one_arena()
     say_without_fail()
     guardian = identify(os.getppid()) if fd >= 0 else None
-    if fd >= 0:
-        os.set_inheritable(fd, False)
+    for given in (fd, sign):
+        if given >= 0:
+            os.set_inheritable(given, False)
     kernel.hide_memory()
     kernel.raise_open_files()
     folders = resolve()
     try:
-        lock = _with_room(lambda: prepare(folders))
-        epoch = _with_room(lambda: epochs.advance(folders))
+        lock = _with_room(lambda: prepare(folders), sign)
+        epoch = _with_room(lambda: epochs.advance(folders), sign)
     except Refused as exc:
         print(f"refused: {exc}" if exc.code == EXIT_REFUSED else f"supervisor: {exc}", file=sys.stderr, flush=True)
         return exc.code
@@ -97,6 +103,7 @@ def main(argv: list[str] | None = None) -> int:
         return EXIT_BROKEN if system else EXIT_REFUSED
 
     async def serve() -> tuple[int, bool]:
+        signs = asyncio.create_task(sign_of_life.keep_giving(sign))
         settings = Settings(folders)
         settings.check()
         purse = Purse(lambda: Bookkeeper.open(folders.ledger, lambda: settings.config.caps))
@@ -107,6 +114,7 @@ def main(argv: list[str] | None = None) -> int:
         finally:
             processes.end_all()
             await purse.close()
+            signs.cancel()
 
     try:
         code, orphaned = asyncio.run(serve())

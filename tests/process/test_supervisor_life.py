@@ -15,7 +15,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -158,15 +158,56 @@ def connected(pid: int) -> bool:
     return False
 
 
+IMPATIENT = """
+from harness.supervisor import guardian, sign_of_life
+sign_of_life.LOOK_S, sign_of_life.IDLE_S, sign_of_life.STOPPED_S = 1.0, 5.0, 5.0
+guardian.main()
+"""
+
+
+def impatient(f: Fleet, log: IO[bytes], before: str = "") -> subprocess.Popen[bytes]:
+    """A guardian that waits for a sign of life no longer than a test may take."""
+    command = f"{before}exec {sys.executable} -P -s -c '{IMPATIENT}' harness.supervisor.guardian"
+    return subprocess.Popen(["sh", "-c", command], env=f.env, start_new_session=True, stderr=log)
+
+
+def test_a_supervisor_that_stands_still_is_replaced_and_nothing_is_done_twice(f: Fleet) -> None:
+    with (f.root / "guardian.log").open("wb") as log:
+        guardian = impatient(f, log)
+    try:
+        wait_for("a supervisor", lambda: pid_now(f))
+        sid = launch(f, play([HOLD], [("exec", {"argv": ["sh", "-c", "echo once >> effects"]})], "Done."), "one")
+        f.wait_event(sid, "tool.started")
+        notes = Path(f.row(sid)["worktree"]) / "notes.txt"
+        first = f.supervisor_pid()
+        os.kill(first, signal.SIGSTOP)
+        notes.unlink()
+        replaced(f, first)
+        assert not alive(first)
+        f.wait_state(sid, "done")
+        assert (notes.parent / "effects").read_text() == "once\n"
+        assert f.violations() == []
+        f.run("supervisor", "stop")
+        assert guardian.wait(60) == 0
+    finally:
+        if guardian.poll() is None:
+            guardian.kill()
+        guardian.wait()
+
+
 def test_a_stop_ends_a_guardian_whose_supervisor_never_comes_up(f: Fleet) -> None:
     """Begun where no process may have enough memory: whoever starts one elsewhere afterwards would wait for it."""
-    command = f"ulimit -v 40000; exec {sys.executable} -P -s -m harness.supervisor.guardian"
     told = f.root / "guardian.log"
     with told.open("wb") as log:
-        guardian = subprocess.Popen(["sh", "-c", command], env=f.env, start_new_session=True, stderr=log)
+        guardian = impatient(f, log, "ulimit -v 60000; ")
     try:
         wait_for("it to fail", lambda: "starts again" in told.read_text())
-        assert f.run("supervisor", "stop").stdout == "stopped before it came up\n"
+
+        def stopped() -> bool:
+            """Not while one holds the lock that has not failed yet."""
+            return f.run("supervisor", "stop", check=False).stdout == "stopped before it came up\n"
+
+        wait_for("a stop", stopped)
         assert guardian.wait(60) == 0
         assert f.run("supervisor", "stop").stdout == "not running\n"
         f.run("supervisor", "start")

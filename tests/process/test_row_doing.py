@@ -10,7 +10,8 @@ from pathlib import Path
 
 from harness.protocol.client import Client
 from harness.protocol.transport import UnixSocket
-from tests.fleetlib import HOLD, fleet, play, wait_for
+from tests.fleetlib import HOLD, fleet, kill, play, wait_for
+from tests.process.test_money_fleet import ask_simulator
 
 SLOW = [{"kind": "trickle", "after_bytes": 700, "rate": 40}]
 
@@ -27,6 +28,20 @@ def test_the_row_says_how_far_a_slow_reply_has_come() -> None:
         f.run("stop", sid)
         f.wait_state(sid, "stopped")
         assert "KiB so far" not in f.row(sid)["detail"]
+
+
+def test_a_row_says_of_a_process_that_asks_its_model_nothing_of_those_that_died_before() -> None:
+    with fleet() as f:
+        ask_simulator(f, "hold", {})
+        sid = f.launch(play("Done."))
+        for requests in (1, 2):
+            f.wait_event_count(sid, "model.request", requests)
+            kill(f.brain_pid(sid))
+        f.wait_event_count(sid, "model.request", 3)
+        wait_for("the row says that it asks", lambda: f.row(sid)["detail"].startswith("asking "))
+        assert f.row(sid)["state"] == "running"
+        ask_simulator(f, "release", {})
+        f.wait_state(sid, "done")
 
 
 def indexed(index: Path, sid: str) -> bool:

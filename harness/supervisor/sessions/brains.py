@@ -114,13 +114,12 @@ class Brains:
 
     @staticmethod
     def _mended(session: Session) -> None:
-        """A brain that did something, or a session that wants none, has nothing to show any more of those that died."""
+        """A brain that asks its model or did something, or a session that wants none, has nothing to show any more of
+        those that died.
+        """
         s = session.state
-        if (
-            s.parked is not None
-            or s.desired != Desired.RUNNING
-            or (s.lease is not None and session.track.worked_gen == s.lease.gen)
-        ):
+        begun = (session.track.request_gen, session.track.worked_gen)
+        if s.parked is not None or s.desired != Desired.RUNNING or (s.lease is not None and s.lease.gen in begun):
             session.unhinder("brain")
 
     async def _adopt(self, session: Session, lease: t.LeaseGranted) -> None:

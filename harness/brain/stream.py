@@ -43,6 +43,8 @@ _LONGEST_MODEL = 256
 _LONGEST_WORD = 80
 """Of what an endpoint says in place of a word that is known."""
 _MOST_TOKENS = 1 << 32
+_BESIDE = 10_000
+"""Tokens that an endpoint may count beside what it was sent, and was asked for."""
 """No request is as long: who counts more does not count."""
 MAX_CONTENT = 4 << 20
 """Bytes of a reply's parts, as JSON: what a frame to the keeper carries."""
@@ -219,6 +221,8 @@ def attempt(
                 return Failure("cut", "the stream ended before the reply was complete")
             with contextlib.suppress(Exception):  # the reply is complete, whatever is wrong behind it
                 paced.finish(response.extensions["network_stream"])
+        if why := _incredible(assembly.usage_of(reply.message.usage), request):
+            return Failure("invalid", why)
         return accept(reply, request.tools, int((time.monotonic() - begun) * 1000), used_up)
     except Interruption:
         raise
@@ -335,6 +339,23 @@ def accept(reply: Assembly, tools: list[Block], ms: int, used_up: float | None =
         used_up,
         assembly.compaction_of(message.usage),
     )
+
+
+def _incredible(usage: Usage, request: ModelRequest) -> str:
+    """Which of these counts no request of this size can have, in words; empty when none is. A token is a byte at least,
+    and an endpoint that summarises the context by itself first reads and writes twice.
+    """
+    sent = len(request.messages) + len(msgspec.json.encode((request.system, request.tools, request.schema)))
+    for told, most, what in (
+        (usage.given, sent, f"tokens read of {sent:,} bytes that were sent"),
+        (usage.output, request.max_tokens, f"tokens written where {request.max_tokens:,} were allowed"),
+    ):
+        if told > 2 * most + _BESIDE:
+            return (
+                f"the endpoint reports {told:,} {what}, which cannot be: the reply is not used, and the most that it"
+                " may have cost counts as spent"
+            )
+    return ""
 
 
 def _bad_call(block: Block, received: str, required: dict[str, bool]) -> str:

@@ -55,6 +55,22 @@ def test_a_complete_reply_comes_back_unchanged() -> None:
     assert outcome.usage == Usage(input=100, cache_read=20, cache_write_5m=1, cache_write_1h=2, output=42)
 
 
+@pytest.mark.parametrize(
+    ("usage", "words"),
+    [
+        ({"output_tokens": 10**11}, "100,000,000,000 tokens written where 1,000 were allowed"),
+        ({"cache_read_input_tokens": 10**11}, "100,000,000,103 tokens read of "),
+    ],
+)
+def test_a_usage_that_no_such_request_can_have_is_no_bill(usage: dict[str, int], words: str) -> None:
+    answer = streamed(TEXT, usage=usage)
+    answer.body = answer.body.replace(b'"output_tokens": 42', b'"output_tokens": %d' % usage.get("output_tokens", 42))
+    outcome = once(answer)
+    assert isinstance(outcome, Failure)
+    assert (outcome.kind, outcome.usage) == ("invalid", None), "a person is asked, and its worst case counts as spent"
+    assert words in outcome.message
+
+
 def _models_of_messages() -> int:
     made = gc.get_objects()
     return sum(str(type(thing).__module__).startswith(("anthropic.types", "anthropic.lib.streaming")) for thing in made)

@@ -105,7 +105,8 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace | SimpleNamespace:
 
 def _code_of(exc: Exception) -> int | None:
     from app.cli import exits
-    from app.cli.sessions import Refused, Usage
+    from app.cli.given import Usage
+    from app.cli.sessions import Refused
     from app.keymap import KeymapError
     from harness.events.framing import LogError
     from harness.protocol.client import SupervisorError, Unreachable

@@ -11,8 +11,8 @@ import msgspec
 from app import looked
 from app.cli import bundled, exits, since
 from app.cli.context import Context
+from app.cli.given import Usage
 from app.cli.output import emit, safe, say
-from app.cli.sessions import Usage
 from app.cli.shelf import Shelf
 from app.pull_text import code
 from app.replies import ask

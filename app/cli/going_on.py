@@ -7,8 +7,9 @@ import argparse
 from app import requests
 from app.cli import exits
 from app.cli.context import Context
+from app.cli.given import Usage
 from app.cli.output import emit, safe, say
-from app.cli.sessions import Usage, commands
+from app.cli.sessions import commands
 from app.replies import ask
 from harness.events.cap import OF_SESSION
 from harness.events.replies import WentOn

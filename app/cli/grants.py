@@ -12,9 +12,9 @@ import msgspec
 from app import requests, rules
 from app.cli import exits
 from app.cli.context import Context
+from app.cli.given import Usage
 from app.cli.output import age, emit, safe, say, table, warn
 from app.cli.queue import seen
-from app.cli.sessions import Usage
 from app.replies import ask
 from harness.events.grant_views import Granted, GrantList, GrantPreview, GrantPreviewed
 from harness.events.replies import Approval, Sessions

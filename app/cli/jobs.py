@@ -13,8 +13,8 @@ import msgspec
 from app import records
 from app.cli import exits
 from app.cli.context import Context
+from app.cli.given import Usage
 from app.cli.output import emit, raw, reader_gone, safe, say, table
-from app.cli.sessions import Usage
 from app.replies import ask
 from harness.events import types as t
 from harness.events.job_views import JobList, JobOutput, JobView

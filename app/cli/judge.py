@@ -10,8 +10,8 @@ from typing import Any
 
 from app.cli import exits
 from app.cli.context import Context
+from app.cli.given import Usage
 from app.cli.output import emit, emit_all, safe, say, table
-from app.cli.sessions import Usage
 from harness.events.words import usd
 from harness.judge import known
 from harness.judge.known import Judged

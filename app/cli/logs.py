@@ -12,9 +12,9 @@ from pathlib import Path
 from app import records
 from app.cli import archive, bundled, exits
 from app.cli.context import Context
+from app.cli.given import Usage
 from app.cli.log_filter import Last, Wanted, wanted
 from app.cli.output import escaped, raw, reader_gone, safe, say
-from app.cli.sessions import Usage
 from app.replies import ask
 from harness.events import types
 from harness.events.describe import describe

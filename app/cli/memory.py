@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import sys
 from typing import TypeVar
 
 import msgspec
 
 from app.cli import exits
 from app.cli.context import Context
+from app.cli.given import text_of
 from app.cli.output import age, emit, safe, say, table
 from app.replies import ask
 from harness.events.memory_views import (
@@ -173,7 +173,7 @@ def _whose(scope: str, of: str) -> str:
 
 def _set(ctx: Context, args: argparse.Namespace) -> int:
     place = _place(args) or {"scope": "repository", "of": os.getcwd()}
-    text = sys.stdin.read() if args.text == "-" else args.text
+    text = text_of("-") if args.text == "-" else args.text
     days = {} if args.days is None else {"days": args.days}
     return _done(
         args,

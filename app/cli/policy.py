@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from pathlib import Path
 
 import msgspec
 
 from app.cli import exits
 from app.cli.context import Context
+from app.cli.given import Usage, text_of
 from app.cli.output import age, emit, safe, say
-from app.cli.sessions import Usage
 from app.replies import ask
 from harness.events.policy_views import PolicyChecked, PolicyExplained, PolicyTried
 from harness.events.words import counted
 
-_MOST = 1 << 20
 _SHOWN = 40
 """Changed calls that are printed; ``--json`` has more."""
 
@@ -32,32 +29,13 @@ def policy(ctx: Context, args: argparse.Namespace) -> int:
             return _try(ctx, args)
 
 
-def _text(file: str) -> str:
-    """A file's text. Raises Usage."""
-    try:
-        data = sys.stdin.buffer.read(_MOST + 1) if file == "-" else _read(Path(file))
-    except OSError as exc:
-        raise Usage(f"{file} cannot be read: {exc.strerror or exc}") from exc
-    if len(data) > _MOST:
-        raise Usage(f"{file} is larger than {_MOST:,} bytes; that is no policy")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as exc:
-        raise Usage(f"{file} is not UTF-8: byte {exc.start}") from exc
-
-
-def _read(path: Path) -> bytes:
-    with path.open("rb") as source:
-        return source.read(_MOST + 1)
-
-
 def _check(ctx: Context, args: argparse.Namespace) -> int:
     file = args.file or str(ctx.folders.policy_file)
     if args.file is None and not ctx.folders.policy_file.exists():
         say(f"there is no {safe(file)}: the built-in policy is in force")
         return exits.OK
     with ctx.connect() as client:
-        asked = {"text": _text(file), "source": file, "repository": args.repository}
+        asked = {"text": text_of(file), "source": file, "repository": args.repository}
         found = ask(client, PolicyChecked, "policy_check", **asked).check
     if args.json:
         emit(msgspec.to_builtins(found))
@@ -74,7 +52,7 @@ def _explain(ctx: Context, args: argparse.Namespace) -> int:
     asked: dict[str, object] = {"approval_id": args.action}
     if args.action == "-":
         try:
-            asked = {"action": json.loads(_text("-"))}
+            asked = {"action": json.loads(text_of("-"))}
         except (ValueError, RecursionError) as exc:
             raise Usage(f"standard input is not JSON: {exc}") from exc
     with ctx.connect() as client:
@@ -93,7 +71,7 @@ def _explain(ctx: Context, args: argparse.Namespace) -> int:
 
 def _try(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
-        trial = ask(client, PolicyTried, "policy_try", text=_text(args.file), source=args.file).trial
+        trial = ask(client, PolicyTried, "policy_try", text=text_of(args.file), source=args.file).trial
     if args.json:
         emit(msgspec.to_builtins(trial))
         return exits.OK

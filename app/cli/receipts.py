@@ -11,8 +11,8 @@ import msgspec
 
 from app.cli import exits, since
 from app.cli.context import Context
+from app.cli.given import Usage
 from app.cli.output import emit, safe, say
-from app.cli.sessions import Usage
 from app.replies import ask
 from harness.events.receipts import Receipt, Receipts
 from harness.events.replies import Sessions

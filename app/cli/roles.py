@@ -8,8 +8,8 @@ from typing import Any
 
 from app.cli import exits
 from app.cli.context import Context
+from app.cli.given import Usage
 from app.cli.output import emit, emit_all, safe, say, table, warn
-from app.cli.sessions import Usage
 from harness.roles import shelf
 from harness.roles.role import Role, RoleError
 

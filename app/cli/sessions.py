@@ -12,6 +12,7 @@ import msgspec
 from app import requests
 from app.cli import context, exits
 from app.cli.context import Context
+from app.cli.given import Usage, text_of
 from app.cli.output import age, emit, emit_all, safe, say, table
 from app.cli.several import each
 from app.replies import ask
@@ -31,26 +32,13 @@ REMOVE_S = 640.0
 """Longest wait for a removal: a worktree may be large."""
 
 
-class Usage(Exception):
-    """An argument cannot be used; the message says which and why."""
-
-
 class Refused(Exception):
     """Nothing was sent, because it would not be safe; the message says why and what to do."""
 
 
 def launch(ctx: Context, args: argparse.Namespace) -> int:
     cfg = configuration.load(ctx.folders)
-    if args.goal_file == "-":
-        goal = sys.stdin.read()
-    elif args.goal_file:
-        try:
-            goal = Path(args.goal_file).read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as exc:
-            why = getattr(exc, "strerror", None) or "it is no text in UTF-8"
-            raise Usage(f"--goal-file: {args.goal_file} cannot be read: {why}") from exc
-    else:
-        goal = args.goal
+    goal = text_of(args.goal_file, "--goal-file: ") if args.goal_file else args.goal
     if not goal.strip():
         raise Usage("the goal is empty; say what the agent should achieve")
     checks = commands(args.check) or _asked(args)

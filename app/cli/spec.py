@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from app.cli import exits
 from app.cli.context import Context
+from app.cli.given import Usage, bytes_of
 from app.cli.output import emit, safe, say
-from app.cli.sessions import Usage
 from harness.plan import spec
 from harness.plan.criteria import FORMS, Criterion, Problem
 from harness.plan.formats import MAX_BYTES, BadPlan
@@ -17,11 +16,9 @@ from harness.plan.formats import MAX_BYTES, BadPlan
 def check(ctx: Context, args: argparse.Namespace) -> int:
     """Exit code 0 when every criterion is decided by a machine and there is one, else 1."""
     try:
-        with Path(args.file).open("rb") as file:
-            lines = spec.check(file.read(MAX_BYTES + 1))
-    except (OSError, BadPlan) as exc:
-        why = exc.strerror if isinstance(exc, OSError) else str(exc)
-        raise Usage(f"{args.file}: {why}") from exc
+        lines = spec.check(bytes_of(args.file, MAX_BYTES))
+    except BadPlan as exc:
+        raise Usage(f"{args.file}: {exc}") from exc
     bad = [line for line in lines if isinstance(line.found, Problem)]
     if args.json:
         for line in lines:

@@ -8,8 +8,8 @@ import msgspec
 
 from app.cli import exits
 from app.cli.context import Context
+from app.cli.given import Usage
 from app.cli.output import age, emit, safe, say, table
-from app.cli.sessions import Usage
 from app.replies import ask
 from harness.events.undo_views import BroughtBack, Undone, UndoPoint, UndoPoints
 from harness.events.words import counted

@@ -7,11 +7,14 @@ from __future__ import annotations
 import errno
 import os
 import re
+import select
 import stat
 from pathlib import Path
 from typing import Any
 
 LIMIT = 4 << 20
+_PIECE = 1 << 16
+_TOO_LARGE = "it has more than {:,} bytes"
 
 
 class Unusable(Exception):
@@ -36,13 +39,39 @@ def read(path: Path, limit: int = LIMIT) -> bytes:
     finally:
         os.close(fd)
     if len(data) > limit:
-        raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes", str(path))
+        raise OSError(errno.EFBIG, _TOO_LARGE.format(limit), str(path))
     return data
 
 
 def text(path: Path, limit: int = LIMIT) -> str:
     """The same as text, without the mark that some editors put first. Raises OSError, UnicodeDecodeError."""
     return read(path, limit).decode("utf-8-sig")
+
+
+def given(path: str, limit: int) -> bytes:
+    """What somebody named on a command line, ``-`` for standard input: a file, or a pipe that has a writer (a shell's
+    ``<(…)``), which is waited for. Raises OSError, also for more than ``limit`` bytes and a pipe that has no writer.
+    """
+    fd = os.dup(0) if path == "-" else os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    found = bytearray()
+    try:
+        while len(found) <= limit:
+            try:
+                piece = os.read(fd, min(_PIECE, limit + 1 - len(found)))
+            except BlockingIOError:
+                select.select([fd], [], [])
+                continue
+            if not piece:
+                break
+            found += piece
+        deserted = not found and path != "-" and stat.S_ISFIFO(os.fstat(fd).st_mode)
+    finally:
+        os.close(fd)
+    if deserted:
+        raise OSError(errno.EPIPE, "it is a pipe into which nobody writes", path)
+    if len(found) > limit:
+        raise OSError(errno.EFBIG, _TOO_LARGE.format(limit), path)
+    return bytes(found)
 
 
 def tables(text: str, file: str | Path, error: type[Unusable]) -> dict[str, Any]:

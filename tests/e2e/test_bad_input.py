@@ -56,6 +56,26 @@ def test_usage_errors_name_the_argument() -> None:
         assert "terminal" in refused(f, 2)
 
 
+NAMED = (("launch", "--goal-file"), ("policy", "check"), ("policy", "try"), ("spec", "check"))
+
+
+def test_a_file_that_is_named_is_answered_at_once_whatever_it_is(tmp_path: Path) -> None:
+    """Nothing waits for a writer that never comes, nor reads what has no end."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    with (tmp_path / "sparse").open("wb") as sparse:
+        sparse.truncate(1 << 40)
+    with fleet() as f:
+        for verb in NAMED:
+            assert "into which nobody writes" in refused(f, 2, *verb, str(tmp_path / "pipe"))
+            assert "Is a directory" in refused(f, 2, *verb, str(tmp_path))
+            for name in ("zero", "sparse"):
+                assert "it has more than" in refused(f, 2, *verb, str(tmp_path / name))
+        script = f"{COMMAND} spec check <(sleep 0.3; echo '- Run `true` - exits with code 0')"
+        piped = subprocess.run(["bash", "-c", script], env=f.env, capture_output=True, text=True, timeout=60)
+        assert piped.stdout == "1 of 1 criteria are decided by a command, a file or a request\n", piped.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "named", "why"),
     [

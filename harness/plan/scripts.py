@@ -79,6 +79,8 @@ class Named:
     """Of each Makefile and what it includes: the targets that are made, those that were asked for first."""
     path: set[str] = field(default_factory=set)
     """Folders of the repository in which programs are looked for by their names alone, before the system's."""
+    packages: set[str] = field(default_factory=set)
+    """Folders of installed programs in which a package's scripts look first."""
     used: set[str] = field(default_factory=set)
     """Names of programs."""
     stops: set[str] = field(default_factory=set)
@@ -150,6 +152,7 @@ def _follow(program: str, rest: list[str], folder: str, read: Read, found: Named
         found.programs.add(_at(folder, "node_modules/.bin"))
     elif base in _NODE:
         found.programs.add(_at(folder, "node_modules/.bin"))
+        found.packages |= _packages(folder)
         yield from _node(rest, folder, read)
     elif _INTERPRETERS.fullmatch(base):
         options = [word for word in rest if word.startswith("-")]
@@ -334,6 +337,14 @@ def _plain(text: str, values: dict[str, str]) -> str:
         return found if room >= 0 else match[0]
 
     return _VARIABLE.sub(value, text)
+
+
+def _packages(folder: str) -> set[str]:
+    """Where a script of a package finds programs before those of the system: beside it, and in each folder above."""
+    above = [folder]
+    while above[-1] not in ("", "."):
+        above.append(os.path.dirname(above[-1]))
+    return {_at(at, "node_modules/.bin") for at in above}
 
 
 def _node(rest: list[str], folder: str, read: Read) -> Iterator[_Shell]:

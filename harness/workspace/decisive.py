@@ -26,6 +26,12 @@ MAX_ASKED = 100
 HEAD = 64 << 10
 """Bytes of a file that are read."""
 _LOADS = ("conftest.py", *(one for one in CONFIGURATION if not one.endswith("/**")))
+_NO_PACKAGE = frozenset(
+    {"sh", "bash", "dash", "env", "make", "git", "grep", "sed", "awk", "diff", "cmp", "cat", "find", "test", "timeout"}
+)
+"""Programs of a system that no package brings into an environment."""
+_NODE = frozenset({"node", "npm", "npx"})
+"""Those that no package brings beside the others of Node."""
 _SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -75,16 +81,19 @@ def tests_by_name(tree: Worktree, base: Collection[str], run: Named) -> frozense
 
 def stands_before(root: Path, path: str) -> bool:
     """Whether a program of the worktree would be found in the place of one of the system."""
-    return (
-        not in_environment(root, path)
-        and shutil.which(item_name(path), path=f"{_SYSTEM}:{os.environ.get('PATH', '')}") is not None
-    )
+    name = item_name(path)
+    if in_environment(root, path) and name not in (_NO_PACKAGE | _NODE if _of_node(path) else _NO_PACKAGE):
+        return False
+    return shutil.which(name, path=f"{_SYSTEM}:{os.environ.get('PATH', '')}") is not None
 
 
 def in_environment(root: Path, path: str) -> bool:
     """Whether a file lies among the programs of an environment, which work may make for itself."""
-    folder = path.rpartition("/")[0]
-    return folder.endswith("node_modules/.bin") or os.path.lexists(root / folder / ".." / "pyvenv.cfg")
+    return _of_node(path) or os.path.lexists(root / os.path.dirname(path) / ".." / "pyvenv.cfg")
+
+
+def _of_node(path: str) -> bool:
+    return os.path.dirname(path).endswith("node_modules/.bin")
 
 
 def _helpers(tree: Worktree, base: Collection[str]) -> frozenset[str]:

@@ -79,7 +79,7 @@ def examine(tree: Worktree, rules: Rules, accepted: Mapping[str, str], since_ns:
         run = decisive.run_by(tree, rules)
         guarded = decisive.among(tree, base, rules, run)
         view.entries = {path: view.entries[path] for path in guarded}
-        around = {*folders_around(guarded), *run.path, *map(os.path.dirname, run.stops)}
+        around = {*folders_around(guarded), *run.path, *run.packages, *map(os.path.dirname, run.stops)}
         items = {path: item for folder in around for path, item in _items(view.ground, folder)}
         seen = Seen(tracked={p: i for p, i in items.items() if p in guarded and i.kind in (Kind.FILE, Kind.LINK)})
         changes = view.differences(seen)
@@ -206,7 +206,7 @@ def _shadows(
             with contextlib.suppress(OSError):
                 text = _head(view.ground, f"{path}/entry_points.txt")
         folder = item.kind is Kind.FOLDER
-        first = not folder and os.path.dirname(path) in run.path and decisive.stands_before(root, path)
+        first = not folder and os.path.dirname(path) in run.path | run.packages and decisive.stands_before(root, path)
         new.append(New(path, folder, text, first))
         if item.kind is Kind.LINK:
             new.append(New(path, True))

@@ -15,6 +15,8 @@ from tests.fleetlib import make_repository
 
 TEST = "import unittest\n\n\nclass Sums(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(4, 4)\n"
 SUITE = "#!/bin/sh\nexec grep -q done app.py\n"
+NODE = {"package.json": '{"scripts": {"test": "node --test"}}'}
+SEEN = "node_modules/.bin/{}:shadows"
 JEST = '{"jest": {"setupFilesAfterEnv": ["./hooks.js"]}}'
 Change = Callable[[Path], object]
 
@@ -51,6 +53,14 @@ WAYS: dict[str, tuple[dict[str, str], str, Change, str]] = {
         "make test",
         put("bin/grep"),
         "bin/grep:shadows",
+    ),
+    "a program beside those of packages": (NODE, "npm test", put("node_modules/.bin/node"), SEEN.format("node")),
+    "a shell beside those of packages": (NODE, "npm run test", put("node_modules/.bin/sh"), SEEN.format("sh")),
+    "a shell in an environment": (
+        {},
+        ". .venv/bin/activate && grep -q done app.py",
+        lambda root: (environment(root), put(".venv/bin/grep")(root)),
+        ".venv/bin/grep:shadows",
     ),
     "an environment that is none": (
         {},
@@ -175,6 +185,7 @@ WAYS: dict[str, tuple[dict[str, str], str, Change, str]] = {
 """Ways to have a check pass without its tests' being touched: (files, check, what is done, what is seen)."""
 HONEST: dict[str, tuple[dict[str, str], str, Change]] = {
     "an environment": ({}, ". .venv/bin/activate && python3 -m unittest", environment),
+    "packages": (NODE, "npm test", put("node_modules/.bin/python3")),
     "an environment in front": ({}, "PATH=.venv/bin:$PATH pytest", environment),
     "a program of its own": ({}, "PATH=bin:$PATH sums --self-test", put("bin/sums-of-this-repository")),
     "what a target makes": ({"Makefile": "app:\n\tcc -o app app.c\n"}, "make app", put("app")),

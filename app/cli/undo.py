@@ -13,6 +13,7 @@ from app.cli.output import age, emit, safe, say, table
 from app.replies import ask
 from harness.events.undo_views import BroughtBack, Undone, UndoPoint, UndoPoints
 from harness.events.words import counted
+from harness.protocol.client import Unreachable
 
 _MIB = 1 << 20
 _PATIENCE_S = 900.0
@@ -26,7 +27,13 @@ def undo(ctx: Context, args: argparse.Namespace) -> int:
         return _list(ctx, args)
     with ctx.connect() as client:
         client.wait_up_to(_PATIENCE_S)
-        reply = ask(client, Undone, "undo", sid=args.id, to=args.to or "")
+        try:
+            reply = ask(client, Undone, "undo", sid=args.id, to=args.to or "")
+        except Unreachable as exc:
+            if args.to:  # which leads to the same state however often it is asked
+                raise
+            look = f"a second undo would take back one more call: look first with watchfloor undo {args.id} --list"
+            raise type(exc)(exc.message, f"it may be done all the same, and {look}, and name one with --to") from exc
     if args.json:
         emit(msgspec.to_builtins(reply))
         return exits.OK

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from app.cli.context import Context
+from app.cli.undo import undo
+from harness.protocol.client import Unreachable
 from tests.fleetlib import fleet, play
 
 pytestmark = pytest.mark.fence
@@ -61,3 +67,26 @@ def test_what_cannot_be_undone_has_its_exit_code_and_words() -> None:
         assert f.run("undo", "nosuch", check=False).returncode == 4
         assert f.run("undo", sid, "--list", "--to", "c1.0", check=False).returncode == 2
         assert json.loads(f.run("undo", sid, "--list", "--json").stdout.splitlines()[0])["changed"] == 0
+
+
+class Lost:
+    """A client whose supervisor goes before it answers."""
+
+    def __enter__(self) -> Lost:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is held."""
+
+    def wait_up_to(self, seconds: float) -> None:
+        """It does not wait."""
+
+    def call(self, op: str, **arguments: object) -> dict[str, object]:
+        raise Unreachable("the supervisor closed the connection", "look before you ask again")
+
+
+@pytest.mark.parametrize(("to", "words"), [(None, "watchfloor undo eraser --list"), ("c18.0", "look before you ask")])
+def test_a_lost_answer_says_how_no_second_call_is_taken_back(to: str | None, words: str) -> None:
+    asked = argparse.Namespace(id="eraser", to=to, list=False, json=False)
+    with pytest.raises(Unreachable, match=words):
+        undo(cast(Context, SimpleNamespace(connect=Lost)), asked)

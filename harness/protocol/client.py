@@ -181,6 +181,8 @@ def spawn_guardian(folders: Folders, drop: tuple[str, ...] = (), key: Credential
 
     No key is in its environment: ``key`` goes into memory that it holds for the supervisor.
     """
+    if why := identity.bereft(folders):
+        raise FolderError(why)
     for folder in (folders.state, folders.runtime):
         ensure_private(folder)
     env = {k: v for k, v in os.environ.items() if k not in _SCRUB and k not in drop}

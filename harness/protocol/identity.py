@@ -251,13 +251,29 @@ def replaced(told: object, folders: Folders) -> str:
     real = os.path.realpath(folders.state)
     if not isinstance(told, dict) or told.get("path") != real or not other_fleet(told, folders.state):
         return ""
+    why = f"the state folder {real} was replaced by another one while processes of the one before it run"
     found = _listening(folders)
+    return f"{why}: {_ending(found)}" if found else f"{why}; try again"
+
+
+def _ending(found: dict[int, str]) -> str:
+    """Who lives on without its state folder, and what to do."""
     named = "; ".join(f"{what} (process {pid})" for pid, what in found.items())
-    return f"the state folder {real} was replaced by another one while processes of the one before it run" + (
-        f": {named}; end them (kill {' '.join(map(str, found))}), or put that folder back in its place, then try again"
-        if found
-        else "; try again"
-    )
+    end = f"end them (kill {' '.join(map(str, found))})"
+    return f"{named}; {end}, or put that folder back in its place, then try again"
+
+
+def bereft(folders: Folders) -> str:
+    """What to do when processes of this state folder run that is not there any more: made anew, it would stand in the
+    way of the one that was moved. Empty when none do.
+    """
+    real = os.path.realpath(folders.state)
+    try:
+        told = None if os.path.lexists(real) else json.loads(own_file.read(folders.runtime / OWNER))
+    except (OSError, ValueError):
+        return ""
+    found = _listening(folders) if isinstance(told, dict) and told.get("path") == real else {}
+    return f"the state folder {real} is gone while processes of it run: {_ending(found)}" if found else ""
 
 
 def claim_runtime(folders: Folders) -> None:

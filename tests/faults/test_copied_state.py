@@ -353,6 +353,26 @@ def test_a_state_that_is_moved_while_it_runs_is_adopted_only_when_nothing_of_it_
         m.run("supervisor", "stop", "--sessions", "stop", check=False)
 
 
+def test_a_state_that_is_gone_while_it_runs_is_not_made_anew_and_can_be_put_back(f: Fleet) -> None:
+    busy = f.launch(play([HOLD], "Done."), name="busy")
+    f.wait_event(busy, "tool.started")
+    keeper = f.keeper_pid(busy)
+    supervisor = f.supervisor_pid()
+    os.kill(keeper, signal.SIGSTOP)  # it would leave at its next look, within half a minute
+    f.folders.state.rename(f.root / "moved")
+    wait_for("the supervisor to leave its lost folder", lambda: not alive(supervisor))
+    os.kill(keeper, signal.SIGCONT)
+    refused = f.run("ls", check=False)
+    assert refused.returncode == 3
+    assert f"is gone while processes of it run: the keeper of session {busy} (process {keeper})" in refused.stderr
+    assert not f.folders.state.exists(), "nothing stands in the way of putting it back"
+    (f.root / "moved").rename(f.folders.state)
+    f.run("ls")
+    f.release(busy)
+    f.wait_state(busy, "done")
+    assert f.violations() == []
+
+
 def test_a_state_replaced_while_it_runs_names_the_processes_to_end(f: Fleet) -> None:
     busy = f.launch(play([HOLD], "Done."), name="busy")
     wait_for("the call to run", lambda: any(command.startswith("sh -c while") for _, command in f.processes()))

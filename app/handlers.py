@@ -41,17 +41,17 @@ class Moves(Protocol):
 _ALL_THE_WAY = 10**6
 
 
-def in_list(at: Callable[[], Moves], why_not: Callable[[], str]) -> dict[str, Handler]:
-    """The actions that move the selection of a screen's list."""
+def in_list(at: Callable[[], Moves], why_not: Callable[[], str], room: str = "list") -> dict[str, Handler]:
+    """The actions that move the selection of a screen's list; ``room``: the first part of their ids."""
 
     def by(step: int) -> Handler:
         return Handler(lambda: at().move(step), why_not)
 
     return {
-        "list.up": by(-1),
-        "list.down": by(1),
-        "list.first": by(-_ALL_THE_WAY),
-        "list.last": by(_ALL_THE_WAY),
+        f"{room}.up": by(-1),
+        f"{room}.down": by(1),
+        f"{room}.first": by(-_ALL_THE_WAY),
+        f"{room}.last": by(_ALL_THE_WAY),
     }
 
 

@@ -40,6 +40,12 @@ class FilePatch:
     rows: tuple[Row, ...]
     hunks: tuple[int, ...]
 
+    @property
+    def changes(self) -> tuple[int, ...]:
+        """The row of each hunk where its first change stands."""
+        changed = [at for at, row in enumerate(self.rows) if row.role in ("add", "remove")]
+        return tuple(next((at for at in changed if at > hunk), hunk) for hunk in self.hunks)
+
 
 Place = tuple[int, int]
 """A file and a row of it."""
@@ -148,8 +154,10 @@ def _run(rows: Sequence[Row], at: int, role: str) -> int:
 
 
 def next_hunk(files: Sequence[FilePatch], at: Place, step: int) -> Place | None:
-    """The next hunk (``step`` 1) or the one before (-1), over the edges of files; a file without hunks is one."""
-    stops = [(number, row) for number, file in enumerate(files) for row in file.hunks or (0,)]
+    """The first change of the next hunk (``step`` 1) or of one before (-1), over the edges of files; a file without
+    hunks is one.
+    """
+    stops = [(number, row) for number, file in enumerate(files) for row in file.changes or (0,)]
     if step > 0:
         return next((stop for stop in stops if stop > at), None)
     return next((stop for stop in reversed(stops) if stop < at), None)

@@ -20,6 +20,8 @@ HALVES = 104
 """Cells from which on the two sides stand beside each other: what a screen of 140 leaves beside a list of files."""
 _MAX_LINE = 4000
 _MARK = "✎"
+_AROUND = 6
+"""Lines before and after the current one that are seen with it, where there is room."""
 _STEP = 20
 _ROLES = {"hunk": "second", "add": "good", "remove": "bad", "meta": "quiet"}
 
@@ -88,7 +90,9 @@ class PatchView(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def _into_view(self) -> None:
-        self.scroll_to_region(Region(0, self._line_of.get(self.at, 0), 1, 1), animate=False, force=True)
+        around = min(_AROUND, self.size.height // 4)
+        top = max(0, self._line_of.get(self.at, 0) - around)
+        self.scroll_to_region(Region(0, top, 1, 2 * around + 1), animate=False, force=True)
 
     def on_click(self, event: events.Click) -> None:
         inside = event.get_content_offset(self)

@@ -6,11 +6,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Set
-from typing import ClassVar
 
 from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -37,10 +35,6 @@ class QueueList(PaintedLines, ScrollView, can_focus=True, inherit_bindings=False
     It takes no key that turns a page: those are the card's, however many requests there are.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("home", "to(0)", show=False),
-        Binding("end", "to(-1)", show=False),
-    ]
     DEFAULT_CSS = """
     QueueList {
         background: $background;
@@ -137,11 +131,6 @@ class QueueList(PaintedLines, ScrollView, can_focus=True, inherit_bindings=False
         if ids:
             at = ids.index(self._selected) if self._selected in ids else 0
             self.select(ids[max(0, min(len(ids) - 1, at + step))])
-
-    def action_to(self, at: int) -> None:
-        """Put the selection on the first request (0) or the last one (-1)."""
-        if self._items:
-            self.select(self._items[at].view.approval_id)
 
     def _select(self, approval_id: str) -> None:
         if approval_id != self._selected:

@@ -62,8 +62,16 @@ ACTIONS: tuple[Action, ...] = (
     act("review.last", "Last line", "To the end of the file.", "end G", "review", palette=False),
     act("review.left", "Left", "Back to the beginning of long lines.", "left h", "review", palette=False),
     act("review.right", "Right", "The rest of long lines.", "right l", "review", palette=False),
-    act("review.next", "Next hunk", "At the end of a file, the first of the next one.", "n", "review", "hunk", 10),
-    act("review.previous", "Previous hunk", "At the beginning of a file, the last of the one before.", "p", "review"),
+    act(
+        "review.next", "Next hunk", "Its first change; at the end of a file, the next one's.", "n", "review", "hunk", 10
+    ),
+    act(
+        "review.previous",
+        "Previous hunk",
+        "Its first change; at the beginning of a file, the last one of the file before.",
+        "p",
+        "review",
+    ),
     act(
         "review.next_file", "Next file", "The file below in the list.", "right_square_bracket tab", "review", "file", 12
     ),

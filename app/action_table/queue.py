@@ -7,6 +7,8 @@ from app.action_table.action import Action, act
 ACTIONS: tuple[Action, ...] = (
     act("queue.up", "Previous request", "Move the selection up.", "up k", "queue", palette=False),
     act("queue.down", "Next request", "Move the selection down.", "down j", "queue", palette=False),
+    act("queue.first", "First request", "Move the selection to the top.", "home g", "queue", palette=False),
+    act("queue.last", "Last request", "Move the selection to the bottom.", "end G", "queue", palette=False),
     act(
         "queue.approve",
         "Approve",

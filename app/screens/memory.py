@@ -129,10 +129,13 @@ class MemoryScreen(WatchScreen):
         return "" if self._entries else "nothing is remembered yet"
 
     def _no_lesson(self) -> str:
-        return "" if isinstance(self.selected, LessonView) else "this is no lesson that waits for you"
+        return self._nothing() or self._is_no(LessonView, "this is no lesson that waits for you")
 
     def _no_memory(self) -> str:
-        return "" if isinstance(self.selected, MemoryView) else "this is no memory yet"
+        return self._nothing() or self._is_no(MemoryView, "this is no memory yet")
+
+    def _is_no(self, kind: type, words: str) -> str:
+        return "" if isinstance(self.selected, kind) else words
 
     def _accept(self) -> None:
         from app.screens.dialogs import Confirm

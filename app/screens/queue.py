@@ -16,7 +16,7 @@ from textual.widgets import Static
 from app import painting
 from app.arming import ARM_S, Arming
 from app.copying import Selected
-from app.handlers import Handler, Handlers, bindings
+from app.handlers import Handler, Handlers, bindings, in_list
 from app.models import Dirty, Snapshot
 from app.screens import queue_refusals, queue_words, together
 from app.screens.card_screen import WATCH_S, CardScreen
@@ -246,8 +246,7 @@ class QueueScreen(CardScreen):
         return {
             "focus.next": Handler(self.focus_next),
             "focus.previous": Handler(self.focus_previous),
-            "queue.up": Handler(lambda: self.requests.move(-1), self._no_request),
-            "queue.down": Handler(lambda: self.requests.move(1), self._no_request),
+            **in_list(lambda: self.requests, self._no_request, "queue"),
             "queue.card_up": Handler(self.card_up, of(queue_refusals.shown)),
             "queue.card_down": Handler(self.card_down, of(queue_refusals.shown)),
             "queue.session": Handler(self._open_session, of(queue_refusals.shown)),

@@ -23,6 +23,7 @@ LONGEST = 600
 _SHOWN = 3
 _BOX = re.compile(r"^\s*[-*+] \[([ xX])\] ", re.MULTILINE)
 _REWRITTEN = re.compile(r"bytes; \+(\d{1,9}) -(\d{1,9})(?: at ([1-9]\d{0,8}(?:, [1-9]\d{0,8})*))?\)$")
+_DOES_NOTHING = re.compile(r"\s*(#.*|(set [-+][A-Za-z]+( pipefail)?)?\s*)")
 _PASSES = re.compile(r'"passes"\s*:\s*(true|false)')
 
 
@@ -60,6 +61,13 @@ def line(text: str) -> str:
     return found if len(found) <= LONGEST else found[:LONGEST] + " …"
 
 
+def script_line(script: str) -> str:
+    """A script in one line: its first that does something, and how many others there are."""
+    lines = script.strip().split("\n")
+    first = next((one for one in lines if not _DOES_NOTHING.fullmatch(one)), lines[0])
+    return first.strip() + (f" … (+{numbered(len(lines) - 1, 'line')})" if len(lines) > 1 else "")
+
+
 def words(tool: str) -> Words:
     """How calls of it read; the plain words for a tool that is not ours."""
     return tools.TABLE[tool].words if tool in tools.TABLE else Words()
@@ -75,9 +83,7 @@ def what(tool: str, data: dict[str, object] | None) -> str:
     if isinstance(argv, list) and argv:
         said = shlex.join(map(str, argv))
     elif "script" in data or "command" in data:
-        script = str(data.get("script", data.get("command"))).strip()
-        first, more, rest = script.partition("\n")
-        said = first + (f" … (+{numbered(rest.count(chr(10)) + 1, 'line')})" if more else "")
+        said = script_line(str(data.get("script", data.get("command"))))
     elif verb := words(tool).verb:
         said = f"{verb} {about(tool, data)}"
     elif tool == tools.JOB:

@@ -71,8 +71,11 @@ def _one(path: str, root: str, kept: bool, gone: Sequence[str]) -> Going:
     try:
         mode = os.lstat(path).st_mode
         names = os.lstat(path).st_nlink
+    except FileNotFoundError:
+        return Going(path[:_TEXT], "not there now", "so nothing goes")
     except (OSError, ValueError) as exc:
-        return Going(path[:_TEXT], f"not there ({getattr(exc, 'strerror', None) or 'a name that cannot be'})", "")
+        why = getattr(exc, "strerror", None) or "a name that cannot be"
+        return Going(path[:_TEXT], f"cannot be looked at ({why})", "")
     folder = deleted.contents(path) if stat.S_ISDIR(mode) else None
     what = _kind(mode) if folder is None else _much(folder)
     files = [] if folder is None else [name[:_TEXT] for name in sorted(folder.files)[:_MOST_NAMED]]

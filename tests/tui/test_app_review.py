@@ -79,7 +79,7 @@ async def test_files_lines_and_marks_at_every_size(tmp_path: Path, size: tuple[i
         assert "\u202e" not in s.text
         await s.press("n", "n")
         assert at(s).file is not None
-        assert at(s).view.at == at(s).files[0].hunks[1]
+        assert at(s).view.at == at(s).files[0].changes[1]
         await s.press("n")
         await s.see("+hello")
         await s.press("n")
@@ -87,7 +87,7 @@ async def test_files_lines_and_marks_at_every_size(tmp_path: Path, size: tuple[i
         await s.press("n")
         assert at(s).file == at(s).files[2]
         await s.press("p", "p")
-        assert at(s).view.at == at(s).files[0].hunks[1]
+        assert at(s).view.at == at(s).files[0].changes[1]
         await s.press("G", *["right"] * 30)
         await s.until("the end of the long line", lambda: "tail" in s.text or at(s).view.at == 9)
         await s.press("left_square_bracket", "space")

@@ -106,8 +106,8 @@ def test_a_file_is_named_by_its_rename_its_old_side_or_its_first_line() -> None:
 
 def test_hunks_and_hits_are_stepped_through_over_the_edges_of_files() -> None:
     files = several()
-    first, second = ((0, at) for at in files[0].hunks)
-    third = (1, files[1].hunks[0])
+    first, second = ((0, at) for at in files[0].changes)
+    third = (1, files[1].changes[0])
     steps = [first]
     while (ahead := next_hunk(files, steps[-1], 1)) is not None:
         steps.append(ahead)

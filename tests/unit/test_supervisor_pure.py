@@ -250,7 +250,10 @@ def title(fields: dict[str, Any]) -> str:
 
 def test_titles_quote_what_would_run() -> None:
     assert title({"kind": "exec", "argv": ["rm", "a b"]}) == "rm 'a b'"
-    assert title({"kind": "shell", "script": "one\ntwo\nthree"}) == "one (+2 lines)"
+    assert title({"kind": "shell", "script": "one\ntwo\nthree"}) == "one … (+2 lines)"
+    assert title({"kind": "shell", "script": "#!/bin/sh\nset -e\n\n# a note\nmake all\n"}) == "make all … (+4 lines)"
+    assert title({"kind": "shell", "script": "set -e; rm x\nmake"}) == "set -e; rm x … (+1 line)"
+    assert title({"kind": "shell", "script": "# nothing\n# at all"}) == "# nothing … (+1 line)"
     assert (
         title({"kind": "push", "remote": "origin", "refspecs": [["0" * 40, "refs/heads/x", "absent"]]})
         == "push to origin: refs/heads/x"

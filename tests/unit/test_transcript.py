@@ -200,7 +200,7 @@ def test_tests_are_told_by_their_verdict_and_other_failures_by_their_last_lines(
         ended("c2.0", "cc x.c\nx.c:1: error: no\nmake: *** [x] Error 1\n\nstop\n", "error", 2),
     )
     assert (tests.result, tests.more) == ("1 failed, 2 passed in 0.40s", ())
-    assert script.what == "set -e … (+2 lines)"
+    assert script.what == "make all … (+2 lines)"
     assert script.result == "exit 2"
     assert [bit.text for bit in script.more] == ["x.c:1: error: no", "make: *** [x] Error 1", "stop"]
 

@@ -9,6 +9,7 @@ import shlex
 
 from harness.events import tools
 from harness.events.action import Action, ExecAction, FileAction, PushAction, RecordAction, Wire
+from harness.events.call_words import script_line
 from harness.events.session_state import OpenApproval, SessionState
 from harness.events.tool import Writes
 from harness.events.views import NOT_COMPARED, ApprovalView
@@ -36,8 +37,7 @@ def title(action: Action) -> str:
         given = action.input or {}
         text = " ".join([action.tool, *(str(given[name]) for name in ("action", "scope", "key") if name in given)])
     else:
-        first, _, rest = action.script.strip().partition("\n")
-        text = first + (f" (+{rest.count(chr(10)) + 1} lines)" if rest else "")
+        text = script_line(action.script)
     return text if len(text) <= _TITLE else text[: _TITLE - 1] + "…"
 
 

@@ -201,7 +201,12 @@ def _deciding(verb: Verb) -> None:
         "answer", "answer a question; for another request the text is its result, and nothing runs", json=True
     )
     answer.add_argument("id", metavar="ID", help="approval id")
-    answer.add_argument("text", metavar="TEXT", nargs="?", help="the answer; with --option what you add to it")
+    answer.add_argument(
+        "text",
+        metavar="TEXT",
+        nargs="?",
+        help="the answer, or the number of one that is offered; with --option what you add to it",
+    )
     answer.add_argument("--option", metavar="N", type=int, help="choose the Nth of the answers that a question offers")
     defer = verb("defer", "put a request at the end of the queue", json=True)
     defer.add_argument("ids", metavar="ID", nargs="+", help="approval ids")

@@ -145,7 +145,7 @@ def _choices(view: ApprovalView) -> list[str]:
         lines = [f"answer it:   watchfloor answer {safe(view.approval_id)} TEXT"]
         if offered := person_tool.choices(view.detail):
             span = "1" if len(offered) == 1 else f"1 to {len(offered)}"
-            lines.append(f"choose one:  watchfloor answer {safe(view.approval_id)} --option N   (N is {span})")
+            lines.append(f"choose one:  watchfloor answer {safe(view.approval_id)} N   (N is {span})")
         lines += [f"finished:    {approve} --choose done"] if "done" in view.options else []
         lines += [f"try again:   {approve}"] if "retry" in view.options else []
     elif Decision.ALLOW in view.options:
@@ -313,7 +313,22 @@ def answer(ctx: Context, args: argparse.Namespace) -> int:
         view = _find(client, args.id)
         if args.option is not None and (problem := person_tool.unchosen(view.detail, args.option)):
             raise Usage(f"--option: {problem}; see them: watchfloor approvals {view.approval_id}")
-        return _decide(ctx, client, view, "answer", args, message=args.text, value=args.option)
+        text, option = (args.text, args.option) if args.option is not None else _meant(view, args.text)
+        code = _decide(ctx, client, view, "answer", args, message=text, value=option)
+        if option is not None and not args.json:
+            say(f"chosen: {option}, {safe(person_tool.choices(view.detail)[option - 1], 300)}")
+        return code
+
+
+def _meant(view: ApprovalView, text: str) -> tuple[str | None, int | None]:
+    """(words, the number of an option) of what was typed; the same reading as on the screen."""
+    if not text.strip():
+        return text, None
+    try:
+        meant = person_tool.read(text, len(person_tool.choices(view.detail)))
+    except ValueError as exc:
+        raise Usage(f"{exc}; see them: watchfloor approvals {view.approval_id}") from exc
+    return (text, None) if meant.number is None else (None, meant.number)
 
 
 def defer(ctx: Context, args: argparse.Namespace) -> int:

@@ -5,7 +5,6 @@ stays when the line is closed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from rich.cells import cell_len
 from textual import events
@@ -20,6 +19,7 @@ from app import requests
 from app.host import Host
 from app.screens.dialogs import Dialog
 from harness.events import person_tool
+from harness.events.person_tool import Answer, read
 from harness.events.request import SPOKEN, Request
 from harness.events.untrusted import to_display, to_display_lines
 from harness.events.views import ApprovalView
@@ -30,29 +30,6 @@ _WRAP = 70
 """Cells of a line of the dialog."""
 _INSTRUCTION = "Your text is its next instruction."
 _RESULT = "Your text becomes the result of the call; nothing runs."
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What is sent: words, or the number (from 1) of an answer that was offered."""
-
-    message: str = ""
-    number: int | None = None
-
-
-def read(text: str, offered: int) -> Answer:
-    """What a text means where so many answers are offered: a number that one of them has, or words.
-
-    Raises ValueError, for people, when it is empty or a number that none has.
-    """
-    clean = text.strip()
-    if not clean:
-        raise ValueError("write something first, or cancel")
-    if offered and clean.isascii() and clean.isdigit() and len(clean) < 3:
-        if not 1 <= int(clean) <= offered:
-            raise ValueError(f"there is no answer {clean}; choose 1 to {offered}, or answer in words")
-        return Answer(number=int(clean))
-    return Answer(message=clean)
 
 
 class AnswerField(TextArea):

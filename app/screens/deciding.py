@@ -11,6 +11,7 @@ from harness.events import trouble
 from harness.events.action import BadAction, from_wire
 from harness.events.cap_request import CapRequest
 from harness.events.decision import Decision
+from harness.events.person_tool import Answer
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
 from harness.events.words import NANO
@@ -174,7 +175,7 @@ class Deciding:
             return
         shown = self._deck.proof
 
-        def answered(given: answering.Answer) -> None:
+        def answered(given: Answer) -> None:
             self._decide(view, "answer", shown_hash=shown, message=given.message, value=given.number)
 
         answering.ask(self._deck.app, self._deck.host, view, answered)

@@ -5,6 +5,7 @@ Standard library only.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from harness.events import fields
 
@@ -71,3 +72,26 @@ def unchosen(detail: Mapping[str, object], number: int) -> str:
     if not offered:
         return "this question has no options to choose from; answer it in words"
     return "" if 1 <= number <= len(offered) else f"there is no option {number}; choose 1 to {len(offered)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is sent: words, or the number (from 1) of an answer that was offered."""
+
+    message: str = ""
+    number: int | None = None
+
+
+def read(text: str, offered: int) -> Answer:
+    """What a text means where so many answers are offered: a number that one of them has, or words.
+
+    Raises ValueError, for people, when it is empty or a number that none has.
+    """
+    clean = text.strip()
+    if not clean:
+        raise ValueError("write something first, or cancel")
+    if offered and clean.isascii() and clean.isdigit() and len(clean) < 3:
+        if not 1 <= int(clean) <= offered:
+            raise ValueError(f"there is no answer {clean}; choose 1 to {offered}, or answer in words")
+        return Answer(number=int(clean))
+    return Answer(message=clean)

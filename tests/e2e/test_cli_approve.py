@@ -94,7 +94,7 @@ def test_refusing_is_easy_and_medium_risk_says_what_it_approved(f: Fleet) -> Non
     for verb in (("approve", sid), ("deny", sid, "no"), ("answer", sid, "yes")):
         named = f.run(*verb, check=False)
         assert named.returncode == 4
-        assert f"that is a session, which waits with: {medium}" in named.stderr
+        assert f"is a session; a request is what is decided\nit waits with: {medium}" in named.stderr
     said = f.run("approve", medium).stdout
     assert "allow: " in said
     assert "echo ran" in said

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.screens.answering import AnswerDialog, read
+from app.screens.answering import AnswerDialog
+from harness.events.person_tool import read
 from harness.events import needs
 from harness.events.views import ApprovalView
 from tests.tui.app_pilot import SIZES, Shown, shown

@@ -228,10 +228,12 @@ class Fleet:
         for session in self:
             if approval_id in session.state.approvals or approval_id in session.track.passed:
                 return session
-        hint = "list the open ones with: watchfloor approvals"
         for session in self:
-            if approval_id in (session.sid, session.name) and session.state.approvals:
-                hint = f"that is a session, which waits with: {', '.join(session.state.approvals)}"
+            if approval_id in (session.sid, session.name):
+                waits = ", ".join(session.state.approvals)
+                hint = f"it waits with: {waits}" if waits else "nothing of it waits for you"
+                raise OpError(code, f"{approval_id!r} is a session; a request is what is decided", hint)
+        hint = "list the open ones with: watchfloor approvals"
         raise OpError(code, f"request {approval_id!r} is not open: it was decided, withdrawn or never made", hint)
 
 

@@ -14,7 +14,7 @@ from harness.events import receipts as r
 from harness.events import trouble
 from harness.events.receipts import Receipt
 from harness.events.views import PROOF
-from harness.events.words import decided, local, who
+from harness.events.words import local
 
 _WIDTH = 54
 _EXACT = "%Y-%m-%d %H:%M:%S %Z"
@@ -91,22 +91,26 @@ def history(found: Iterable[tuple[str, str, Receipt]], unread: Sequence[str] = (
     """Every request that is not open, the newest first; each of ``found`` is its session's id and name, and itself."""
     over = sorted((one for one in found if one[2].outcome != r.OPEN), key=lambda one: one[2].steps[-1].ts, reverse=True)
     made = [
-        Entry(LINE, _receipt(name, it), sid, it.outcome, it.steps[-1].ts, it.steps[-1].seq, receipt=it)
+        Entry(LINE, _receipt(name, it), sid, _mark(it), it.steps[-1].ts, it.steps[-1].seq, receipt=it)
         for sid, name, it in over
     ]
     return [*made, *(Entry(REST, f"not read: {why}") for why in unread)]
 
 
 def _receipt(name: str, it: Receipt) -> str:
-    how = f"{decided(it.decision)} by {who(it.by)}: " if it.decision else ""
-    return f"{name} {trouble.request(it.kind)}: {how}{it.title} ({' → '.join(step.stage for step in it.steps)})"
+    title = it.title if len(it.title) <= _WIDTH else it.title[: _WIDTH - 1] + "…"
+    return f"{name} {trouble.request(it.kind)}: {title} · {r.words(it)}"
+
+
+def _mark(it: Receipt) -> str:
+    """The decision in a word, as long as nothing else became of it."""
+    return it.decision.partition("_")[0] if it.outcome in (r.DECIDED, r.TAKEN, r.EFFECT) else it.outcome
 
 
 def facts(it: Receipt) -> list[tuple[str, str]]:
     """A receipt whole: each step with its time and its record."""
-    head = [("request", f"{it.approval_id}, {it.kind}, {it.risk} risk"), ("asked", it.title), ("outcome", it.outcome)]
-    if it.decision:
-        head.append(("decided", f"{decided(it.decision)} by {who(it.by)}"))
+    asked = f"{trouble.request(it.kind)}: {it.title}"
+    head = [("request", f"{it.approval_id}, {it.risk} risk"), ("asked", asked), ("outcome", r.words(it))]
     return [*head, ("", ""), *((step.stage, f"#{step.seq} {local(step.ts, _EXACT)}  {step.text}") for step in it.steps)]
 
 
@@ -116,4 +120,5 @@ def tone_of(entry: Entry) -> str:
         return "attention"
     if entry.mark in ("anomaly", r.LOST):
         return "alarm"
-    return "good" if entry.mark in ("passed", r.EFFECT) else "quiet"
+    effect = entry.receipt is not None and entry.receipt.outcome == r.EFFECT
+    return "good" if entry.mark == "passed" or effect else "quiet"

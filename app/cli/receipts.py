@@ -14,14 +14,17 @@ from app.cli.context import Context
 from app.cli.given import Usage
 from app.cli.output import emit, safe, say
 from app.replies import ask
-from harness.events.receipts import Receipt, Receipts
+from harness.events import trouble
+from harness.events.receipts import Receipt, Receipts, words
 from harness.events.replies import Sessions
-from harness.events.words import local, who
+from harness.events.words import local
 from harness.protocol.client import Client, SupervisorError
 
 _PATIENCE_S = 120.0
 _REQUEST = re.compile("a[0-9a-v]{7}")
 _TITLE = 120
+_FIRST = "%m-%d %H:%M:%S"
+_THEN = "%H:%M:%S"
 _EXACT = "%Y-%m-%d %H:%M:%S %Z"
 
 
@@ -82,13 +85,15 @@ def _of(client: Client, sid: str) -> list[Told]:
 
 def _say(one: Told, *, whole: bool) -> None:
     r = one.receipt
-    decided = f" {safe(r.decision)} by {safe(who(r.by))}" if r.decision else ""
-    say(
-        f"{safe(r.approval_id)}  {safe(one.name, 24)}  {safe(r.kind)}{decided}: {safe(r.outcome)}"
-        f" · {safe(r.title, _TITLE)}"
-    )
+    said = f"{safe(r.approval_id)}  {safe(one.name, 24)}  {safe(words(r))}"
+    say(f"{said} · {safe(trouble.request(r.kind))}: {safe(r.title, _TITLE)}")
     if not whole:
-        say("    " + " → ".join(f"{step.stage} #{step.seq}" for step in r.steps))
+        first, *rest = r.steps
+        steps = [
+            f"{first.stage} {local(first.ts, _FIRST)}",
+            *(f"{step.stage} {local(step.ts, _THEN)}" for step in rest),
+        ]
+        say("    " + " → ".join(safe(step) for step in steps))
         return
     for step in r.steps:
         say(f"    {step.stage:<9} #{step.seq:<6} {safe(local(step.ts, _EXACT))}  {safe(step.text)}")

@@ -15,6 +15,7 @@ import msgspec
 from harness.events import types as t
 from harness.events.decision import Decision
 from harness.events.describe import describe
+from harness.events.words import by_whom, decided
 
 ASKED = "asked"
 SHOWN = "shown"
@@ -32,6 +33,7 @@ WITHDRAWN = "withdrawn"
 LOST = "lost"
 """The session ended, or the call came to be in doubt, before anything came of it."""
 OPEN = "open"
+_OUTCOMES = {EFFECT: "effect seen", TAKEN: "under way", DECIDED: "nothing followed yet"}
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -141,6 +143,12 @@ class History:
 def receipts(h: History) -> list[Receipt]:
     """One for each request, oldest first."""
     return [_receipt(one) for one in h.requests.values()]
+
+
+def words(receipt: Receipt) -> str:
+    """Who decided what, and what became of it, in the words of a person."""
+    outcome = _OUTCOMES.get(receipt.outcome, receipt.outcome)
+    return f"{decided(receipt.decision)}{by_whom(receipt.by)} · {outcome}" if receipt.decision else outcome
 
 
 def _receipt(one: _Request) -> Receipt:

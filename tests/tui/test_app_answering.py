@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.screens.answering import AnswerDialog
-from harness.events.person_tool import read
 from harness.events import needs
+from harness.events.person_tool import read
 from harness.events.views import ApprovalView
 from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import PUSH, World, stamp

@@ -60,7 +60,9 @@ async def test_both_lists_say_what_happened_and_each_line_opens_its_record(
         await s.press("enter")
         await s.see("session.ended", "esc closes")
         await s.press("escape", "tab")
-        await s.see("cart wants to: denied by you, on the screen")
+        await s.see("deny ", "cart wants to: git push origin main ·")
+        if size[0] > 80:
+            await s.see("· denied by you, on the screen · ")
         assert "\x1b" not in s.text
         await s.press("enter")
         await s.see("outcome", "effect", "asked", "#")

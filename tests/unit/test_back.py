@@ -63,10 +63,17 @@ def receipt(name: str, outcome: str, hour: int, decision: str = "") -> Receipt:
 
 @given(st.lists(st.sampled_from([OPEN, DECIDED, TAKEN, EFFECT, STALE, WITHDRAWN, LOST]), max_size=20))
 def test_every_request_that_is_over_is_told_once_the_newest_first(outcomes: list[str]) -> None:
-    made = [("s", "cart", receipt(f"a{i}", outcome, i)) for i, outcome in enumerate(outcomes)]
+    came = (DECIDED, TAKEN, EFFECT)
+    made = [
+        ("s", "cart", receipt(f"a{i}", outcome, i, "allow_edited" * (outcome in came)))
+        for i, outcome in enumerate(outcomes)
+    ]
     found = back.history(made, ["shop: its log is damaged"])
     told = [e.receipt.approval_id for e in found if e.receipt is not None]
     assert told == [f"a{i}" for i, outcome in reversed(list(enumerate(outcomes))) if outcome != OPEN]
+    marks = [e.mark for e in found if e.receipt is not None]
+    ends = [outcome for outcome in reversed(outcomes) if outcome != OPEN]
+    assert marks == ["allow" if end in came else end for end in ends]
     assert found[-1].text == "not read: shop: its log is damaged"
     assert not found[-1].opens
 
@@ -80,7 +87,7 @@ def test_a_receipt_whole_has_every_step_with_its_record(monkeypatch: pytest.Monk
         monkeypatch.undo()
         time.tzset()
     assert found[-2:] == [("asked", "#0 2026-01-01 01:00:00 UTC  "), ("effect", "#1 2026-01-01 01:00:01 UTC  ")]
-    assert ("decided", "allowed by you, on the screen") in found
+    assert ("outcome", "allowed by you, on the screen · effect seen") in found
 
 
 @pytest.mark.parametrize(("after", "gone", "expected"), [(100, 99, False), (100, 100, True), (0, 10**6, False)])

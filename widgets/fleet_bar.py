@@ -52,7 +52,7 @@ class FleetBar(PaintedLines):
             self.refresh()
 
     def set_oldest(self, ts: str) -> None:
-        """Since when the oldest open request waits; empty: there is none."""
+        """Since when the oldest item of the queue waits; empty: there is none."""
         self._oldest = ts
         self.tick(time.time())
 

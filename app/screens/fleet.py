@@ -90,8 +90,8 @@ class FleetScreen(WatchScreen):
     def sync(self, snapshot: Snapshot, dirty: Dirty) -> bool:
         if dirty & Dirty.ROWS:
             self.table.set_rows(snapshot.rows.values())
-        if dirty & Dirty.APPROVALS:
-            waiting = [view.ts for view in snapshot.approvals if view.deferred is None]
+        if dirty & (Dirty.APPROVALS | Dirty.ROWS):
+            waiting = [item.ts for item in snapshot.needs() if item.deferred is None]
             self.query_one(FleetBar).set_oldest(min(waiting, default=""))
         if dirty & (Dirty.FLEET | Dirty.LINK):
             self.query_one(FleetBar).set_fleet(snapshot.fleet, live=snapshot.live)

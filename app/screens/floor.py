@@ -110,9 +110,10 @@ class FloorScreen(SessionCommands):
             self.show_keys()
         elif dirty == Dirty.NOTHING:
             more = self.sync_logs(None)
-        if dirty & Dirty.APPROVALS:
-            waiting = [view.ts for view in snapshot.approvals if view.deferred is None]
+        if dirty & (Dirty.APPROVALS | Dirty.ROWS):
+            waiting = [item.ts for item in snapshot.needs() if item.deferred is None]
             self.query_one(FleetBar).set_oldest(min(waiting, default=""))
+        if dirty & Dirty.APPROVALS:
             self.query_one(QueueHead).set_queue(snapshot.approvals, self.host.keys.shown("go.queue"))
         if dirty & (Dirty.FLEET | Dirty.LINK):
             self.query_one(FleetBar).set_fleet(snapshot.fleet, live=snapshot.live)

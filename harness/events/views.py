@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 
@@ -243,21 +244,34 @@ def say(made: SessionRow, words: trouble.Words) -> SessionRow:
     return msgspec.structs.replace(made, action=words.action, **fill)
 
 
-def standing(made: SessionRow) -> tuple[str, bool]:
-    """What of a row the totals count: its group, and whether it runs though it stands in another one."""
-    return made.group, bool(made.alarms)
+class Standing(NamedTuple):
+    """What of a row the totals count. ``rings``: it runs, though it stands among the errors; ``put_off``: the person
+    wants nothing of it for now.
+    """
+
+    group: str
+    rings: bool
+    put_off: bool
 
 
-def counted(base: FleetView, rows: Iterable[tuple[str, bool]]) -> FleetView:
-    """``base`` with how many sessions there are in each group, and how many run, those among them that ring."""
+def standing(made: SessionRow) -> Standing:
+    """What of a row the totals count."""
+    return Standing(made.group, bool(made.alarms), bool(made.put_off))
+
+
+def counted(base: FleetView, rows: Iterable[Standing]) -> FleetView:
+    """``base`` with how many sessions there are in each group, how many run, those among them that ring, and how many
+    the queue has something of: requests, and what failed or rings and was not put off.
+    """
     known = list(rows)
-    groups = Counter(group for group, _ in known)
+    groups = Counter(one.group for one in known)
+    waiting = sum(one.group == ERRORS and not one.put_off for one in known)
     return msgspec.structs.replace(
         base,
         sessions=groups.total(),
-        needs_you=groups[NEEDS_YOU],
+        needs_you=groups[NEEDS_YOU] + waiting,
         errors=groups[ERRORS],
-        running=groups[RUNNING] + sum(rings for _, rings in known),
+        running=groups[RUNNING] + sum(one.rings for one in known),
         review=groups[REVIEW],
         done=groups[DONE],
     )

@@ -12,6 +12,8 @@ from harness.events.decision import Decision
 
 NANO = 1_000_000_000
 """Nano-USD in a dollar."""
+_LEAST = 0.0001
+"""Dollars that are told apart."""
 _WHO = {"tui": "you, on the screen", "cli": "you, on the command line"}
 _DECIDED: dict[str, str] = {
     Decision.ALLOW: "allowed",
@@ -47,6 +49,8 @@ def by_whom(client: str) -> str:
 def usd(nano: int) -> str:
     """An amount to reckon with: cents from a dollar up, more digits below."""
     amount = nano / NANO
+    if 0 < amount < _LEAST:
+        return f"<${_LEAST}"
     return f"${amount:,.2f}" if abs(amount) >= 1 or nano == 0 else f"${amount:.4f}"
 
 

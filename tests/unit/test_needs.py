@@ -157,11 +157,16 @@ def test_one_that_only_waits_for_others_has_no_item() -> None:
     assert needs.items([made], ()) == ()
 
 
-@given(st.lists(st.sampled_from([*GROUPS]), max_size=20), st.integers(0, 5))
-def test_what_rings_counts_as_running_too(groups: list[str], ringing: int) -> None:
+@given(st.lists(st.sampled_from([*GROUPS]), max_size=20), st.integers(0, 5), st.integers(0, 5))
+def test_what_rings_counts_as_running_too_and_what_the_queue_has_as_needing_somebody(
+    groups: list[str], ringing: int, off: int
+) -> None:
     rows = [SessionRow(f"s{i}", f"n{i}", "done", group, "x", "") for i, group in enumerate(groups)]
     rows += [SessionRow(f"r{i}", "r", "running", ERRORS, "x", "", alarms=["silent"]) for i in range(ringing)]
+    rows += [SessionRow(f"p{i}", "p", "failed", ERRORS, "x", "", put_off="2026-01-01T00:00:00Z") for i in range(off)]
     total = counted(FleetView(), map(standing, rows))
     assert total.sessions == len(rows)
     assert total.running == groups.count(RUNNING) + ringing
-    assert total.errors == groups.count(ERRORS) + ringing
+    assert total.errors == groups.count(ERRORS) + ringing + off
+    due = [item for item in needs.items(rows, ()) if item.deferred is None]
+    assert total.needs_you == groups.count(NEEDS_YOU) + len(due)

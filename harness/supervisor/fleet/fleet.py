@@ -19,6 +19,7 @@ from harness.events.views import (
     RUNNING,
     FleetView,
     SessionRow,
+    Standing,
     changed,
     counted,
     reminded,
@@ -51,7 +52,7 @@ class Fleet:
         """What a session waits for before it may ask its endpoint, in words; empty when it does not."""
         self.full = ""
         """Why no session can write now (its disk is full); empty while they can."""
-        self._standing: dict[str, tuple[str, bool]] = {}
+        self._standing: dict[str, Standing] = {}
         self._regroup: set[str] = set()
         self._observers: list[Callable[[Session], None]] = []
         self._waiting: list[tuple[Callable[[], bool], asyncio.Event]] = []

@@ -163,6 +163,8 @@ _ALTERNATIVES = frozenset(
     for pair in (
         ("session.pause", "session.resume"),
         ("queue.done", "queue.accept"),
+        ("queue.changes", "session.continue"),
+        ("queue.unfold", "session.resume"),
         ("go.back", "table.unfilter"),
         ("go.back", "log.unfilter"),
     )

@@ -23,11 +23,12 @@ from app.screens.card_screen import WATCH_S, CardScreen
 from app.screens.deciding import Deciding
 from app.screens.queue_foot import Looked, nothing_open, standing
 from app.screens.queue_refusals import NOTHING, Refusal
+from app.screens.session_commands import SessionCommands
 from harness.events import needs, trouble
 from harness.events.decision import Decision
 from harness.events.request import Request
 from harness.events.untrusted import to_display
-from harness.events.views import ApprovalView
+from harness.events.views import ApprovalView, SessionRow
 from widgets.approval_card import ApprovalCard
 from widgets.fleet_bar import Banner
 from widgets.help_bar import HelpBar
@@ -35,15 +36,17 @@ from widgets.queue_list import QueueList
 
 _NOTICE_S = 4.0
 _BAD_NOTICE_S = 10.0
+_HELPS = ("session.continue", "session.resume")
 
 
-class QueueScreen(CardScreen):
+class QueueScreen(CardScreen, SessionCommands):
     """Decide one request at a time. A decision always carries the hash of the action that was on screen."""
 
     CSS_PATH = "queue.tcss"
     SCOPES: ClassVar[tuple[str, ...]] = ("queue",)
     BINDINGS: ClassVar[list[BindingType]] = bindings("queue")
     AUTO_FOCUS: ClassVar[str | None] = "QueueList"
+    NO_TARGET: ClassVar[str] = "this waits for your decision"
 
     def __init__(self, approval_id: str = "") -> None:
         super().__init__()
@@ -197,6 +200,7 @@ class QueueScreen(CardScreen):
             at_end=self.card.scroll_offset.y >= self.card.max_scroll_y > 0,
             foldable=self.card.foldable,
             rings=self.rings,
+            helps=next(filter(self.can, _HELPS), ""),
         )
 
     # -- what decisions ask of the screen ----------------------------------------------------------
@@ -233,6 +237,12 @@ class QueueScreen(CardScreen):
 
     # -- actions ----------------------------------------------------------------------------------
 
+    @property
+    def target(self) -> SessionRow | None:
+        """The session of an item that takes no decision: only something done to it helps."""
+        view = self._shown
+        return self.host.snapshot.rows.get(view.sid) if view is not None and view.kind in trouble.NO_REQUEST else None
+
     def selected_text(self) -> Selected | None:
         view = self.view
         return None if view is None else Selected("the card", self.card.text, view.approval_id)
@@ -243,7 +253,9 @@ class QueueScreen(CardScreen):
         unless = queue_refusals.unless
         nothing_to_approve = "there is nothing to approve in this request"
         wait = self.not_armed
+        of_session = SessionCommands.handlers(self)
         return {
+            **{ident: of_session[ident] for ident in _HELPS},
             "focus.next": Handler(self.focus_next),
             "focus.previous": Handler(self.focus_previous),
             **in_list(lambda: self.requests, self._no_request, "queue"),

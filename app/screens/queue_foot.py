@@ -15,13 +15,14 @@ from harness.events.views import ApprovalView, FleetView
 @dataclass(frozen=True, slots=True)
 class Looked:
     """How far the card was seen. ``at_end``: its last line is on screen, and it is longer than the screen; ``rings``:
-    it is a session whose alarm rings.
+    it is a session whose alarm rings, ``helps``: the action that has a session go on, empty when none does.
     """
 
     arming: Arming
     at_end: bool
     foldable: bool = False
     rings: bool = False
+    helps: str = ""
 
 
 def standing(keys: Keymap, view: ApprovalView | None, looked: Looked, now: float) -> Content:
@@ -31,7 +32,8 @@ def standing(keys: Keymap, view: ApprovalView | None, looked: Looked, now: float
     if not view.options:
         what = "its alarm" if looked.rings else "it"
         puts_off = f"; {keys.shown('queue.defer')} puts {what} off for an hour" if view.deferred is None else ""
-        return Content.styled(f"{keys.shown('queue.session')} opens its session{puts_off}", "$text-muted")
+        goes_on = f"{keys.shown(looked.helps)} has it go on; " if looked.helps else ""
+        return Content.styled(f"{goes_on}{keys.shown('queue.session')} opens its session{puts_off}", "$text-muted")
     if not queue_words.approving(view):
         return Content("")
     what = queue_words.approval(view)[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import ClassVar
 
 from app import copying, requests
 from app.copying import Selected
@@ -19,6 +20,8 @@ from harness.protocol.client import SupervisorError, Unreachable
 
 class SessionCommands(WatchScreen):
     """Pause, resume, continue, stop, remove, undo and say, for the session that the screen is about (`target`)."""
+
+    NO_TARGET: ClassVar[str] = "no session is selected"
 
     @property
     def target(self) -> SessionRow | None:
@@ -53,7 +56,7 @@ class SessionCommands(WatchScreen):
 
         def reason() -> str:
             row = self.target
-            return why_not(row) if row is not None else "no session is selected"
+            return why_not(row) if row is not None else self.NO_TARGET
 
         return reason
 

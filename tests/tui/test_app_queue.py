@@ -564,8 +564,12 @@ async def test_a_failed_session_is_an_item_that_says_what_to_do_and_takes_no_dec
         await s.press("2")
         await s.see("needs you: 2 of 3 checks fail", "continue it with words")
         assert "quiet" not in "\n".join(s.grid)
+        await s.see("c has it go on; enter opens its session")
         for key in ("ctrl+y", "w", "r", "d"):
             await s.press(key)
+        await s.press("c")
+        await s.see("Continue cart")
+        await s.press("escape")
         assert not s.world.of("decide")
         assert not s.world.of("snooze")
         await s.press("z")

@@ -55,14 +55,16 @@ def prctl(option: int, *values: object) -> None:
         raise OSError(code, os.strerror(code))
 
 
-def raise_open_files() -> None:
+def raise_open_files() -> int:
     """Let this process open as many files as its hard limit allows, and at most ``OPEN_FILES``: shells start programs
-    with 1,024, which some hundreds of connections use up.
+    with 1,024, which some hundreds of connections use up. How many it may open now.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
     if soft != resource.RLIM_INFINITY and soft < most:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        return most
+    return OPEN_FILES if soft == resource.RLIM_INFINITY else soft
 
 
 def hide_memory() -> None:

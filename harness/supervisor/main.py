@@ -29,6 +29,8 @@ from harness.supervisor.upkeep import epochs
 from harness.workspace import processes
 
 _PAUSE_FULL = 1.0
+_LEAST_FILES = 128
+"""Open files without which a fence cannot be built, however long one waits."""
 _TAKEOVER_S = 5.0
 """Seconds that a new guardian may take to begin."""
 T = TypeVar("T")
@@ -88,7 +90,10 @@ def main(argv: list[str] | None = None) -> int:
         if given >= 0:
             os.set_inheritable(given, False)
     kernel.hide_memory()
-    kernel.raise_open_files()
+    if (files := kernel.raise_open_files()) < _LEAST_FILES:
+        told = f"refused: only {files} files may be open here, and calls need {_LEAST_FILES}; raise that (ulimit -n)"
+        print(told, file=sys.stderr, flush=True)
+        return EXIT_REFUSED
     folders = resolve()
     try:
         lock = _with_room(lambda: prepare(folders), sign)

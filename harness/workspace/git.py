@@ -271,7 +271,7 @@ class Repository:
 def open_repository(path: Path) -> Repository:
     """The repository that ``path`` is in; worktrees, submodules and bare repositories count.
 
-    Raises NotARepository, GitTooOld, GitMissing.
+    Raises NotARepository, GitTooOld, GitMissing, and what stands for the want of a file or process.
     """
     version()  # first: without a git the import fails with a page of its own
     import git
@@ -286,6 +286,9 @@ def open_repository(path: Path) -> Repository:
     except NoSuchPathError as exc:
         raise NotARepository(f"{path} does not exist; give the folder of a git repository") from exc
     except (InvalidGitRepositoryError, ValueError, OSError) as exc:
+        if scarce(exc):
+            raise
+        os.close(os.open(os.devnull, os.O_RDONLY))  # GitPython takes the want of a file for the want of a repository
         raise NotARepository(
             f"{path} is not a git repository; run `git init` and commit there first, or give another folder"
         ) from exc

@@ -11,7 +11,8 @@ import pytest
 from harness.events import types as t
 from harness.protocol.client import Client, SupervisorError
 from harness.protocol.transport import UnixSocket
-from tests.fleetlib import COMMAND, Fleet, fleet, play, wait_for
+from harness.workspace.git import open_repository
+from tests.fleetlib import COMMAND, Fleet, fleet, make_repository, play, wait_for
 
 pytestmark = pytest.mark.fence
 BEGUN = ("exec", {"argv": ["sh", "-c", "touch begun; while [ -e notes.txt ]; do sleep 0.02; done"]})
@@ -33,6 +34,27 @@ def test_a_low_limit_of_the_shell_is_raised_as_far_as_it_may_be() -> None:
         command = ["prlimit", "--nofile=200:4096", COMMAND, "supervisor", "start"]
         subprocess.run(command, env=f.env, check=True, capture_output=True)
         assert resource.prlimit(f.supervisor_pid(), resource.RLIMIT_NOFILE) == (4096, 4096)
+
+
+def test_where_too_few_files_may_ever_be_open_nothing_is_started() -> None:
+    with fleet() as f:
+        command = ["prlimit", "--nofile=64:64", COMMAND, "supervisor", "start"]
+        done = subprocess.run(command, env=f.env, capture_output=True, text=True, timeout=90)
+        assert done.returncode == 3
+        assert "only 64 files may be open here, and calls need 128; raise that (ulimit -n)" in done.stderr
+        f.run("supervisor", "start")
+
+
+def test_a_repository_is_no_other_folder_for_want_of_a_file(tmp_path: Path) -> None:
+    repo = make_repository(tmp_path / "repo")
+    open_repository(repo)  # what is imported for it is
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (NONE, before[1]))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            open_repository(repo)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def test_without_a_file_to_open_a_session_waits_in_words_and_goes_on_by_itself() -> None:

@@ -18,7 +18,7 @@ from harness.events.memory_views import MemoryView
 from harness.events.views import ApprovalView
 from harness.protocol import api_key
 from harness.protocol import config as configuration
-from harness.protocol.amounts import seconds, usd_to_nano
+from harness.protocol.amounts import counted, seconds, usd_to_nano
 from harness.protocol.config import Config
 from harness.protocol.paths import Folders
 
@@ -61,17 +61,10 @@ def caps_of(cfg: Config, given: Mapping[str, int | None]) -> dict[str, int]:
     made = {name: value for name, value in caps.items() if value is not None}
     for name, value in made.items():
         try:
-            not_negative(value)
+            counted(value)
         except ValueError as exc:
             raise Unusable(name, str(exc)) from exc
     return made
-
-
-def not_negative(cap: int) -> int:
-    """The cap. Raises ValueError."""
-    if cap < 0:
-        raise ValueError(f"{cap} is no cap; it is 0 or more")
-    return cap
 
 
 def desire(folders: Folders, sid: str, state: str, reason: str | None = None) -> dict[str, object]:
@@ -199,11 +192,15 @@ def amount(cap: Cap, text: str) -> int:
     typed = text.strip()
     if cap.in_usd:
         return usd_to_nano(typed.removeprefix("$"))
-    return seconds(typed) if cap.in_seconds and not typed.isdigit() else _whole(cap.field, typed)
+    return seconds(typed) if cap.in_seconds and not typed.isdigit() else counted(_whole(cap.field, typed))
+
+
+_MOST_DIGITS = 40
+"""Of a number that is typed."""
 
 
 def _whole(field: str, text: str) -> int:
     clean = text.replace(",", "").replace("_", "").strip()
-    if not clean.isascii() or not clean.isdigit():
+    if not clean.isascii() or not clean.isdigit() or len(clean) > _MOST_DIGITS:
         raise Unusable(field, f"{text.strip()!r} is not a whole number")
     return int(clean)

@@ -24,6 +24,7 @@ from harness.events.launch_wish import LaunchWish
 from harness.events.replies import ArchivedSessions, Launched, Removed, Said, Sessions, SessionShown, Wished
 from harness.events.views import GROUPS, SessionRow
 from harness.events.words import cap_text, counted, spend, spend_cell, usd
+from harness.protocol import amounts
 from harness.protocol import config as configuration
 
 _NONE = "◇"
@@ -122,7 +123,7 @@ def _cap_value(cap: Cap, typed: str | int) -> int | None:
     """A cap as it was typed; none of that kind for ``none``. Raises Usage."""
     try:
         if isinstance(typed, int):
-            return requests.not_negative(typed)
+            return amounts.counted(typed)
         return None if cap.in_usd and typed == "none" else requests.amount(cap, typed)
     except ValueError as exc:
         raise Usage(f"{cap.option}: {exc}") from exc

@@ -6,26 +6,52 @@ import os
 import re
 
 NANO = 1_000_000_000
-_DURATION = re.compile(r"(\d+)\s*([smhd])")
+MOST = NANO * NANO
+"""The largest cap: a thousand million USD, so many tokens or calls."""
+MOST_S = 100 * 365 * 86400
+"""The longest stretch of time, a hundred years."""
+_USD = re.compile(r"\$?([0-9]+)(?:\.([0-9]{1,9}))?")
+_DIGITS = len(str(MOST))
+_DURATION = re.compile(r"([0-9]+)\s*([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(KiB|MiB|GiB|TiB|%)")
 _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
 
 def usd_to_nano(text: str) -> int:
-    """``"12.50"`` → nano-USD. Raises ValueError on anything that is no non-negative amount."""
-    m = re.fullmatch(r"\$?(\d+)(?:\.(\d{1,9}))?", text.strip())
+    """``"12.50"`` → nano-USD. Raises ValueError on anything that is no non-negative amount, or one beyond ``MOST``."""
+    m = _USD.fullmatch(text.strip())
     if not m:
         raise ValueError(f"{text!r} is not an amount in USD such as 2 or 2.50")
-    return int(m[1]) * NANO + int((m[2] or "0").ljust(9, "0"))
+    nano = _bounded(m[1]) * NANO + int((m[2] or "0").ljust(9, "0"))
+    if nano > MOST:
+        raise ValueError(f"{text[:40]!r} is more than the most that can be counted, {MOST // NANO:,} USD")
+    return nano
+
+
+def _bounded(digits: str) -> int:
+    """The number, or one that is too large for anything where it has too many digits."""
+    return int(digits) if len(digits.lstrip("0")) <= _DIGITS else MOST
+
+
+def counted(number: int) -> int:
+    """The number, which is to be a cap. Raises ValueError on one that can be none."""
+    if number < 0:
+        raise ValueError(f"{number} is no cap; it is 0 or more")
+    if number > MOST:
+        raise ValueError(f"it is more than the most that can be counted, {MOST:,}")
+    return number
 
 
 def seconds(text: str) -> int:
-    """``"8h"``, ``"90m"``, ``"1d 2h"`` → seconds. Raises ValueError."""
+    """``"8h"``, ``"90m"``, ``"1d 2h"`` → seconds. Raises ValueError, also beyond ``MOST_S``."""
     parts = _DURATION.findall(text)
     if not parts or _DURATION.sub("", text).strip():
         raise ValueError(f"{text!r} is not a duration such as 90m, 8h or 2d")
-    return sum(int(n) * _SECONDS[u] for n, u in parts)
+    found = sum(_bounded(n) * _SECONDS[u] for n, u in parts)
+    if found > MOST_S:
+        raise ValueError(f"{text[:40]!r} is longer than a hundred years")
+    return found
 
 
 def size(text: str) -> int:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from harness.protocol.amounts import seconds, size, usd_to_nano
+from harness.protocol.amounts import counted, seconds, size, usd_to_nano
 from harness.protocol.config_sections import FRESH, JUDGE_AT, SCREENS, SECTIONS, LimitsConfig
 from harness.protocol.credential import url_problem
 from harness.protocol.profiles import LEAST_CONTEXT
@@ -74,7 +74,7 @@ def _of_caps(key: str, raw: object) -> int | None:
         return None
     if key.endswith("_usd"):
         return _amount(raw)
-    return _seconds(raw) if key == "session_wall" else _int(raw)
+    return _seconds(raw) if key == "session_wall" else counted(_int(raw))
 
 
 def _of_limits(key: str, raw: object) -> int | None:

@@ -94,6 +94,26 @@ def test_usd_rejects_or_is_exact(text: str) -> None:
     assert value == Decimal(text.strip().removeprefix("$")) * amounts.NANO >= 0
 
 
+@pytest.mark.parametrize("text", ["1000000000.01", "9" * 20, "9" * 6000, "\u0661\u0660"])
+def test_an_amount_that_nobody_can_mean_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"more than the most that can be counted|is not an amount in USD"):
+        amounts.usd_to_nano(text)
+
+
+@pytest.mark.parametrize(
+    "setting", ["day_usd = 1e300", 'session_usd = "9999999999"', "fleet_tokens = 1" + 18 * "0" + "1"]
+)
+def test_a_cap_that_nobody_can_mean_is_refused(setting: str) -> None:
+    with pytest.raises(c.ConfigError, match="more than the most that can be counted"):
+        c.parse(FILE, f"[caps]\n{setting}\n")
+
+
+@pytest.mark.parametrize("text", ["99999999999d", "9" * 5000 + "h", "101d 876000h"])
+def test_a_stretch_of_time_that_nobody_can_mean_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="longer than a hundred years"):
+        amounts.seconds(text)
+
+
 def test_key_belongs_to_its_endpoint(tmp_path: Path) -> None:
     key = tmp_path / "key"
     key.write_text("sk-1\n")

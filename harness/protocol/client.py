@@ -367,8 +367,8 @@ def _state_of_holder(folders: Folders) -> tuple[str, bool]:
     if state in "Tt":
         return (
             (
-                f"the supervisor (process {pid}) is stopped by a signal or a debugger and answers nobody; wake it with"
-                f" kill -CONT {pid}, {ending}"
+                f"the supervisor (process {pid}) is stopped by a signal or a debugger and answers nobody; after a"
+                f" minute another one takes its place by itself; wake it with kill -CONT {pid}, {ending}"
             ),
             True,
         )

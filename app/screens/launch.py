@@ -58,6 +58,8 @@ class LaunchForm(Form):
         self._more = False
         self._cfg = configuration.Config(Path())
         self._known = launches.Launches()
+        self._replaced: Wish | None = None
+        """What an earlier launch took the place of."""
         self._begun = Wish("", "", "", "", "", "")
         """The form as it opens when nothing was left in it."""
 
@@ -288,16 +290,21 @@ class LaunchForm(Form):
     def _earlier(self) -> None:
         kept = list(self._known.templates.items())
         wishes = [one for _, one in kept] + list(self._known.past)
-        if self._wish() == self._begun and not wishes:
+        if self._wish() == self._begun and not wishes and self._replaced is None:
             self.complain("nothing was launched from here before, and no template is kept")
             return
         choices = [Choice(f"template {name}", _short(one), one.checks) for name, one in kept]
         choices += [Choice(_short(one), Path(one.repo).name, one.checks) for one in self._known.past]
-        choices.append(Choice("an empty form", "what is written here goes"))
+        if self._replaced is not None:
+            choices.append(Choice("what stood here before", _short(self._replaced), self._replaced.checks))
+            wishes.append(self._replaced)
+        key = self.host.keys.shown("launch.earlier")
+        choices.append(Choice("an empty form", f"{key} brings back what is written here"))
         wishes.append(self._begun)
 
         def chosen(number: int | None) -> None:
             if number is not None:
+                self._replaced = written if (written := self._wish()) != self._begun else None
                 self._fill(wishes[number])
 
         self.app.push_screen(Picker("Templates, and what was launched before", choices), chosen)

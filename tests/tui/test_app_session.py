@@ -391,6 +391,13 @@ async def test_what_was_written_stands_in_the_form_that_is_opened_again(
         await s.see("an empty form")
         await s.press("enter")
         await s.until("it is empty", lambda: written() == ["", ""])
+        await s.press("f4")
+        await s.see("what stood here before", "f4 brings back what is written here")
+        await s.press("enter")
+        await s.until("it is back", lambda: written() == ["mend it", "main"])
+        await s.press("f4", "down")
+        await s.press("enter")
+        await s.until("it is empty again", lambda: written() == ["", ""])
         await s.press("escape", "n")
         await s.see("Launch a session")
         assert "as you left it" not in s.text

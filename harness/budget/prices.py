@@ -6,19 +6,13 @@ what the dearest known model of the vendor costs, and its price source says so.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from decimal import Decimal
-from importlib.metadata import version
-from typing import Any
 
 from harness.events.types import Usage
 
-VENDOR = "anthropic"
 DEAREST = "dearest known"
 _PICO_PER_NANO = 1000
-_PICO_PER_TOKEN = Decimal(1_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,90 +66,38 @@ class Cost:
     source: str
 
 
-def _pico(price: Decimal | None, missing: int) -> int:
-    if price is None:
-        return missing
-    scaled = price * _PICO_PER_TOKEN
-    whole = int(scaled)
-    return whole if whole == scaled else whole + 1
+_at_hand: dict[tuple[str, date], Price] = {}
 
 
-def _at(price: Any, start: int) -> Decimal | None:
-    """The price that holds above ``start`` input tokens."""
-    if price is None or isinstance(price, Decimal):
-        return price
-    found: Decimal = price.base
-    for tier in price.tiers:
-        if start >= tier.start:
-            found = tier.price
-    return found
+def learn(price: Price, day: date) -> None:
+    """Keep a price that was read elsewhere for that day (UTC), so that `lookup` need not read the list here."""
+    _at_hand[price.model, day] = price
 
 
-def _tiers(prices: Any) -> tuple[tuple[int, Rates], ...]:
-    named = {
-        key: getattr(prices, f"{key}_mtok")
-        for key in ("input", "cache_read", "cache_write", "cache_write_1h", "output")
-    }
-    starts = {0} | {
-        tier.start
-        for price in named.values()
-        if price is not None and not isinstance(price, Decimal)
-        for tier in price.tiers
-    }
-    made: list[tuple[int, Rates]] = []
-    for start in sorted(starts):
-        value = {key: _at(price, start) for key, price in named.items()}
-        plain = _pico(value["input"], 0)
-        short = _pico(value["cache_write"], plain)
-        made.append(
-            (
-                start,
-                Rates(
-                    plain,
-                    _pico(value["cache_read"], plain),
-                    short,
-                    _pico(value["cache_write_1h"], max(short, 2 * plain)),
-                    _pico(value["output"], 0),
-                ),
-            )
-        )
-    return tuple(made)
+def at_hand(model: str, day: date | None = None) -> bool:
+    """True when `lookup` answers from memory."""
+    return (model, day or today()) in _at_hand
 
 
-@functools.cache
-def _dearest(day: date) -> Rates:
-    from genai_prices.data_snapshot import get_snapshot
-
-    found = Rates(0, 0, 0, 0, 0)
-    for provider in get_snapshot().providers:
-        if provider.id == VENDOR:
-            for model in provider.models:
-                for _, rates in _tiers(model.get_prices(datetime(day.year, day.month, day.day, tzinfo=UTC))):
-                    found = found.most(rates)
-    return found
-
-
-@functools.cache
-def _lookup(model: str, day: date) -> Price:
-    from genai_prices.data_snapshot import get_snapshot
-
-    table = f"genai-prices {version('genai-prices')}"
-    try:
-        _, info = get_snapshot().find_provider_model(model, None, VENDOR, None)
-        tiers = _tiers(info.get_prices(datetime(day.year, day.month, day.day, tzinfo=UTC)))
-    except LookupError:
-        tiers = ()
-    if not tiers or not all(rates.input and rates.output for _, rates in tiers):
-        return Price(model, f"{DEAREST} ({table})", False, ((0, _dearest(day)),))
-    return Price(model, table, True, tiers)
+def today() -> date:
+    """The day by which prices go (UTC)."""
+    return datetime.now(UTC).date()
 
 
 def lookup(model: str, day: date | None = None) -> Price:
     """List price of ``model`` on ``day`` (UTC, default today).
 
-    Never fails: an unknown model gets the dearest known rates.
+    Never fails: an unknown model gets the dearest known rates. The first look at a model and a day reads the list,
+    which stays loaded: 20 MB, and a tenth of a second.
     """
-    return _lookup(model, day or datetime.now(UTC).date())
+    wanted = day or today()
+    found = _at_hand.get((model, wanted))
+    if found is None:
+        from harness.budget import price_list
+
+        found = price_list.read(model, wanted)
+        learn(found, wanted)
+    return found
 
 
 def _nano(pico: int) -> int:

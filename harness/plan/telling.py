@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import doctest
 import re
 from collections import Counter
 from collections.abc import Collection
@@ -89,6 +88,8 @@ def _examples(text: str) -> Counter[tuple[str, str]]:
     """What stands behind prompts in the texts of a module, with what is expected of it."""
     if ">>>" not in text or (module := _module(text)) is None:
         return Counter()
+    import doctest  # with all that it loads 1.4 MB, which a supervisor without such texts need not hold
+
     texts = [str(one.value) for one in ast.walk(module) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
     found: Counter[tuple[str, str]] = Counter()
     for said in texts:

@@ -23,6 +23,7 @@ from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.money import reservations
 from harness.supervisor.money.figures import CapStanding, Day, Spending
+from harness.supervisor.money.price_lists import PriceLists
 from harness.supervisor.money.reservations import Bookkeeper, LedgerUnavailable
 
 _LAST_INPUT = 100_000
@@ -67,6 +68,7 @@ class Purse:
     def __init__(self, open_books: Callable[[], Awaitable[Bookkeeper]]) -> None:
         self._open_books = open_books
         self.books: Bookkeeper | None = None
+        self._prices = PriceLists()
         self._why = OpError("ledger", "the ledger is not open yet", _WAITS)
 
     async def keep_open(self, opened: Callable[[], None], pause: float = _PAUSE) -> None:
@@ -111,6 +113,11 @@ class Purse:
 
     # -- requests ----------------------------------------------------------------------------------
 
+    async def know_price(self, session: Session) -> None:
+        """Have the price of its model at hand."""
+        if session.state.intent is not None:
+            await self._prices.fetch(session.state.intent.model)
+
     async def reserve(self, session: Session, wanted: Attempt) -> Reservation:
         """See `Bookkeeper.reserve`. Raises CapReached, OpError ``no_space``, ``ledger``: then it only has to wait, and
         asks again by itself; the session says so meanwhile.
@@ -129,6 +136,7 @@ class Purse:
         session.unhinder("money")
 
     async def _reserve(self, session: Session, wanted: Attempt) -> Reservation:
+        await self._prices.fetch(wanted.model)
         s = session.state
         allowance = None if s.finish_up is None else s.finish_up.allowance_nano
         day = self._live().today().day
@@ -156,6 +164,7 @@ class Purse:
 
         Raises OpError ``unknown_reservation``, ``no_space``, ``ledger``.
         """
+        await self._prices.renew()
         try:
             made = await self._live().settle(reservation, usage)
         except reservations.NotReserved as exc:

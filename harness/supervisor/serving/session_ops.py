@@ -46,6 +46,7 @@ class SessionOps:
     async def launch(self, c: Connection, m: Fields) -> Launched:
         session = await self._p.launcher.launch(m)
         self._p.conductor.start(session)
+        await self._p.purse.know_price(session)
         warnings = [*self._p.gates.warnings(session), *_unmarked(session.state)]
         return Launched(sid=session.sid, name=session.name, warnings=warnings)
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import html
 import itertools
 import os
 import shutil
@@ -164,6 +163,8 @@ def message(notice: Notice, set_to: NotifyConfig) -> tuple[list[str], str]:
     if program is None:
         return [], ""
     # The desktop reads the body as markup, and some versions of the program read backslashes.
+    import html  # its table of names takes a quarter of a megabyte
+
     body = html.escape("\n".join(lines), quote=False).replace("\\", "/")
     urgency = "critical" if notice.urgent else "normal"
     return [program, "--app-name=Watchfloor", f"--urgency={urgency}", "--", title, body], ""

@@ -47,8 +47,14 @@ class LinkLost(Exception):
     """The connection to a keeper or a nursery ended before the answer came."""
 
 
-_SAID_FULL = ("No space left on device", "Out of diskspace", "unable to write file")
-"""Git says it in words only; the last of them is what it says of a file that was written in part."""
+_SAID_FULL = (
+    "No space left on device",
+    "Out of diskspace",
+    "unable to write file",
+    "unable to write new",
+    "n't write '",
+)
+"""Git says it in words only; from the third on, what it says of a file, an index or a ref that was written in part."""
 
 
 def out_of_space(exc: BaseException | None) -> bool:

@@ -17,7 +17,7 @@ from harness.budget.ledger_types import Raised, Reserved, decode, to_wire
 from harness.events import types as t
 from harness.events.log import LogWriter
 from harness.events.reader import read, verify
-from tests.fleetlib import HOLD, Fleet, fleet, kill, play, wait_for
+from tests.fleetlib import HOLD, Fleet, fleet, kill, make_repository, play, wait_for
 
 PATIENCE = 180.0
 """Seconds; a fleet that does several turns on a busy machine takes its time, and only ever the awaited state counts."""
@@ -160,6 +160,16 @@ def test_a_worktree_that_does_not_fit_is_made_when_there_is_room() -> None:
         filler.unlink()
         undisturbed(f, sid)
         f.stop()
+
+
+def test_a_repository_on_a_full_disk_is_begun_from_when_there_is_room() -> None:
+    with fleet() as f, small(f.root / "small", "2m") as filler:
+        repo = make_repository(f.root / "small" / "repo")
+        fill(filler)
+        sid = f.launch(play("Nothing to do."), repo=repo)
+        limited(f, sid)
+        filler.unlink()
+        f.wait_state(sid, "done")
 
 
 def test_a_raise_that_the_ledger_cannot_take_follows_its_decision() -> None:

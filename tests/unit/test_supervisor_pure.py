@@ -4,6 +4,7 @@ interrupted writes.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -28,7 +29,7 @@ from harness.supervisor import guardian, ids, state_folder
 from harness.supervisor.calls import cards
 from harness.supervisor.calls.doubt import file_outcome
 from harness.supervisor.endpoints.credentials import Credentials, fingerprint
-from harness.supervisor.errors import OpError, out_of_space
+from harness.supervisor.errors import OpError, for_now, out_of_space
 from harness.supervisor.fleet.call_records import Track, signature
 from harness.supervisor.fleet.rooms import Restarts, Work
 from harness.supervisor.sessions.launch_request import check, parse
@@ -304,12 +305,21 @@ def test_state_of_a_newer_version_is_refused(tmp_path: Path) -> None:
         state_folder.check_version(tmp_path)
 
 
+def test_memory_and_threads_are_waited_for_as_open_files_are() -> None:
+    for lack in (MemoryError(), RuntimeError("can't start new thread"), OSError(errno.EMFILE, "")):
+        later = for_now(lack, "a step of it")
+        assert later is not None
+        assert later.trouble.kind == "scarce"
+    assert for_now(RuntimeError("a defect"), "a step of it") is None
+
+
 @pytest.mark.parametrize(
     ("said", "full"),
     [
         ("fatal: sha1 file '/s/git/index.lock' write error. Out of diskspace", True),
         ("error: unable to write file README.md\nfatal: Could not reset index file to revision 'HEAD'.", True),
         ("fatal: cannot create directory at 'src': No space left on device", True),
+        ("fatal: cannot update ref 'refs/heads/a': couldn't write '/r/.git/refs/heads/a.lock'", True),
         ("fatal: bad object HEAD", False),
     ],
 )

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
-
-import msgspec
 
 from harness.agents.agent import Doing
 from harness.agents.errors import NoSupervisor, Refused
 from harness.agents.peer import Link
-from harness.events.attempt import Admitted, Attempt, AttemptOutcome, Reservation, Settlement
+from harness.agents.supervisor_requests import (
+    Admit,
+    Admitted,
+    AttemptOutcome,
+    Greet,
+    Heard,
+    Reservation,
+    Reserve,
+    Settle,
+    Settlement,
+    TellDoing,
+    TellLimits,
+)
 from harness.events.body import UNSETTLED
 from harness.events.model_limits import ModelLimits
 from harness.events.types import Usage
-from harness.protocol import frames
+from harness.protocol.op import Op
 
-T = TypeVar("T")
+R = TypeVar("R")
 _REPLY_S = 60.0
 _AWAY = frozenset(("stale_lease", "stopping"))
 """Refusals of a supervisor that does not know us (yet) or is about to leave: another one will answer."""
@@ -38,7 +47,7 @@ class Accounts:
         self._gen = gen
         self._secret = secret
         self.link: Link | None = None
-        self._unsettled: list[tuple[str, Usage | None, AttemptOutcome | None]] = []
+        self._unsettled: list[Settle] = []
         self.problems: list[str] = []
         """Refused settlements, in words, for the log."""
 
@@ -53,8 +62,7 @@ class Accounts:
         """
         link = Link(self._socket, "supervisor", NoSupervisor)
         try:
-            link.call("hello", proto=frames.PROTOCOL, client="brain")
-            link.call("brain_hello", sid=self._sid, gen=self._gen, secret=self._secret)
+            link.ask(Greet(self._sid, self._gen, self._secret))
         except Refused:
             link.close()
             raise
@@ -64,13 +72,13 @@ class Accounts:
     def _make_up(self) -> None:
         """Settle what could not be settled before, in its order; what only has to wait stays. Raises NoSupervisor."""
         while self._unsettled:
-            reservation, usage, outcome = self._unsettled[0]
+            owed = self._unsettled[0]
             try:
-                self._settle(reservation, usage, outcome)
+                self._ask(owed)
             except Refused as exc:
                 if exc.code in _LATER:
                     return
-                self.problems.append(f"the supervisor would not settle reservation {reservation}: {exc}")
+                self._refused(owed, exc)
             self._unsettled.pop(0)
 
     def _live(self) -> Link:
@@ -78,52 +86,43 @@ class Accounts:
             raise NoSupervisor("supervisor: not connected")
         return self.link
 
-    def _call(self, kind: type[T], op: str, **arguments: object) -> T:
+    def _ask(self, op: Op[R]) -> R:
         """One request to a supervisor that knows us. Raises Refused, NoSupervisor."""
-        return msgspec.convert(self._asked(op, **arguments), kind)
-
-    def _asked(self, op: str, **arguments: object) -> Mapping[str, object]:
         link = self._live()
         try:
-            return link.call(op, within_s=_REPLY_S, **arguments)
+            return link.ask(op, _REPLY_S)
         except Refused as exc:
             if exc.code not in _AWAY:
                 raise
             link.close()
             raise NoSupervisor(f"the supervisor does not answer for this session: {exc}") from exc
 
-    def admit(self, endpoint: str, model: str, wanted: Attempt | None = None) -> Admitted:
+    def admit(self, endpoint: str, model: str, wanted: Reserve | None = None) -> Admitted:
         """Wait at the gate of the endpoint and of this model, and behind it reserve what is wanted. Raises Refused
         (``poison``, ``paused``, ``cap`` …; then nothing is reserved), NoSupervisor.
         """
         self._make_up()
-        also = {} if wanted is None else {"reserve": wanted}
-        return self._call(Admitted, "admit", endpoint=endpoint, model=model, **also)
+        return self._ask(Admit(endpoint, model, wanted))
 
     def heard(self) -> None:
         """The first words of a reply have come; nothing is lost when nobody can be told."""
         with contextlib.suppress(Refused, NoSupervisor):
-            self._asked("heard")
+            self._ask(Heard())
 
     def tell(self, doing: Doing) -> None:
         """What the agent is at, for whoever looks; nothing is lost when nobody can be told."""
         with contextlib.suppress(NoSupervisor):
-            self._live().tell("doing", what=doing.what, evidence=doing.evidence)
+            self._live().tell(TellDoing(doing.what, doing.evidence))
 
     def tell_limits(self, model: str, limits: ModelLimits) -> None:
         """What the endpoint said of the model, for the brains that follow; without it they ask themselves."""
         with contextlib.suppress(NoSupervisor):
-            self._live().tell("model_limits", model=model, window=limits.window, output=limits.output)
+            self._live().tell(TellLimits(model, limits.window, limits.output))
 
-    def reserve(self, wanted: Attempt) -> Reservation:
+    def reserve(self, wanted: Reserve) -> Reservation:
         """Raises Refused (``cap``, ``paused`` …), NoSupervisor."""
         self._make_up()
-        return self._call(Reservation, "reserve", **msgspec.structs.asdict(wanted))
-
-    def _settle(self, reservation: str, usage: Usage | None, outcome: AttemptOutcome | None) -> Settlement:
-        cost: dict[str, object] = {"unknown": True} if usage is None else {"usage": msgspec.to_builtins(usage)}
-        told: dict[str, object] = {} if outcome is None else {"outcome": msgspec.to_builtins(outcome)}
-        return self._call(Settlement, "settle", reservation=reservation, **cost, **told)
+        return self._ask(wanted)
 
     def settle(
         self, reservation: Reservation, usage: Usage | None, outcome: AttemptOutcome | None = None
@@ -133,13 +132,17 @@ class Accounts:
         Without a supervisor, or with one that is leaving or has no space, the worst case stands for the cost and the
         settlement is made up for later, by us or by a supervisor that finds the usage in our log.
         """
+        owed = Settle(reservation.id, usage, outcome)
         try:
-            return self._settle(reservation.id, usage, outcome)
+            return self._ask(owed)
         except NoSupervisor:
-            self._unsettled.append((reservation.id, usage, outcome))
+            self._unsettled.append(owed)
         except Refused as exc:
             if exc.code in _LATER:
-                self._unsettled.append((reservation.id, usage, outcome))
+                self._unsettled.append(owed)
             else:
-                self.problems.append(f"the supervisor would not settle reservation {reservation.id}: {exc}")
+                self._refused(owed, exc)
         return Settlement(reservation.nano, UNSETTLED)
+
+    def _refused(self, owed: Settle, why: Refused) -> None:
+        self.problems.append(f"the supervisor would not settle reservation {owed.reservation}: {why}")

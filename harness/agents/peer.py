@@ -52,29 +52,24 @@ class Link:
         except Ended as exc:
             raise self._ended(exc) from exc
 
-    def call(self, op: str, *, within_s: float = 60.0, **arguments: object) -> dict[str, object]:
-        """Send one request and wait for its reply."""
-        try:
-            reply = self._connection.call(op, within_s, arguments)
-        except Ended as exc:
-            raise self._ended(exc) from exc
-        no = refusal(reply, f"{self._name} refused {op} without a reason")
-        if no is not None:
-            raise Refused(no.code, no.message)
-        return reply
-
     def ask(self, op: Op[R], within_s: float = 60.0) -> R:
         """Ask for one operation and wait for its answer."""
-        reply = self.call(op.OP, within_s=within_s, **members(op))
+        try:
+            reply = self._connection.call(op.OP, within_s, members(op))
+        except Ended as exc:
+            raise self._ended(exc) from exc
+        no = refusal(reply, f"{self._name} refused {op.OP} without a reason")
+        if no is not None:
+            raise Refused(no.code, no.message)
         try:
             return msgspec.convert(reply, op.answered_by())
         except msgspec.ValidationError as exc:
             raise self._lost(f"{self._name}: the answer to {op.OP} is not understood: {exc}") from exc
 
-    def tell(self, op: str, **arguments: object) -> None:
-        """Send one request, if there is room for it now, and wait for nothing."""
+    def tell(self, op: Op[object]) -> None:
+        """Ask for one operation, if there is room for it now, and wait for nothing."""
         try:
-            self._connection.tell(op, arguments)
+            self._connection.tell(op.OP, members(op))
         except Ended as exc:
             raise self._ended(exc) from exc
 

@@ -19,6 +19,7 @@ from harness.agents.desk import Desk
 from harness.agents.errors import CannotGoOn, Conflict, Refused, Stopped
 from harness.agents.host import Spec
 from harness.agents.steps import Again, Park, Step, Wait
+from harness.agents.supervisor_requests import Reservation, Reserve
 from harness.brain import (
     agreement,
     allowance,
@@ -44,7 +45,6 @@ from harness.brain.turns import DamagedMessage
 from harness.brain.view import View
 from harness.events import blocks, layers
 from harness.events import types as t
-from harness.events.attempt import Attempt, Reservation
 from harness.events.contract_events import PLANS
 from harness.events.evaluation_events import JUDGES
 from harness.events.framing import LogError
@@ -474,11 +474,11 @@ class BuiltIn(Agent):
             self._reply = None
 
 
-def _wanted(draft: Draft) -> Attempt:
+def _wanted(draft: Draft) -> Reserve:
     """The worst case of a draft."""
     request = draft.request
     most = request.max_tokens * draft.readings
-    return Attempt(draft.id, draft.attempt, request.model, draft.estimate * draft.readings, most, draft.hour)
+    return Reserve(draft.id, draft.attempt, request.model, draft.estimate * draft.readings, most, draft.hour)
 
 
 def _nobody() -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 
 from harness.agents.desk import BLOB_FROM, Desk
+from harness.agents.supervisor_requests import AttemptOutcome, Reservation
 from harness.brain import retry, stream
 from harness.brain.context import compaction
 from harness.brain.decide import Sum
 from harness.events import blocks, said
 from harness.events import types as t
-from harness.events.attempt import AttemptOutcome, Reservation
 
 _MOST_SAID = 2000
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from harness.agents.supervisor_requests import Reservation
 from harness.brain.stream import ModelRequest
 from harness.events import types as t
-from harness.events.attempt import Reservation
 
 
 @dataclass(frozen=True, slots=True)

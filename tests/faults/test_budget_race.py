@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.agents.supervisor_requests import Reserve
 from harness.budget.ledger import CapReached, Ledger
 from harness.budget.ledger_types import Reserved, decode
-from harness.events.attempt import Attempt
 from harness.events.reader import read
 from harness.events.types import Caps, Usage
 from harness.protocol.config import CapsConfig
@@ -35,7 +35,7 @@ async def test_sixty_four_at_once_on_one_cap(tmp_path: Path, limits: CapsConfig,
     books = await Bookkeeper.open(tmp_path / "ledger", lambda: limits)
     sids = ["s"] * 64 if cap.startswith("session") else [f"s{n % 8}" for n in range(64)]
 
-    asked = (books.reserve(sids[n], Attempt(f"q{n}", 1, MODEL, 1000, 1000), caps) for n in range(64))
+    asked = (books.reserve(sids[n], Reserve(f"q{n}", 1, MODEL, 1000, 1000), caps) for n in range(64))
     answers = await asyncio.gather(*asked, return_exceptions=True)
     assert sum(isinstance(a, Reserved) for a in answers) == 20
     assert [a.cap for a in answers if isinstance(a, CapReached)] == [cap] * 44
@@ -51,7 +51,7 @@ async def test_reserving_and_settling_in_any_order_never_passes_the_cap(tmp_path
     async def brain(sid: str) -> None:
         for number in range(12):
             try:
-                made = await books.reserve(sid, Attempt(f"q{number}", 1, MODEL, 1000, 1000), Caps(usd_nano=6 * ONE))
+                made = await books.reserve(sid, Reserve(f"q{number}", 1, MODEL, 1000, 1000), Caps(usd_nano=6 * ONE))
             except CapReached:
                 continue
             usage = None if dice.random() < 0.2 else Usage(input=dice.randint(0, 1000), output=dice.randint(0, 1000))

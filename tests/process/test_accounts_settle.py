@@ -11,7 +11,7 @@ import pytest
 
 from harness.agents.accounts import Accounts
 from harness.agents.errors import NoSupervisor
-from harness.events.attempt import Attempt, Reservation
+from harness.agents.supervisor_requests import Reservation, Reserve
 from harness.events.types import Usage
 from tests.process.brainhouse import Money, SmallSupervisor
 
@@ -35,7 +35,7 @@ def test_a_settlement_that_was_refused_for_now_is_made_up_for(tmp_path: Path, co
     supervisor = Refusing(tmp_path / "sup.sock", money)
     accounts = Accounts(tmp_path / "sup.sock", "s", 1, "secret")
     accounts.connect()
-    held = accounts.reserve(Attempt("q1", 1, "m", 1, 1))
+    held = accounts.reserve(Reserve("q1", 1, "m", 1, 1))
     supervisor.code = code
     assert accounts.settle(held, USED).source == "reserved"
     if code in ("stopping", "stale_lease"):  # that supervisor leaves, or does not know us yet: it is asked for again
@@ -44,10 +44,10 @@ def test_a_settlement_that_was_refused_for_now_is_made_up_for(tmp_path: Path, co
         supervisor.code = ""
         accounts.connect()
     else:
-        accounts.reserve(Attempt("q2", 1, "m", 1, 1))
+        accounts.reserve(Reserve("q2", 1, "m", 1, 1))
         assert (money.settled, accounts.problems) == ([], [])
         supervisor.code = ""
-    accounts.reserve(Attempt("q3", 1, "m", 1, 1))
+    accounts.reserve(Reserve("q3", 1, "m", 1, 1))
     assert [m["reservation"] for m in money.settled] == [held.id]
     assert money.settled[0]["usage"] == {"input": 3, "output": 4}
     supervisor.close()
@@ -59,12 +59,12 @@ def test_settlements_outlive_six_supervisors_that_leave_during_them(tmp_path: Pa
     for number in range(6):
         supervisor = Refusing(tmp_path / "sup.sock", money)
         accounts.connect()
-        held = accounts.reserve(Attempt(f"q{number}", 1, "m", 1, 1))
+        held = accounts.reserve(Reserve(f"q{number}", 1, "m", 1, 1))
         supervisor.code = "stopping"
         accounts.settle(held, USED)
         supervisor.close()
         with pytest.raises(NoSupervisor):
-            accounts.reserve(Attempt("x", 1, "m", 1, 1))
+            accounts.reserve(Reserve("x", 1, "m", 1, 1))
         (tmp_path / "sup.sock").unlink(missing_ok=True)
     last = SmallSupervisor(tmp_path / "sup.sock", money)
     accounts.connect()
@@ -80,6 +80,6 @@ def test_what_is_refused_for_good_is_said_and_not_asked_again(tmp_path: Path) ->
     supervisor.code = "unknown_reservation"
     accounts.settle(Reservation("gone", 5), USED)
     assert len(accounts.problems) == 1
-    accounts.reserve(Attempt("q", 1, "m", 1, 1))
+    accounts.reserve(Reserve("q", 1, "m", 1, 1))
     assert len(accounts.problems) == 1
     supervisor.close()

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from harness.agents.supervisor_requests import Reserve
 from harness.budget.ledger import CapReached, NotReserved
-from harness.events.attempt import Attempt
 from harness.events.cap import Cap
 from harness.events.log import LogWriter
 from harness.events.reader import read, verify
@@ -34,7 +34,7 @@ async def opened(folder: Path, limits: CapsConfig = FREE) -> Bookkeeper:
 
 async def test_a_reservation_is_on_disk_when_it_is_granted_and_settles_once(tmp_path: Path) -> None:
     books = await opened(tmp_path)
-    made = await books.reserve("s", Attempt("q1", 1, MODEL, 1000, 1000), Caps())
+    made = await books.reserve("s", Reserve("q1", 1, MODEL, 1000, 1000), Caps())
     assert [b'"type":"ledger.reserved"' in line for line in read(tmp_path / "ledger")] == [True]
     assert made.nano == 1000 * 2500 + 1000 * 10_000
     assert books.session("s").reserved_nano == made.nano
@@ -51,8 +51,8 @@ async def test_a_reservation_is_on_disk_when_it_is_granted_and_settles_once(tmp_
 
 async def test_the_same_attempt_asked_again_gets_the_same_reservation(tmp_path: Path) -> None:
     books = await opened(tmp_path)
-    one, two = await asyncio.gather(*(books.reserve("s", Attempt("q", 1, MODEL, 10, 10), Caps()) for _ in range(2)))
-    other = await books.reserve("s", Attempt("q", 2, MODEL, 10, 10), Caps())
+    one, two = await asyncio.gather(*(books.reserve("s", Reserve("q", 1, MODEL, 10, 10), Caps()) for _ in range(2)))
+    other = await books.reserve("s", Reserve("q", 2, MODEL, 10, 10), Caps())
     assert one.reservation == two.reservation != other.reservation
     await books.close()
 
@@ -62,11 +62,11 @@ async def test_a_grant_whose_answer_was_lost_is_let_go_before_the_next_attempt(t
     books = await opened(tmp_path)
     log = tmp_path / "sessions" / "s" / "log"
     LogWriter.open(log, "s").close()
-    lost = await books.reserve("s", Attempt("q1", 1, MODEL, 1000, 100), Caps(), gen=3)
-    other = await books.reserve("s", Attempt("q0", 1, MODEL, 1000, 100), Caps(), gen=2)
-    await books.forsake("s", log, Attempt("q1", 1, MODEL, 1000, 100), 3)
+    lost = await books.reserve("s", Reserve("q1", 1, MODEL, 1000, 100), Caps(), gen=3)
+    other = await books.reserve("s", Reserve("q0", 1, MODEL, 1000, 100), Caps(), gen=2)
+    await books.forsake("s", log, Reserve("q1", 1, MODEL, 1000, 100), 3)
     assert books.session("s").reserved_nano == lost.nano + other.nano
-    await books.forsake("s", log, Attempt("q2", 1, MODEL, 1000, 100), 3)
+    await books.forsake("s", log, Reserve("q2", 1, MODEL, 1000, 100), 3)
     assert (books.session("s").reserved_nano, books.session("s").spent_nano) == (other.nano, 0)
     assert books.session("s").requests == 1
     await books.close()
@@ -74,7 +74,7 @@ async def test_a_grant_whose_answer_was_lost_is_let_go_before_the_next_attempt(t
 
 async def test_a_restart_finds_everything_again(tmp_path: Path) -> None:
     books = await opened(tmp_path)
-    kept = [await books.reserve("s", Attempt(f"q{n}", 1, MODEL, 1000, 100), Caps()) for n in range(4)]
+    kept = [await books.reserve("s", Reserve(f"q{n}", 1, MODEL, 1000, 100), Caps()) for n in range(4)]
     await books.settle(kept[0].reservation, Usage(input=10))
     await books.settle(kept[1].reservation, None)
     before = (books.session("s"), books.fleet(), books.days())
@@ -95,16 +95,16 @@ async def test_a_raised_cap_lets_the_next_request_through_and_survives(tmp_path:
     need = 1000 * 2500 + 100 * 10_000
     limits = CapsConfig(day_usd=need)
     books = await opened(tmp_path, limits)
-    await books.reserve("s", Attempt("q1", 1, MODEL, 1000, 100), Caps())
+    await books.reserve("s", Reserve("q1", 1, MODEL, 1000, 100), Caps())
     with pytest.raises(CapReached) as caught:
-        await books.reserve("s", Attempt("q2", 1, MODEL, 1000, 100), Caps())
+        await books.reserve("s", Reserve("q2", 1, MODEL, 1000, 100), Caps())
     assert (caught.value.cap, caught.value.used, caught.value.need) == ("day.usd", need, need)
     with pytest.raises(ValueError, match="would not raise"):
         books.raising(Cap.DAY_USD, need, "d1")
     raise_ = books.raising(Cap.DAY_USD, 2 * need, "d1")
     await asyncio.gather(*(books.follow(raise_) for _ in range(3)))
     assert sum(b"ledger.raised" in line for line in read(tmp_path / "ledger")) == 1
-    await books.reserve("s", Attempt("q2", 1, MODEL, 1000, 100), Caps())
+    await books.reserve("s", Reserve("q2", 1, MODEL, 1000, 100), Caps())
     await books.close()
     books = await opened(tmp_path, limits)
     assert books.limits(Caps()).day_usd == 2 * need
@@ -116,10 +116,10 @@ async def test_finishing_up_gets_its_allowance_and_no_more(tmp_path: Path) -> No
     need = 1000 * 2500 + 100 * 10_000
     caps = Caps(usd_nano=need // 2, tokens=1)
     with pytest.raises(CapReached):
-        await books.reserve("s", Attempt("q", 1, MODEL, 1000, 100), caps)
-    await books.reserve("s", Attempt("q", 1, MODEL, 1000, 100), caps, allowance_nano=need)
+        await books.reserve("s", Reserve("q", 1, MODEL, 1000, 100), caps)
+    await books.reserve("s", Reserve("q", 1, MODEL, 1000, 100), caps, allowance_nano=need)
     with pytest.raises(CapReached):
-        await books.reserve("s", Attempt("q2", 1, MODEL, 1000, 100), caps, allowance_nano=need)
+        await books.reserve("s", Reserve("q2", 1, MODEL, 1000, 100), caps, allowance_nano=need)
     await books.close()
 
 
@@ -134,14 +134,14 @@ async def test_many_waiting_records_share_a_flush(tmp_path: Path, monkeypatch: p
         commit(self, sync)
 
     monkeypatch.setattr(LogWriter, "commit", counted)
-    await asyncio.gather(*(books.reserve(f"s{n}", Attempt("q", 1, MODEL, 1, 1), Caps()) for n in range(64)))
+    await asyncio.gather(*(books.reserve(f"s{n}", Reserve("q", 1, MODEL, 1, 1), Caps()) for n in range(64)))
     assert flushes <= 4
     await books.close()
 
 
 async def test_a_full_disk_grants_nothing_and_gives_it_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     books = await opened(tmp_path)
-    held = await books.reserve("s", Attempt("q0", 1, MODEL, 10, 10), Caps())
+    held = await books.reserve("s", Reserve("q0", 1, MODEL, 10, 10), Caps())
 
     write = os.write
 
@@ -153,12 +153,12 @@ async def test_a_full_disk_grants_nothing_and_gives_it_back(tmp_path: Path, monk
     with monkeypatch.context() as patched:
         patched.setattr(os, "write", full)
         with pytest.raises(LedgerUnavailable) as caught:
-            await books.reserve("s", Attempt("q", 1, MODEL, 1000, 1000), Caps())
+            await books.reserve("s", Reserve("q", 1, MODEL, 1000, 1000), Caps())
         with pytest.raises(LedgerUnavailable):
             await books.settle(held.reservation, Usage(input=1))
     assert caught.value.code == "no_space"
     assert books.session("s").reserved_nano == held.nano
-    await books.reserve("s", Attempt("q", 1, MODEL, 1000, 1000), Caps())
+    await books.reserve("s", Reserve("q", 1, MODEL, 1000, 1000), Caps())
     await books.settle(held.reservation, Usage(input=1))
     await books.close()
     assert verify(tmp_path / "ledger").records == 3
@@ -166,7 +166,7 @@ async def test_a_full_disk_grants_nothing_and_gives_it_back(tmp_path: Path, monk
 
 async def test_after_a_failed_sync_the_disk_says_what_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     books = await opened(tmp_path)
-    held = await books.reserve("s", Attempt("q0", 1, MODEL, 10, 10), Caps())
+    held = await books.reserve("s", Reserve("q0", 1, MODEL, 10, 10), Caps())
 
     def fails(_: int) -> None:
         raise OSError(errno.EIO, "Input/output error")
@@ -174,10 +174,10 @@ async def test_after_a_failed_sync_the_disk_says_what_is_held(tmp_path: Path, mo
     with monkeypatch.context() as patched:
         patched.setattr(os, "fdatasync", fails)
         with pytest.raises(LedgerUnavailable) as caught:
-            await books.reserve("s", Attempt("q1", 1, MODEL, 1000, 1000), Caps())
+            await books.reserve("s", Reserve("q1", 1, MODEL, 1000, 1000), Caps())
     assert caught.value.code == "ledger"
     assert books.problem
-    again = await books.reserve("s", Attempt("q1", 1, MODEL, 1000, 1000), Caps())
+    again = await books.reserve("s", Reserve("q1", 1, MODEL, 1000, 1000), Caps())
     await books.settle(held.reservation, Usage(input=1))
     assert not books.problem
     seen = (books.session("s"), books.fleet(), books.holding("s"))
@@ -210,13 +210,13 @@ async def test_a_defect_while_writing_leaves_nobody_waiting(
 
     with monkeypatch.context() as patched:
         patched.setattr(LogWriter, "append", broken)
-        asked = [books.reserve("s", Attempt(f"q{n}", 1, MODEL, 1000, 1000), Caps()) for n in range(3)]
+        asked = [books.reserve("s", Reserve(f"q{n}", 1, MODEL, 1000, 1000), Caps()) for n in range(3)]
         ended = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 60)
     refused = [exc for exc in ended if isinstance(exc, LedgerUnavailable)]
     assert refused
     assert "a defect" in str(refused[0])
     assert "AttributeError" in capsys.readouterr().err
-    again = [await books.reserve("s", Attempt(f"q{n}", 1, MODEL, 1000, 1000), Caps()) for n in range(3)]
+    again = [await books.reserve("s", Reserve(f"q{n}", 1, MODEL, 1000, 1000), Caps()) for n in range(3)]
     assert not books.problem
     assert set(books.holding("s")) == {r.reservation for r in again}
     await books.close()
@@ -227,7 +227,7 @@ async def test_a_defect_while_writing_leaves_nobody_waiting(
 
 async def test_a_cancelled_brain_leaves_its_reservation_counted(tmp_path: Path) -> None:
     books = await opened(tmp_path)
-    task = asyncio.create_task(books.reserve("s", Attempt("q", 1, MODEL, 1000, 1000), Caps()))
+    task = asyncio.create_task(books.reserve("s", Reserve("q", 1, MODEL, 1000, 1000), Caps()))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -241,7 +241,7 @@ async def test_a_cancelled_brain_leaves_its_reservation_counted(tmp_path: Path) 
 async def test_a_busy_ledger_refuses(tmp_path: Path) -> None:
     books = await opened(tmp_path)
     for n in range(3):
-        await books.reserve("s", Attempt(f"q{n}", 1, MODEL, 1, 1), Caps())
+        await books.reserve("s", Reserve(f"q{n}", 1, MODEL, 1, 1), Caps())
     with pytest.raises(LedgerUnavailable, match="open for writing"):
         await opened(tmp_path)
     await books.close()
@@ -250,7 +250,7 @@ async def test_a_busy_ledger_refuses(tmp_path: Path) -> None:
 CHILD = """
 import asyncio, sys
 from pathlib import Path
-from harness.events.attempt import Attempt
+from harness.agents.supervisor_requests import Reserve
 from harness.events.types import Caps
 from harness.protocol.config import CapsConfig
 from harness.supervisor.money.reservations import Bookkeeper
@@ -258,7 +258,7 @@ from harness.supervisor.money.reservations import Bookkeeper
 async def main():
     books = await Bookkeeper.open(Path(sys.argv[1]), lambda: CapsConfig(day_usd=None))
     async def one(n):
-        made = await books.reserve("s", Attempt(f"q{n}", 1, "claude-sonnet-5-5", 100, 100), Caps())
+        made = await books.reserve("s", Reserve(f"q{n}", 1, "claude-sonnet-5-5", 100, 100), Caps())
         print(made.reservation, flush=True)
     for start in range(0, 100000, 8):
         await asyncio.gather(*(one(start + n) for n in range(8)))

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
+from harness.agents.supervisor_requests import Reserve
 from harness.budget.ledger_types import LedgerRecord, Raised, Reserved, Settled, decode
 from harness.events import types as t
-from harness.events.attempt import Attempt
 from harness.events.fold import fold
 from harness.events.reader import read
 from harness.events.words import usd
@@ -408,7 +408,7 @@ async def test_at_midnight_sessions_at_a_day_cap_go_on_by_themselves() -> None:
         day = DayClock("2026-01-01")
         async with served(f, day=day) as books:
             # an earlier session has spent nearly all of the day's cap
-            spent = await books.reserve("aaaaaaaaaa", Attempt("q", 1, "claude-haiku-5-5", 0, 79_000), t.Caps())
+            spent = await books.reserve("aaaaaaaaaa", Reserve("q", 1, "claude-haiku-5-5", 0, 79_000), t.Caps())
             await books.settle(spent.reservation, None)
             sids = [await asyncio.to_thread(f.launch, TURNS, name=name) for name in ("one", "two")]
             await asyncio.to_thread(waiting, f, *sids)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.events.attempt import AttemptOutcome
+from harness.agents.supervisor_requests import AttemptOutcome
 from harness.supervisor.endpoints import endpoint_gate as g
 
 REFUSED = AttemptOutcome("network", "connection refused")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from types import ModuleType
 
 import msgspec
 import pytest
 
+from harness.agents import supervisor_requests as asked
+from harness.events.types import Usage
 from harness.protocol import frames, keeper_requests
-from harness.protocol.op import BadArgument, Op, reader
+from harness.protocol.op import BadArgument, Op, Yes, reader
 from harness.protocol.struct_json import STRUCT_JSON
 from harness.session import orders
 from harness.vault import vault_ops
@@ -45,11 +48,47 @@ OPS: dict[str, Op[object]] = {
 }
 
 
+TO_THE_SUPERVISOR: dict[str, tuple[Op[object], object]] = {
+    op.OP: (op, reply)
+    for op, reply in (
+        (asked.Greet("sid", 2, "secret"), asked.Greeted(4)),
+        (asked.Admit("default", "m"), asked.Admitted(held="it is down", since="2026-01-02T03:04:05Z")),
+        (asked.Reserve("r1.2", 1, "m", 10, 20, hour=True), asked.Reservation("v1", 7)),
+        (asked.Heard(), Yes()),
+        (asked.TellDoing("replying", "3 bytes"), Yes()),
+        (asked.TellLimits("m", 200_000, 64_000), Yes()),
+        (
+            asked.Settle("v1", Usage(input=3), asked.AttemptOutcome("overloaded", "busy", 2.5)),
+            asked.Settlement(7, "test", 2.5, Usage(input=3)),
+        ),
+    )
+}
+"""With an answer each: read by who has structs loaded, on both ends."""
+
+
 def test_every_operation_is_here() -> None:
-    rooms = (keeper_requests, orders, vault_ops)
+    assert ops_of(keeper_requests, orders, vault_ops) == set(OPS)
+    assert ops_of(asked) == {f"{asked.__name__}.{type(op).__name__}" for op, _ in TO_THE_SUPERVISOR.values()}
+
+
+def ops_of(*rooms: ModuleType) -> set[str]:
     known = [one for room in rooms for one in vars(room).values() if isinstance(one, type)]
-    ops = {f"{one.__module__}.{one.__name__}" for one in known if issubclass(one, Op) and one is not Op}
-    assert ops == set(OPS)
+    return {f"{one.__module__}.{one.__name__}" for one in known if issubclass(one, Op) and one is not Op}
+
+
+@pytest.mark.parametrize("name", TO_THE_SUPERVISOR)
+def test_what_an_agent_asks_is_what_the_supervisor_reads(name: str) -> None:
+    op, reply = TO_THE_SUPERVISOR[name]
+    sent = json.loads(STRUCT_JSON.encode({"id": 1, "op": op.OP, **frames.members(op)}))
+    assert msgspec.convert(sent, type(op)) == op
+    answered = json.loads(STRUCT_JSON.encode(reply))
+    assert msgspec.convert({"id": 1, "ok": True, **answered}, op.answered_by()) == reply
+
+
+def test_what_is_wanted_behind_the_gate_is_what_is_wanted_alone() -> None:
+    wanted = asked.Reserve("r1.2", 1, "m", 10, 20)
+    sent = json.loads(STRUCT_JSON.encode(frames.members(asked.Admit("default", "m", wanted))))
+    assert msgspec.convert(sent, asked.Admit).reserve == msgspec.convert(sent["reserve"], asked.Reserve) == wanted
 
 
 @pytest.mark.parametrize("op", OPS.values(), ids=OPS)

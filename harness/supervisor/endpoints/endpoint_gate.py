@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from harness.events.attempt import AttemptOutcome
+from harness.agents.supervisor_requests import AttemptOutcome
 
 OPEN = "open"
 DOWN = "down"

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import assert_never
 
+from harness.agents.supervisor_requests import Admitted, AttemptOutcome
 from harness.budget import prices
 from harness.events import endpoints
 from harness.events import types as t
-from harness.events.attempt import Admitted, AttemptOutcome
 from harness.events.endpoints import ITEM_KINDS, EndpointView
 from harness.events.session_state import OpenApproval, SessionState
 from harness.events.states import Desired, ParkedFor

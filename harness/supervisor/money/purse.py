@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from harness.agents.supervisor_requests import Reservation, Reserve, Settlement
 from harness.budget import prices
 from harness.budget.ledger_types import Raised
 from harness.events import trouble
 from harness.events import types as t
-from harness.events.attempt import Attempt, Reservation, Settlement
 from harness.events.cap import Cap, amount_of
 from harness.events.framing import LogError
 from harness.events.rows import Money
@@ -118,7 +118,7 @@ class Purse:
         if session.state.intent is not None:
             await self._prices.fetch(session.state.intent.model)
 
-    async def reserve(self, session: Session, wanted: Attempt) -> Reservation:
+    async def reserve(self, session: Session, wanted: Reserve) -> Reservation:
         """See `Bookkeeper.reserve`. Raises CapReached, OpError ``no_space``, ``ledger``: then it only has to wait, and
         asks again by itself; the session says so meanwhile.
         """
@@ -135,7 +135,7 @@ class Purse:
         """Nothing of this session waits for the ledger now."""
         session.unhinder("money")
 
-    async def _reserve(self, session: Session, wanted: Attempt) -> Reservation:
+    async def _reserve(self, session: Session, wanted: Reserve) -> Reservation:
         await self._prices.fetch(wanted.model)
         s = session.state
         allowance = None if s.finish_up is None else s.finish_up.allowance_nano

@@ -16,10 +16,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 
+from harness.agents.supervisor_requests import Reserve
 from harness.budget import prices
 from harness.budget.ledger import Account, CapReached, NotReserved
 from harness.budget.ledger_types import CapsInForce, LedgerRecord, Raised, Reserved, Settled, Unknown, to_wire
-from harness.events.attempt import Attempt
 from harness.events.cap import Cap
 from harness.events.framing import LogError
 from harness.events.types import Caps, Usage
@@ -112,7 +112,7 @@ class Bookkeeper:
     async def reserve(
         self,
         sid: str,
-        wanted: Attempt,
+        wanted: Reserve,
         caps: Caps,
         *,
         allowance_nano: int | None = None,
@@ -278,7 +278,7 @@ class Bookkeeper:
         await self._durable(None)  # a reservation that did not reach the disk is gone by then
         return await self._by_log(sid, log, self.holding(sid, lease))
 
-    async def forsake(self, sid: str, log: Path, wanted: Attempt, gen: int) -> None:
+    async def forsake(self, sid: str, log: Path, wanted: Reserve, gen: int) -> None:
         """Before the brain of that lease reserves for another attempt: an earlier grant of which it never heard, and so
         sent nothing under, is let go. Raises LedgerUnavailable.
         """

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import msgspec
 
-from harness.events import types as t
-from harness.events.attempt import Admitted, Attempt, AttemptOutcome, Greeted, Reservation, Settlement
+from harness.agents.supervisor_requests import (
+    Admit,
+    Admitted,
+    Greet,
+    Greeted,
+    Heard,
+    Reservation,
+    Reserve,
+    Settle,
+    Settlement,
+    TellDoing,
+    TellLimits,
+)
 from harness.events.cap import Cap
 from harness.events.model_limits import ModelLimits
 from harness.events.replies import DONE, Done
 from harness.events.states import Desired
+from harness.protocol.op import Op
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.money.purse import CapReached
-from harness.supervisor.serving.parts import Parts, number_of, text_of
-from harness.supervisor.serving.server import Connection, Fields, Handler
+from harness.supervisor.serving.parts import Parts
+from harness.supervisor.serving.server import Connection, Fields, Handler, Reply
 
-MOST_GEN = 1 << 53
+Asked = TypeVar("Asked", bound=Op[object])
 
 
 class BrainOps:
@@ -31,23 +45,25 @@ class BrainOps:
 
     def table(self) -> dict[str, Handler]:
         """Operations by their name on the wire."""
-        return {
-            "brain_hello": self.brain_hello,
-            "admit": self.admit,
-            "heard": self.heard,
-            "doing": self.doing,
-            "model_limits": self.model_limits,
-            "reserve": self.reserve,
-            "settle": self.settle,
-        }
+        return dict(
+            (
+                _served(Greet, self._greet),
+                _served(Admit, self._admit),
+                _served(Heard, self._heard),
+                _served(TellDoing, self._doing),
+                _served(TellLimits, self._limits),
+                _served(Reserve, self._reserve),
+                _served(Settle, self._settle),
+            )
+        )
 
-    async def brain_hello(self, c: Connection, m: Fields) -> Greeted:
-        session = self._p.fleet.sessions.get(text_of(m, "sid"))
+    async def _greet(self, c: Connection, who: Greet) -> Greeted:
+        session = self._p.fleet.sessions.get(who.sid)
         if session is None:
             raise OpError("stale_lease", "there is no such session")
         if session.thinking.brain is None and (session.state.lease is not None or not session.loaded):
             raise OpError("not_ready", "the session is being taken up; try again")
-        brain = self._p.brains.greet(session, number_of(m, "gen", -1, -1, MOST_GEN), text_of(m, "secret"), c.by.pid)
+        brain = self._p.brains.greet(session, who.gen, who.secret, c.by.pid)
         await asyncio.wait_for(brain.leased.wait(), 15.0)
         c.session = session
         c.brain = brain
@@ -60,56 +76,41 @@ class BrainOps:
             raise OpError("stale_lease", "another brain holds the lease")
         return session
 
-    async def admit(self, c: Connection, m: Fields) -> Admitted:
-        """Wait until the endpoint may be asked, then reserve what the request wants ``reserve``d with it."""
+    async def _admit(self, c: Connection, m: Admit) -> Admitted:
         session = self._of_brain(c)
-        admitted = await self._p.gates.admit(
-            session, text_of(m, "endpoint"), text_of(m, "model"), lambda: self._of_brain(c)
-        )
-        wanted = m.get("reserve")
-        if wanted is None or admitted.held:
+        admitted = await self._p.gates.admit(session, m.endpoint, m.model, lambda: self._of_brain(c))
+        if m.reserve is None or admitted.held:
             return admitted
-        if not isinstance(wanted, dict):
-            self._p.gates.unsent(session)
-            raise OpError("bad_request", "admit: what is to be reserved must be an object")
-        held = await self.reserve(c, wanted)
+        held = await self._reserve(c, m.reserve)
         return msgspec.structs.replace(admitted, reserved=held.id, reserved_nano=held.nano)
 
-    async def heard(self, c: Connection, m: Fields) -> Done:
-        """The first words of a reply."""
+    async def _heard(self, c: Connection, _: Heard) -> Done:
         self._p.gates.heard(self._of_brain(c))
         return DONE
 
-    async def doing(self, c: Connection, m: Fields) -> Done:
-        """What the agent is at while it thinks, in its own words."""
-        self._of_brain(c).told(text_of(m, "what")[:200], text_of(m, "evidence")[:500])
+    async def _doing(self, c: Connection, m: TellDoing) -> Done:
+        self._of_brain(c).told(m.what[:200], m.evidence[:500])
         return DONE
 
-    async def model_limits(self, c: Connection, m: Fields) -> Done:
-        """What the endpoint said of a model."""
+    async def _limits(self, c: Connection, m: TellLimits) -> Done:
         intent = self._of_brain(c).state.intent
         if intent is not None:
-            limits = ModelLimits.of(m.get("window"), m.get("output"))
-            self._p.brains.models.note(intent.base_url, text_of(m, "model"), limits)
+            self._p.brains.models.note(intent.base_url, m.model, ModelLimits.of(m.window, m.output))
         return DONE
 
-    async def reserve(self, c: Connection, m: Fields) -> Reservation:
+    async def _reserve(self, c: Connection, wanted: Reserve) -> Reservation:
         session = self._of_brain(c)
         try:
-            return await self._reserve(session, m)
+            return await self._held(session, wanted)
         except OpError:
             self._p.gates.unsent(session)
             raise
 
-    async def _reserve(self, session: Session, m: Fields) -> Reservation:
+    async def _held(self, session: Session, wanted: Reserve) -> Reservation:
         if session.state.desired != Desired.RUNNING:
             raise OpError("paused", f"the session is wanted {session.state.desired}")
         if session.blocked:
             raise OpError("held", session.blocked)
-        try:
-            wanted = msgspec.convert(m, Attempt)
-        except msgspec.ValidationError as exc:
-            raise OpError("bad_request", f"reserve: {exc}") from exc
         late = over_cap(session, datetime.now(UTC))
         if late is not None and late.cap == Cap.SESSION_WALL and session.state.finish_up is None:
             await ask_cap(session, late)
@@ -122,24 +123,28 @@ class BrainOps:
         session.shown_anew()
         return held
 
-    async def settle(self, c: Connection, m: Fields) -> Settlement:
+    async def _settle(self, c: Connection, m: Settle) -> Settlement:
         session = self._of_brain(c)
-        usage: t.Usage | None = None
-        if not m.get("unknown"):
-            try:
-                usage = msgspec.convert(m.get("usage"), t.Usage)
-            except msgspec.ValidationError as exc:
-                raise OpError("bad_request", f"settle: usage: {exc}") from exc
         retry_in_s = None
-        if (said := m.get("outcome")) is None:
+        if m.outcome is None:
             self._p.gates.unsent(session)
         else:
-            try:
-                retry_in_s = self._p.gates.told(session, msgspec.convert(said, AttemptOutcome))
-            except msgspec.ValidationError as exc:
-                raise OpError("bad_request", f"settle: outcome: {exc}") from exc
-        settled = await self._p.purse.settle(text_of(m, "reservation"), usage)
+            retry_in_s = self._p.gates.told(session, m.outcome)
+        settled = await self._p.purse.settle(m.reservation, m.usage)
         if session.state.unsettled:
             session.wake()
         session.shown_anew()
         return msgspec.structs.replace(settled, retry_in_s=retry_in_s)
+
+
+def _served(kind: type[Asked], handle: Callable[[Connection, Asked], Awaitable[Reply]]) -> tuple[str, Handler]:
+    async def served(c: Connection, m: Fields) -> Reply:
+        if c.brain is None and kind is not Greet:
+            raise OpError("brain_hello_first", f"{kind.OP} is for brains that said brain_hello")
+        try:
+            asked = msgspec.convert(m, kind)
+        except msgspec.ValidationError as exc:
+            raise OpError("bad_request", f"{kind.OP}: {exc}") from exc
+        return await handle(c, asked)
+
+    return kind.OP, served

@@ -32,7 +32,6 @@ QUEUE_LIMIT = 4 << 20
 MAX_CLIENTS = 256
 _SELF_CHECK = 1.0
 _LAST_S = 2.0
-_BRAIN_OPS = frozenset({"admit", "doing", "heard", "reserve", "settle"})
 
 Fields = Mapping[str, object]
 """What came with a request: anything, until it was looked at."""
@@ -239,8 +238,6 @@ class Server:
                 )
             connection.greeted = True
             connection.by = msgspec.structs.replace(connection.by, client=str(message.get("client", "brain"))[:40])
-        if op in _BRAIN_OPS and connection.brain is None:
-            raise OpError("brain_hello_first", f"{op} is for brains that said brain_hello")
         return await handler(connection, message)
 
     async def subscribe(self, connection: Connection) -> Reply:

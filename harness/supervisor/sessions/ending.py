@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 
+from harness.agents.supervisor_requests import Settlement
 from harness.events import types as t
-from harness.events.attempt import Settlement
 from harness.events.call_states import CallEnd, CallStage
 from harness.events.states import State
 from harness.linux.proc import Identity, alive

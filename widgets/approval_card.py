@@ -10,13 +10,12 @@ from typing import ClassVar
 from rich.style import Style
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from harness.events.views import ApprovalView
 from widgets.card_text import Card, CardLine, card, card_lines, shown_hash, wrap
 from widgets.cells import Line
-from widgets.lines import PaintedLines, set_content_size
+from widgets.lines import ScrolledLines, set_content_size
 
 _ROLES = (
     "badge-low",
@@ -36,7 +35,7 @@ _ROLES = (
 )
 
 
-class ApprovalCard(PaintedLines, ScrollView, can_focus=True, inherit_bindings=False):
+class ApprovalCard(ScrolledLines, inherit_bindings=False):
     """Draws `card` of an `ApprovalView`. Text never passes a markup parser.
 
     A page is turned by the screen alone, one a frame, so that no row is passed unpainted.
@@ -57,11 +56,7 @@ class ApprovalCard(PaintedLines, ScrollView, can_focus=True, inherit_bindings=Fa
     }
     DEFAULT_CSS = """
     ApprovalCard {
-        background: $background;
-        overflow-x: hidden;
         overflow-y: scroll;
-        scrollbar-size-vertical: 1;
-        &:focus { background-tint: $foreground 0%; }
         & > .ac--badge-low { background: $success; color: $background; text-style: bold; }
         & > .ac--badge-medium { background: $warning; color: $background; text-style: bold; }
         & > .ac--badge-high { background: $error; color: $background; text-style: bold; }

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from widgets import cells
@@ -32,17 +31,8 @@ class Item:
     indent: int = 0
 
 
-class EntryList(SelectingLines, ScrollView, can_focus=True):
+class EntryList(SelectingLines):
     """The selection is a place in the list; it stays there when the list is read again."""
-
-    DEFAULT_CSS = """
-    EntryList {
-        overflow-x: hidden;
-        scrollbar-size-vertical: 1;
-        background: $background;
-        &:focus { background-tint: $foreground 0%; }
-    }
-    """
 
     class Opened(Message):
         """A line was clicked that was selected already."""

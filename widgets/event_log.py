@@ -14,7 +14,6 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from harness.events import types as t
@@ -23,7 +22,7 @@ from harness.events.framing import LogError
 from harness.events.untrusted import to_display
 from widgets import log_line
 from widgets.cells import Line, clip
-from widgets.lines import PaintedLines
+from widgets.lines import LOG_KEYS, ScrolledLines
 from widgets.log_rows import LogSource, Needle, Rows
 
 _CACHED = 600
@@ -33,7 +32,7 @@ _ASKED_S = 0.02
 _FILTERS: tuple[frozenset[str] | None, ...] = (None, *(frozenset((group,)) for group in GROUPS))
 
 
-class EventLog(PaintedLines, ScrollView, can_focus=True):
+class EventLog(ScrolledLines):
     """Time, kind and one line of words per record. The owner calls `sync` on its tick while the widget is visible."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -50,12 +49,8 @@ class EventLog(PaintedLines, ScrollView, can_focus=True):
     }
     DEFAULT_CSS = """
     EventLog {
-        background: $background;
-        overflow-x: hidden;
         overflow-y: scroll;
-        scrollbar-size-vertical: 1;
         &.-compact { scrollbar-size-vertical: 0; }
-        &:focus { background-tint: $foreground 0%; }
         & > .el--head { color: $text-muted; background: $panel; }
         & > .el--time { color: $text-muted; }
         & > .el--text { color: $foreground; }
@@ -75,12 +70,7 @@ class EventLog(PaintedLines, ScrollView, can_focus=True):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "cursor(-1)", "Up", show=False),
-        Binding("down,j", "cursor(1)", "Down", show=False),
-        Binding("pageup,ctrl+u", "page(-1)", "Page up", show=False),
-        Binding("pagedown,ctrl+d", "page(1)", "Page down", show=False),
-        Binding("home,g", "first", "First", show=False),
-        Binding("end,G", "last", "Last", show=False),
+        *LOG_KEYS,
         Binding("enter", "open_record", "Open", show=False),
     ]
 

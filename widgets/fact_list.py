@@ -5,30 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from textual.geometry import Size
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from harness.events.untrusted import to_display_lines
 from widgets.cells import Line, wrap
+from widgets.lines import ScrolledLines
 from widgets.palette import palette
 
 _LABEL = 14
 _MOST_LINES = 4000
 
 
-class Facts(ScrollView, can_focus=True):
+class Facts(ScrolledLines):
     """(label, text) pairs; texts are untrusted and displayed safely.
 
     An empty label continues, an empty pair is a gap.
-    """
-
-    DEFAULT_CSS = """
-    Facts {
-        overflow-x: hidden;
-        scrollbar-size-vertical: 1;
-        background: $background;
-        &:focus { background-tint: $foreground 0%; }
-    }
     """
 
     def __init__(self, *, dom_id: str | None = None) -> None:

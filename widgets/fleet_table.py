@@ -9,7 +9,6 @@ from rich.style import Style
 from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from harness.events import words
@@ -19,7 +18,7 @@ from widgets import cells, fleet_columns, timeline
 from widgets.cells import Line
 from widgets.fleet_columns import Cell, Column
 from widgets.fleet_order import Entry, View, entries, neighbour
-from widgets.lines import PaintedLines
+from widgets.lines import ScrolledLines
 from widgets.palette import palette
 
 _STEPS = 360
@@ -28,19 +27,10 @@ _HINT = 2
 """The line that says why the table is empty."""
 
 
-class FleetTable(PaintedLines, ScrollView, can_focus=True):
+class FleetTable(ScrolledLines):
     """The selection and the marks are pinned to sessions: no order, filter or newcomer moves them to others.
 
     The first line is the columns' titles and does not scroll.
-    """
-
-    DEFAULT_CSS = """
-    FleetTable {
-        overflow-x: hidden;
-        scrollbar-size-vertical: 1;
-        background: $background;
-        &:focus { background-tint: $foreground 0%; }
-    }
     """
 
     class Changed(Message):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich.style import Style
+from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -27,6 +28,30 @@ class PaintedLines(Widget):
             return super().render_lines(crop)
         finally:
             self._of_this_paint = None
+
+
+class ScrolledLines(PaintedLines, ScrollView, can_focus=True):
+    """More lines than the screen has: they scroll up and down behind a narrow bar, and are cut at the right."""
+
+    DEFAULT_CSS = """
+    ScrolledLines {
+        background: $background;
+        overflow-x: hidden;
+        scrollbar-size-vertical: 1;
+        &:focus { background-tint: $foreground 0%; }
+    }
+    """
+
+
+LOG_KEYS: list[BindingType] = [
+    Binding("up,k", "cursor(-1)", "Up", show=False),
+    Binding("down,j", "cursor(1)", "Down", show=False),
+    Binding("pageup,ctrl+u", "page(-1)", "Page up", show=False),
+    Binding("pagedown,ctrl+d", "page(1)", "Page down", show=False),
+    Binding("home,g", "first", "First", show=False),
+    Binding("end,G", "last", "Last", show=False),
+]
+"""How one moves in a log, whatever is shown of it."""
 
 
 def set_content_size(view: ScrollView, size: Size) -> None:

@@ -9,7 +9,6 @@ from rich.style import Style
 from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from harness.events import words
@@ -38,17 +37,8 @@ def whose(scope: str, of: str, names: Mapping[str, str]) -> str:
     return parts[-1].removesuffix(".git") if parts else of
 
 
-class MemoryList(SelectingLines, ScrollView, can_focus=True):
+class MemoryList(SelectingLines):
     """The selection is pinned to an entry."""
-
-    DEFAULT_CSS = """
-    MemoryList {
-        overflow-x: hidden;
-        scrollbar-size-vertical: 1;
-        background: $background;
-        &:focus { background-tint: $foreground 0%; }
-    }
-    """
 
     class Chosen(Message):
         """Another entry is selected, or the selected one has changed."""

@@ -9,9 +9,9 @@ from rich.style import Style
 from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from widgets.lines import ScrolledLines
 from widgets.palette import palette
 from widgets.patch import patch_display
 from widgets.patch_files import Row, beside
@@ -26,15 +26,8 @@ _STEP = 20
 _ROLES = {"hunk": "second", "add": "good", "remove": "bad", "meta": "quiet"}
 
 
-class PatchView(ScrollView, can_focus=True, inherit_bindings=False):
+class PatchView(ScrolledLines, inherit_bindings=False):
     """The current line is a row of the file; in two halves it stands on the half that it belongs to."""
-
-    DEFAULT_CSS = """
-    PatchView {
-        background: $background; overflow-x: hidden; scrollbar-size-vertical: 1;
-        &:focus { background-tint: $foreground 0%; }
-    }
-    """
 
     class Moved(Message):
         """Another line became the current one."""

@@ -17,13 +17,13 @@ from typing import Any
 from rich.cells import cell_len
 from rich.style import Style
 from textual.geometry import Size
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from harness.events import words
 from harness.events.untrusted import to_display
 from widgets import cells
 from widgets.cells import Line
+from widgets.lines import ScrolledLines
 from widgets.palette import palette
 
 FILES = ("prd.json", "feature_list.json", "PLAN.md", "TODO.md", "progress.txt", "claude-progress.txt")
@@ -187,18 +187,9 @@ def age_text(seconds: float) -> str:
     return "changed just now" if seconds < 5 else f"changed {words.span(seconds)} ago"
 
 
-class PlanView(ScrollView, can_focus=True):
+class PlanView(ScrolledLines):
     """Shows `PlanFile`s one under another; titles carry the progress and the age of the last change, and the one of
     what stands on top stays. The line of what is worked on is kept in sight until a person scrolls.
-    """
-
-    DEFAULT_CSS = """
-    PlanView {
-        overflow-x: hidden;
-        scrollbar-size-vertical: 1;
-        background: $background;
-        &:focus { background-tint: $foreground 0%; }
-    }
     """
 
     def __init__(self, *, dom_id: str | None = None) -> None:

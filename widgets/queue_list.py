@@ -11,7 +11,6 @@ from rich.style import Style
 from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from harness.events import trouble, words
@@ -19,7 +18,7 @@ from harness.events.request import AT_RISK, Request
 from harness.events.views import ApprovalView
 from widgets import cells
 from widgets.cells import Line
-from widgets.lines import PaintedLines
+from widgets.lines import ScrolledLines
 from widgets.palette import palette
 from widgets.queue_groups import Item, alike, items
 from widgets.queue_head import by_weight
@@ -29,19 +28,10 @@ _LOW = 2
 """Lines of a list too low for more than one line a request."""
 
 
-class QueueList(PaintedLines, ScrollView, can_focus=True, inherit_bindings=False):
+class QueueList(ScrolledLines, inherit_bindings=False):
     """Two lines a request: who asks and how much is at stake, then what for; one with both where the list is low.
 
     It takes no key that turns a page: those are the card's, however many requests there are.
-    """
-
-    DEFAULT_CSS = """
-    QueueList {
-        background: $background;
-        overflow-x: hidden;
-        scrollbar-size-vertical: 1;
-        &:focus { background-tint: $foreground 0%; }
-    }
     """
 
     class Moved(Message):

@@ -6,13 +6,11 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from widgets.lines import PaintedLines
+from widgets.lines import ScrolledLines
 
 
-class SelectingLines(PaintedLines, inherit_bindings=False):
-    """Comes before ``ScrollView`` among the bases: the keys that scroll without selecting are gone then, so that those
-    of the screen arrive.
-    """
+class SelectingLines(ScrolledLines, inherit_bindings=False):
+    """Without the keys that scroll and do not select, so that those of the screen arrive."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("pageup,ctrl+u", "page(-1)", "Page up", show=False),

@@ -8,27 +8,17 @@ from collections.abc import Iterable
 from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from harness.events.views import SessionRow
-from widgets.lines import PaintedLines
+from widgets.lines import ScrolledLines
 from widgets.palette import palette
 from widgets.session_order import Item, layout, ordered
 from widgets.session_rows import Look, is_table, lasted, names_of
 
 
-class SessionList(PaintedLines, ScrollView, can_focus=True):
+class SessionList(ScrolledLines):
     """Shows `SessionRow`s; the selection is pinned to a session id, so a re-sort never moves it to another session."""
-
-    DEFAULT_CSS = """
-    SessionList {
-        background: $background;
-        overflow-x: hidden;
-        scrollbar-size-vertical: 1;
-        &:focus { background-tint: $foreground 0%; }
-    }
-    """
 
     class Moved(Message):
         """The selection is now on another session."""

@@ -23,7 +23,7 @@ from harness.events.framing import LogError
 from harness.events.transcript_row import Row, Stage
 from harness.events.untrusted import to_display
 from widgets.cells import Line
-from widgets.lines import PaintedLines
+from widgets.lines import LOG_KEYS, PaintedLines
 from widgets.log_rows import LogSource
 from widgets.palette import palette
 from widgets.transcript_lines import TextLine, lines
@@ -52,12 +52,7 @@ class Transcript(PaintedLines, can_focus=True):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "cursor(-1)", "Up", show=False),
-        Binding("down,j", "cursor(1)", "Down", show=False),
-        Binding("pageup,ctrl+u", "page(-1)", "Page up", show=False),
-        Binding("pagedown,ctrl+d", "page(1)", "Page down", show=False),
-        Binding("home,g", "first", "First", show=False),
-        Binding("end,G", "last", "Last", show=False),
+        *LOG_KEYS,
         Binding("enter", "open_row", "Open", show=False),
     ]
 

@@ -10,7 +10,6 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.geometry import Region, Size
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from app.handlers import Handler, Handlers, bindings, in_list
@@ -29,17 +28,8 @@ from widgets.palette import palette
 from widgets.selecting import SelectingLines
 
 
-class CostTable(SelectingLines, ScrollView, can_focus=True):
+class CostTable(SelectingLines):
     """One line a session, dearest first; the selection is pinned to a session."""
-
-    DEFAULT_CSS = """
-    CostTable {
-        overflow-x: hidden;
-        scrollbar-size-vertical: 1;
-        background: $background;
-        &:focus { background-tint: $foreground 0%; }
-    }
-    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -62,6 +62,11 @@ class Snapshot(msgspec.Struct, frozen=True):
         """Everything that needs a person: what the queue shows."""
         return needs.items(self.rows.values(), self.approvals)
 
+    @property
+    def names(self) -> dict[str, str]:
+        """What the sessions are called, by id."""
+        return {sid: row.name for sid, row in self.rows.items()}
+
 
 WHOLE = frozenset({"rows", "approvals"})
 """The pushes that follow a ``subscribe`` at once; together they say everything."""

@@ -79,10 +79,7 @@ class MemoryScreen(WatchScreen):
             return
         self._entries = [*found.lessons, *found.memories]
         if self.stands:
-            self.list.set_entries(self._entries, self._names(), time.time())
-
-    def _names(self) -> dict[str, str]:
-        return {sid: row.name for sid, row in self.host.snapshot.rows.items()}
+            self.list.set_entries(self._entries, self.host.snapshot.names, time.time())
 
     def on_memory_list_chosen(self) -> None:
         self._show()
@@ -108,10 +105,10 @@ class MemoryScreen(WatchScreen):
             text = "Nothing is remembered yet. Agents leave lessons here; watchfloor memory set KEY TEXT adds your own."
             facts.set_facts([("", text)])
         elif isinstance(chosen, LessonView):
-            facts.set_facts(_of_lesson(chosen, self._names()))
+            facts.set_facts(_of_lesson(chosen, self.host.snapshot.names))
         else:
             known = self._versions if self._read_of is not None and name_of(self._read_of) == name_of(chosen) else []
-            facts.set_facts(_of_memory(chosen, known, self._names()))
+            facts.set_facts(_of_memory(chosen, known, self.host.snapshot.names))
 
     # -- actions -----------------------------------------------------------------------------------
 

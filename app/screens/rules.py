@@ -93,7 +93,7 @@ class RulesScreen(WatchScreen):
         if chosen is not None:
             same = (at for at, rule in enumerate(self._rules) if rule.grant == chosen.grant)
             self.list.at = next(same, self.list.at)
-        names = self._names()
+        names = self.host.snapshot.names
         now = time.time()
         self.list.set_items([_item(rule, names, now) for rule in self._rules])
         standing = sum(not rule.ended for rule in self._rules)
@@ -105,12 +105,9 @@ class RulesScreen(WatchScreen):
     def _tell_all(self) -> None:
         chosen = self.selected
         nothing = [("", _NO_ENDED if self._ended else _NONE)]
-        told = rules.facts(chosen, self._names(), time.time()) if chosen is not None else nothing
+        told = rules.facts(chosen, self.host.snapshot.names, time.time()) if chosen is not None else nothing
         self.query_one("#rule", Facts).set_facts(told)
         self.show_keys()
-
-    def _names(self) -> dict[str, str]:
-        return {sid: row.name for sid, row in self.host.snapshot.rows.items()}
 
     # -- actions -----------------------------------------------------------------------------------
 

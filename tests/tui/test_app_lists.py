@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from app.screens.costs import CostTable
 from harness.memory.records import Place, Scope
 from tests.tui.app_pilot import shown
 from tests.tui.app_world import PUSH, World
+from widgets.cost_table import CostTable
 from widgets.entry_list import EntryList
 from widgets.fleet_table import FleetTable
 from widgets.memory_list import MemoryList, name_of

@@ -6,40 +6,33 @@ import contextlib
 import functools
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import msgspec
 
 from harness.budget.evidence import raised
-from harness.budget.ledger_types import Raised
-from harness.events import tool_input
 from harness.events import types as t
 from harness.events.action import Wire, from_wire
-from harness.events.cap_request import CapRequest
-from harness.events.decision import PERMITS, Decision, Ruling
+from harness.events.decision import PERMITS, Decision
 from harness.events.endpoints import ITEM_KINDS
 from harness.events.framing import LogError
-from harness.events.ratchet import ALLOW, KEEP
 from harness.events.replies import Changes
 from harness.events.request import Request
 from harness.events.session_state import OpenApproval
 from harness.events.states import Desired
 from harness.events.views import ApprovalView
 from harness.policy import grants
-from harness.policy.judge import Verdict
-from harness.policy.rules import RISKS
 from harness.supervisor import ids
-from harness.supervisor.calls import cards, comparison, drafts, gates, questions, ratchet
-from harness.supervisor.calls.call_flow import outcome_of
+from harness.supervisor.calls import cards, comparison, questions, ratchet
+from harness.supervisor.calls.consequences import Case, Consequences, DecisionWish, above, cap_of
 from harness.supervisor.calls.judging import Judging
 from harness.supervisor.calls.on_record import action_of, input_of, stored_action
-from harness.supervisor.endpoints.credentials import Credentials, given_credential
+from harness.supervisor.endpoints.credentials import Credentials
 from harness.supervisor.endpoints.endpoint_gates import Gates
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.call_records import OpenCall
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.money.cap_waits import CapWaits, waits_at
+from harness.supervisor.money.cap_waits import CapWaits
 from harness.supervisor.money.purse import Purse
 from harness.workspace.errors import WorkspaceError
 
@@ -51,30 +44,6 @@ others.
 MAX_PIECE = 1 << 20
 """Characters of a comparison that one reply carries."""
 _CARD_S = 15.0
-_RESOLUTIONS = {"done": "confirmed_done", "failed": "failed", "unknown": "unknown_told_model"}
-
-
-class DecisionWish(msgspec.Struct, frozen=True, kw_only=True):
-    """Arguments of ``decide``, as the protocol has them."""
-
-    approval_id: str
-    decision: str
-    action_hash: str = ""
-    message: str = ""
-    edited: dict[str, object] | None = None
-    value: int | None = None
-    shown_hash: str = ""
-    credential: dict[str, str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Case:
-    """One decision on one open request."""
-
-    session: Session
-    asked: OpenApproval
-    decision: DecisionWish
-    record: t.ApprovalDecided
 
 
 class Approvals:
@@ -84,8 +53,7 @@ class Approvals:
         self, fleet: Fleet, judging: Judging, credentials: Credentials, purse: Purse, gates: Gates, caps: CapWaits
     ) -> None:
         self._fleet = fleet
-        self._judging = judging
-        self._credentials = credentials
+        self._consequences = Consequences(judging, credentials, purse)
         self._purse = purse
         self._gates = gates
         self._caps = caps
@@ -239,7 +207,7 @@ class Approvals:
             by=by,
             shown_hash=d.shown_hash,
         )
-        bodies = await self._consequences(_Case(session, asked, d, record))
+        bodies = await self._consequences.of(Case(session, asked, d, record))
         # before it is on record, or another session would ask again in between
         if asked.kind in ITEM_KINDS and d.decision == Decision.RETRY:
             self._gates.answered(str(asked.detail.get("endpoint", "")))
@@ -269,7 +237,7 @@ class Approvals:
         """An answer to a request whose cap was raised meanwhile is taken for what it means: a higher cap still, a stop,
         or that it goes on.
         """
-        cap = _cap_of(session.track.passed[d.approval_id]).cap
+        cap = cap_of(session.track.passed[d.approval_id]).cap
         decision = ids.decision_id()
         if d.decision == Decision.STOP:
             await session.append(
@@ -285,168 +253,15 @@ class Approvals:
         now = self._purse.standing(cap)
         if now.limit is None or d.value <= now.limit:
             return now.decision  # that raise says all that this one means
-        body = self._above(session, self._purse.raising(cap, d.value, decision), by)
+        body = above(session, self._purse.raising(cap, d.value, decision), by)
         await session.append(body)
         await self._raise(body)
         return decision
-
-    @staticmethod
-    def _above(session: Session, r: Raised, by: t.By) -> t.CapsRaised:
-        return t.CapsRaised(
-            caps=session.state.caps, by=by, cap=r.cap, limit=r.limit, base=r.base, day=r.day, decision_id=r.decision
-        )
-
-    async def _consequences(self, case: _Case) -> list[t.Body]:
-        d = case.decision
-        asked = case.asked
-        if d.decision == Decision.STOP:
-            return [
-                t.SessionDesired(
-                    state=Desired.STOPPED,
-                    reason=d.message or f"you stopped it at: {asked.title}"[:300],
-                    by=case.record.by,
-                )
-            ]
-        match asked.kind:
-            case Request.TOOL:
-                return await self._tool(case)
-            case Request.QUESTION if asked.call_id:
-                return [questions.outcome(asked.call_id, d.decision, d.message)]
-            case Request.CAP:
-                return await self._cap(case)
-            case Request.AUTH | Request.ENDPOINT:
-                intent = case.session.state.intent
-                key = given_credential(d.credential)
-                added = self._credentials.add(key) if key is not None else ""
-                if not added or (intent is not None and added == intent.credential):
-                    self._credentials.forgive()
-                else:
-                    self._credentials.forgive(added)
-                return []
-            case Request.RESTART:
-                return [t.SessionDesired(state="running", reason="retry", by=case.record.by)]
-            case Request.IN_DOUBT:
-                return [
-                    t.ToolResolved(
-                        call_id=asked.call_id,
-                        resolution=_RESOLUTIONS[d.decision],
-                        evidence=d.message or "the human's word",
-                        by=case.record.by,
-                    )
-                ]
-            case Request.PLAN:
-                return await drafts.decided(case.session, asked, d.decision, d.message, case.record.by)
-            case Request.GATE:
-                return gates.decided(asked, d.decision, d.message, case.record.by)
-            case Request.PROTECTED:
-                return [
-                    t.RatchetAnswered(
-                        violations=list(case.session.state.ratchet.unanswered),
-                        answer=ALLOW if d.decision == Decision.ALLOW else KEEP,
-                        message=d.message,
-                        by=case.record.by,
-                    )
-                ]
-        if d.decision == Decision.ANSWER:
-            if not d.message.strip():
-                raise OpError("bad_request", "an answer needs a text: the agent reads it at its next turn")
-            return [t.UserMessage(text=d.message, origin="human", by=case.record.by)]
-        if d.decision == Decision.DONE:
-            return [questions.taken(case.session.state, asked)]
-        return []
-
-    async def _tool(self, case: _Case) -> list[t.Body]:
-        d = case.decision
-        asked = case.asked
-        session = case.session
-        if d.decision == Decision.ALLOW:
-            return []
-        if d.decision != Decision.ALLOW_EDITED:
-            if d.decision == Decision.ANSWER and not d.message.strip():
-                raise OpError("bad_request", "an answer needs a text: it becomes the result of the call")
-            return [outcome_of(asked.call_id, d.decision, d.message)]
-        known = session.track.calls.get(asked.call_id)
-        if known is None or d.edited is None:
-            raise OpError(
-                "bad_edit", "an edited approval needs the whole edited input", "give the tool's input as a JSON object"
-            )
-        if problem := tool_input.validate(known.proposed.tool, d.edited):
-            raise OpError("bad_edit", problem)
-        try:
-            built = await self._judging.build(
-                session, msgspec.structs.replace(known.proposed, input_blob=None, input=d.edited), d.edited
-            )
-        except WorkspaceError as exc:
-            raise OpError("bad_edit", f"the edited action cannot be examined: {exc}") from exc
-        # after the edited action was bound to the world: nothing can change in between
-        await self._still_as_shown(session, asked, known)
-        if built.verdict.verdict == Ruling.DENY:
-            raise OpError("bad_edit", f"policy denies the edited action ({built.verdict.rule}): {built.verdict.reason}")
-        _no_riskier(asked.risk, built.verdict)
-        return [await self._judging.judged_by_human(session, asked.call_id, built)]
-
-    async def _still_as_shown(self, session: Session, asked: OpenApproval, known: OpenCall) -> None:
-        """Raise OpError ``stale``, and ask anew with the difference, when the world is not the one in which the person
-        edited.
-        """
-        action = await action_of(session, known)
-        if action is None:
-            raise OpError("stale", "the action that was shown cannot be read any more", "look at the request again")
-        if changed := await self._judging.changed_since_shown(session, asked.call_id, action):
-            await session.append(
-                t.ApprovalStale(approval_id=asked.approval_id, call_id=asked.call_id, difference=changed)
-            )
-            raise OpError(
-                "stale", f"what it would run on has changed: {'; '.join(changed)[:500]}", "look at the request again"
-            )
-
-    async def _cap(self, case: _Case) -> list[t.Body]:
-        d = case.decision
-        asked = case.asked
-        session = case.session
-        said = _cap_of(asked)
-        cap = said.cap
-        by = case.record.by
-        if d.decision == Decision.FINISH:
-            return [await self._purse.finish(session, cap)]
-        if d.value is None or d.value <= said.limit:
-            raise OpError(
-                "bad_value",
-                f"the new cap has to be above {cap.words(said.limit)}",
-                f"say how much: watchfloor approve {asked.approval_id} --raise-to X",
-            )
-        if cap.of_session:
-            return [t.CapsRaised(caps=msgspec.structs.replace(session.state.caps, **{cap.field: d.value}), by=by)]
-        now = self._purse.standing(cap)
-        waited = waits_at(asked)
-        if now.limit is None or d.value <= now.limit or (waited is not None and cap.of_day and now.day > waited.day):
-            # raised meanwhile, or the day is over: it goes on as it is
-            return [t.CapsRaised(caps=session.state.caps, by=by)]
-        return [self._above(session, self._purse.raising(cap, d.value, case.record.decision_id), by)]
 
     async def defer(self, approval_id: str, until: str) -> None:
         """Move a request to the end of the queue; it stays open."""
         session = self._fleet.approval(approval_id)
         await session.append(t.ApprovalDeferred(approval_id=approval_id, until=until), cls="B")
-
-
-def _no_riskier(shown: str, edited: Verdict) -> None:
-    """Raise OpError ``bad_edit`` when an edit would let something of high or critical risk run on a card of less."""
-    if edited.risk in ("high", "critical") and RISKS.index(edited.risk) > RISKS.index(shown):
-        raise OpError(
-            "bad_edit",
-            f"edited like that it is of {edited.risk} risk ({edited.reason}), and the card that you saw is of {shown}"
-            " risk; nothing was approved",
-            "deny it and say what the agent shall ask for instead: that gets a card of its own",
-        )
-
-
-def _cap_of(asked: OpenApproval) -> CapRequest:
-    """What a request about a cap says. Raises OpError."""
-    said = CapRequest.of(asked.detail)
-    if said is None:
-        raise OpError("bad_option", f"{asked.detail.get('cap', '')} is not a cap of the day or the fleet")
-    return said
 
 
 def _named_only(view: ApprovalView, size: int) -> ApprovalView:

@@ -65,7 +65,7 @@ class Host(Protocol):
     async def change(self, done: str, op: str, arguments: Mapping[str, object], unsure: str = "") -> None:
         """As `send`, and come back when that was said; ``unsure`` is what may hold all the same when no answer came."""
 
-    def run_beside(self, work: Coroutine[Any, Any, object]) -> None:
+    def run_beside(self, work: Coroutine[object, object, object]) -> None:
         """Run a coroutine owned by the application, without holding up keys."""
 
     def open_session(self, sid: str, tab: str = "") -> None:

@@ -19,7 +19,7 @@ from textual.timer import Timer
 
 from app import copying, themes
 from app.action_table.action import EVERYWHERE
-from app.calling import AWAY_S, Calling
+from app.attention import Attention
 from app.copying import Selected
 from app.feed import PATIENCE, Feed, Patience
 from app.handlers import Handler, Handlers, bindings
@@ -30,8 +30,6 @@ from app.pace import MACHINE_GAP_S, Pace, news_after_key
 from app.places import FLOOR, Opening, Places
 from app.safety import NoControl, quiet_driver
 from app.screens.base import WatchScreen
-from app.terminal_title import TerminalTitle
-from app.viewers import Viewers
 from harness.events.untrusted import to_display
 from harness.protocol.client import SupervisorError, Unreachable
 from harness.protocol.config_sections import NotifyConfig
@@ -79,11 +77,15 @@ class WatchApp(App[int]):
         self.frames = 0
         self._first_session = opening.session
         self._away = opening.away
-        notify = notify or NotifyConfig()
-        self.calling = Calling(notify, self.to_terminal)
-        self.terminal_title = TerminalTitle(self.to_terminal, on=notify.title)
-        self._viewers = Viewers(os.environ)
-        self._opened = time.monotonic()
+        self.attention = Attention(
+            self.feed,
+            self.pace,
+            notify or NotifyConfig(),
+            os.environ,
+            to_terminal=self.to_terminal,
+            in_focus=lambda: self.app_focus,
+            beside=self.run_beside,
+        )
         self._ticker: Timer | None = None
         self._quiet_ticks = 0
         self._not_before = 0.0
@@ -113,7 +115,7 @@ class WatchApp(App[int]):
         self.wake()
 
     async def on_unmount(self) -> None:
-        self.terminal_title.give_back()
+        self.attention.leave()
         await self.feed.aclose()
 
     @property
@@ -204,25 +206,7 @@ class WatchApp(App[int]):
             if not self.snapshot.live:
                 screen.sync_logs(None)
         if self.snapshot.live:
-            waiting = [view for view in self.snapshot.needs() if view.deferred is None]
-            self.terminal_title.show(len(waiting))
-            self.calling.look(waiting, now, watched=self.watched)
-            self._attend(bool(waiting))
-
-    def _attend(self, waiting: bool) -> None:
-        """Find out whether somebody is there, and have the supervisor call where this screen cannot."""
-        if waiting and self.app_focus and self._viewers.due(self.pace.pressed):
-            self.run_beside(self._viewers.ask())
-        in_sight = not self._viewers.none_since(self.pace.pressed)
-        reached = self.watched or (in_sight and self.calling.notifies)
-        if reached != self.feed.told_watched:
-            self.run_beside(self.feed.tell_watched(reached))
-
-    @property
-    def watched(self) -> bool:
-        """Somebody is in front of this screen, as far as its terminal and the last key tell."""
-        quiet = time.monotonic() - max(self._opened, self.pace.pressed)
-        return self.app_focus and quiet < AWAY_S and not self._viewers.none_since(self.pace.pressed)
+            self.attention.look(now)
 
     def to_terminal(self, sequences: str) -> None:
         if self._driver is not None:
@@ -454,7 +438,7 @@ class WatchApp(App[int]):
             elif done:
                 self.tell(done)
 
-    def run_beside(self, work: Coroutine[Any, Any, object]) -> None:
+    def run_beside(self, work: Coroutine[object, object, object]) -> None:
         """Run a coroutine owned by the app, without holding up keys."""
         self.run_worker(work, group="requests")
 

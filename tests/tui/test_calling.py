@@ -77,14 +77,14 @@ async def test_a_screen_that_lost_the_focus_rings_and_one_that_has_it_does_not(t
 
     async with shown(tmp_path, scene) as s:
         written: list[str] = []
-        s.app.calling = Calling(SOON, written.append)
-        assert s.app.watched
+        s.app.attention.calling = Calling(SOON, written.append)
+        assert s.app.attention.watched
         s.app.post_message(events.AppBlur())
         await s.until("it rings", lambda: written)
-        assert not s.app.watched
+        assert not s.app.attention.watched
         assert "fixer" in written[0]
         s.app.post_message(events.AppFocus())
-        await s.until("it is watched", lambda: s.app.watched)
+        await s.until("it is watched", lambda: s.app.attention.watched)
         s.world.ask(s.world.add("later"))
         s.world.push_rows()
         s.world.push_approvals()
@@ -127,8 +127,8 @@ async def test_the_supervisor_hears_when_nobody_watches_and_not_while_the_termin
         await s.until("it is told", lambda: not s.world.watching)
         s.app.post_message(events.AppFocus())
         await s.until("it is told again", lambda: s.world.watching)
-        s.app.calling = Calling(SOON, lambda text: None)
+        s.app.attention.calling = Calling(SOON, lambda text: None)
         s.app.post_message(events.AppBlur())
-        await s.until("nobody watches", lambda: not s.app.watched)
+        await s.until("nobody watches", lambda: not s.app.attention.watched)
         await s.pilot.pause(1.2)
         assert s.world.watching

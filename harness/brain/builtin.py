@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import json
 import ssl
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import anthropic
@@ -19,14 +17,12 @@ from harness.agents.desk import Desk
 from harness.agents.errors import CannotGoOn, Conflict, Refused, Stopped
 from harness.agents.host import Spec
 from harness.agents.steps import Again, Park, Step, Wait
-from harness.agents.supervisor_requests import Reservation, Reserve
+from harness.agents.supervisor_requests import Reservation
 from harness.brain import (
     agreement,
     allowance,
     conversation,
     court,
-    model_limits,
-    own_means,
     reply_records,
     retry,
     stream,
@@ -34,24 +30,18 @@ from harness.brain import (
 )
 from harness.brain.agreement import Agree, AskAuthor, Keep
 from harness.brain.allowance import Cost
-from harness.brain.context import compaction
-from harness.brain.context.sizes import PER_TOKEN
 from harness.brain.court import AskJudge, Conclude
 from harness.brain.decide import Abandon, Ask, Shrink, Sum, next_step
+from harness.brain.drafting import Drafting
 from harness.brain.keeping import keep
-from harness.brain.own_means import Own
 from harness.brain.request_draft import Draft
 from harness.brain.turns import DamagedMessage
 from harness.brain.view import View
-from harness.events import blocks, layers
+from harness.events import blocks
 from harness.events import types as t
-from harness.events.contract_events import PLANS
 from harness.events.evaluation_events import JUDGES
-from harness.events.framing import LogError
-from harness.events.model_limits import UNTOLD, ModelLimits
 from harness.events.states import Desired, ParkedFor
 from harness.roles import pinned
-from harness.roles.role import JUDGE, PLANNER, WORKER
 
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 15.0
@@ -61,16 +51,11 @@ _WAITS = frozenset(("no_space", "ledger", "held", "lost"))
 """Refusals of a reservation that end by themselves once something was mended; no request is sent meanwhile."""
 REMEMBER_EVERY = 500
 """Records: fewer are read faster than what is known is written."""
-_MOST_TOKENS = 32_768
 _YOUNG = 1
 _OLDEST = 2
 """Generations of the garbage collector."""
 _THOROUGH = 8
 """Requests, after which everything is looked through."""
-SUMMARY = "summary"
-"""Purpose of a request that asks for one."""
-
-
 Make = Callable[[int, bool], Draft | None]
 """What is to be sent, drafted at that head of the log; None when its size is known only once the endpoint may be asked,
 and the second argument says that it may not yet.
@@ -84,20 +69,12 @@ class BuiltIn(Agent):
         self._spec = spec
         self._desk = desk
         self._context = context
-        self._own = Own(spec.api_clearing, spec.api_compaction, spec.api_memory)
+        self._drafting = Drafting(spec, desk)
         self._connected: anthropic.Anthropic | None = None
         self._view = View(state=desk.session)
         self._talk = conversation.Talk()
-        self._tools: list[blocks.Block] = []
-        self._prompt = ""
-        self._fixed_bytes = 0
-        self._counted: tuple[int, int | None] = (-1, None)
         self._patience = _FIRST_PAUSE_S
         self._remembered = -1
-        self._told = None if spec.limits is None else ModelLimits(*spec.limits)
-        self._theirs: dict[str, ModelLimits] = {}
-        """Of those who judge or write contracts."""
-        self._sizes = model_limits.sizes(spec, self._told or UNTOLD)
         self._reply: stream.Progress | None = None
         self._litter = False
         self._tidied = 0
@@ -144,17 +121,12 @@ class BuiltIn(Agent):
     # -- its life ----------------------------------------------------------------------------------
 
     def start(self) -> None:
-        role = pinned.of(self._desk.session.intent, WORKER)
-        ours = role.offered()
-        self._tools = own_means.offered(self._own, ours)
-        self._prompt = role.prompt
-        fixed = [conversation.cached_tools(ours), conversation.system_blocks(role.prompt)]
-        self._fixed_bytes = len(json.dumps(fixed).encode())
         credential = self._spec.credential
         try:
             self._connected = stream.make_client(credential.base_url, credential.key, self._context)
         except (httpx2.InvalidURL, ValueError) as exc:
             raise CannotGoOn(f"the base URL {credential.base_url!r} cannot be used: {exc}") from exc
+        self._drafting.start(self._connected)
 
     def resume(self) -> None:
         self.start()
@@ -182,14 +154,14 @@ class BuiltIn(Agent):
 
     def propose(self) -> Step:
         try:
-            step = next_step(self._view, replace(self._sizes, fixed=self._fixed_bytes // PER_TOKEN))
+            step = next_step(self._view, self._drafting.sizes)
             match step:
                 case Ask() | Sum():
                     return self._ask(step)
                 case AskJudge():
                     started = self._desk.session.judging.started
                     assert started is not None
-                    case = partial(self._for_the_judge, step, started)
+                    case = partial(self._drafting.for_the_judge, step, started, self._view)
                     return self._post(lambda head, admitted: case(head) if admitted else None, step, started.model)
                 case Conclude():
                     self._desk.append([step.ended])
@@ -197,7 +169,7 @@ class BuiltIn(Agent):
                 case AskAuthor():
                     opened = self._desk.session.contract.opened
                     assert opened is not None
-                    brief = partial(self._for_an_author, step, opened)
+                    brief = partial(self._drafting.for_an_author, step, opened, self._view)
                     model = step.model(opened)
                     return self._post(lambda head, admitted: brief(head) if admitted else None, step, model)
                 case Keep():
@@ -237,73 +209,8 @@ class BuiltIn(Agent):
     # -- one attempt -------------------------------------------------------------------------------
 
     def _ask(self, step: Ask | Sum) -> Step:
-        return self._post(lambda head, admitted: self._for_the_agent(step, head, admitted), step, self._spec.model)
-
-    def _for_the_agent(self, step: Ask | Sum, head: int, admitted: bool) -> Draft | None:
-        summary = isinstance(step, Sum)
-        hour = self._spec.cache_hour and not isinstance(step, Sum) and not step.finish  # nothing follows the last word
-        talk = self._talk.build(self._view, compaction.REQUEST if summary else "", hour=hour)
-        room = compaction.MOST_TOKENS if isinstance(step, Sum) else self._room(step)
-        no_tools = isinstance(step, Sum) or step.finish
-        request = stream.ModelRequest(
-            self._spec.model,
-            room,
-            conversation.system_blocks(self._prompt, hour=hour),
-            conversation.cached_tools(self._tools, hour=hour),
-            talk.encoded,
-            no_tools,
-            own=replace(self._own, compact_from=0) if summary else self._own,
-        )
-        known = conversation.estimate(self._view, talk)
-        if known is None and not admitted:
-            return None
-        return Draft(
-            request,
-            self._estimate(request) if known is None else known,
-            step.request_id or f"r{head}.{self._spec.gen}",
-            step.attempt,
-            purpose=SUMMARY if summary else "",
-            delivers=[] if summary else list(talk.delivers),
-            layers={layers.INSTRUCTIONS: self._fixed_bytes // PER_TOKEN, **talk.layers},
-            working=self._sizes.room,
-            hour=hour,
-        )
-
-    def _for_the_judge(self, step: AskJudge, started: t.EvaluationStarted, head: int) -> Draft:
-        case = self._shown(started.case, "the case for the judge")
-        prompt_of_judge = pinned.of(self._desk.session.intent, JUDGE).prompt
-        replies = self._view.court.replies
-        room = self._longest(started.model)
-        request = court.request(prompt_of_judge, started.model, started.criteria, case, replies, room)
-        draft = self._aside(request, step.request_id or f"j{head}.{self._spec.gen}", step.attempt, JUDGES)
-        least = court.least_answer(started.criteria)
-        if draft.unfit or least <= room:
-            return draft
-        return replace(
-            draft, unfit=f"an answer to its {len(started.criteria):,} criteria has more than {room:,} tokens"
-        )
-
-    def _for_an_author(self, step: AskAuthor, opened: t.ContractOpened, head: int) -> Draft:
-        brief = self._shown(opened.brief, "the brief for the contract")
-        role = pinned.of(self._desk.session.intent, PLANNER if step.purpose == PLANS else JUDGE)
-        talk = self._view.agreement.talk
-        request = agreement.request(step, role.prompt, opened, brief, talk, self._longest(step.model(opened)))
-        return self._aside(request, step.request_id or f"c{head}.{self._spec.gen}", step.attempt, step.purpose)
-
-    def _shown(self, ref: t.BlobRef, what: str) -> str:
-        try:
-            return self._desk.read_blob(ref).decode("utf-8", "replace")
-        except (LogError, OSError, ValueError) as exc:
-            raise CannotGoOn(f"{what} cannot be read: {exc}") from exc
-
-    def _aside(self, request: stream.ModelRequest, request_id: str, attempt: int, purpose: str) -> Draft:
-        """A request of somebody else than the agent, with an estimate that is never too low."""
-        counted = stream.count_tokens(self._client, request)
-        bound = court.most_tokens(request)
-        most = bound if counted is None else counted + counted // 20 + court.SCHEMA_TOKENS
-        size = bound // PER_TOKEN if counted is None else counted
-        unfit = model_limits.unfit(request.model, size, request.max_tokens, self._limits_of(request.model))
-        return Draft(request, most, request_id, attempt, purpose=purpose, unfit=unfit)
+        draft = partial(self._drafting.for_the_agent, step, self._view, self._talk)
+        return self._post(draft, step, self._spec.model)
 
     def _post(self, make: Make, step: Ask | Sum | AskJudge | AskAuthor, model: str) -> Step:
         """Pay for one attempt of what ``make`` drafts for ``model`` at the head of the log, and send it.
@@ -316,10 +223,10 @@ class BuiltIn(Agent):
         head = desk.head
         try:
             draft = make(head, False)
-            admitted = desk.accounts.admit(self._spec.endpoint, model, None if draft is None else _wanted(draft))
+            admitted = desk.accounts.admit(self._spec.endpoint, model, None if draft is None else draft.worst)
             if admitted.held:  # the gate wakes the session when its turn comes
                 return Park(ParkedFor.LIMITED, admitted.held, since=admitted.since)
-            learned = isinstance(step, (Ask, Sum)) and not admitted.probe and self._learn()
+            learned = isinstance(step, (Ask, Sum)) and not admitted.probe and self._drafting.learn(self._view)
             if desk.follow(0.0) or learned:  # something was said while it waited, or there is another room than it was
                 if admitted.reservation is not None:
                     desk.accounts.settle(admitted.reservation, t.Usage())
@@ -329,7 +236,7 @@ class BuiltIn(Agent):
                 assert draft is not None
             if draft.unfit:
                 return self._unsent(step, draft.unfit)
-            reservation = admitted.reservation or desk.accounts.reserve(_wanted(draft))
+            reservation = admitted.reservation or desk.accounts.reserve(draft.worst)
         except Refused as exc:
             return self._no_money(exc)
         request = draft.request
@@ -357,34 +264,6 @@ class BuiltIn(Agent):
         self._desk.append([court.unfit(self._view.court, started, why).ended])
         return Again()
 
-    def _learn(self) -> bool:
-        """Ask the endpoint once what the model takes, while it answers; whether a context has another size then."""
-        if self._told is not None or self._view.failures or not self._spec.credential.key:
-            return False
-        self._told = self._asked(self._spec.model)
-        before = self._sizes
-        self._sizes = model_limits.sizes(self._spec, self._told)
-        return self._sizes != before
-
-    def _asked(self, model: str) -> ModelLimits:
-        """What the endpoint says of a model now, told to those that follow."""
-        told = model_limits.ask(self._client, model)
-        if told is not None:
-            self._desk.accounts.tell_limits(model, told)
-        return told or UNTOLD
-
-    def _longest(self, model: str) -> int:
-        """The longest reply that a judge or an author may be asked for, whose model may be another one than ours."""
-        return model_limits.longest(self._spec.max_tokens, self._limits_of(model))
-
-    def _limits_of(self, model: str) -> ModelLimits:
-        """What the endpoint says of the model of a judge or an author, asked once."""
-        if model == self._spec.model and self._told is not None:
-            return self._told
-        if model not in self._theirs and self._spec.credential.key:
-            self._theirs[model] = self._asked(model)
-        return self._theirs.get(model, UNTOLD)
-
     def _over(self, purpose: str, worst: Cost) -> str:
         """Why the role that would speak may not spend so much more; empty when it may, and for the agent itself."""
         part = allowance.PART.get(purpose)
@@ -392,25 +271,6 @@ class BuiltIn(Agent):
             return ""
         role = pinned.of(self._desk.session.intent, part)
         return allowance.refusal(role, self._view.spent.of(part), worst)
-
-    def _room(self, step: Ask) -> int:
-        wanted = max(self._spec.max_tokens, min(_MOST_TOKENS, self._spec.max_tokens << step.room))
-        return model_limits.longest(self._sizes.reply(wanted, self._view.measure().now), self._told or UNTOLD)
-
-    def _estimate(self, request: stream.ModelRequest) -> int:
-        """Input tokens, never too few, of what no reply has measured: counted by the endpoint, else one per byte."""
-        spoken = self._view.newest_user_seq
-        if self._counted[0] != spoken or self._counted[1] is None:
-            self._counted = (
-                spoken,
-                stream.count_tokens(self._client, request) if not self._view.failures else None,
-            )
-        counted = self._counted[1]
-        return (
-            self._fixed_bytes + conversation.size_bound(json.loads(request.messages))
-            if counted is None
-            else counted + counted // 20 + 64
-        )
 
     @property
     def _client(self) -> anthropic.Anthropic:
@@ -472,13 +332,6 @@ class BuiltIn(Agent):
             )
         finally:
             self._reply = None
-
-
-def _wanted(draft: Draft) -> Reserve:
-    """The worst case of a draft."""
-    request = draft.request
-    most = request.max_tokens * draft.readings
-    return Reserve(draft.id, draft.attempt, request.model, draft.estimate * draft.readings, most, draft.hour)
 
 
 def _nobody() -> None:

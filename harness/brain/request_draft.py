@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from harness.agents.supervisor_requests import Reservation
+from harness.agents.supervisor_requests import Reservation, Reserve
 from harness.brain.stream import ModelRequest
 from harness.events import types as t
 
@@ -30,6 +30,12 @@ class Draft:
     def readings(self) -> int:
         """How often it may be read, and so paid for: twice by an endpoint that may summarise it first."""
         return 2 if self.request.own.compacts(self.estimate) else 1
+
+    @property
+    def worst(self) -> Reserve:
+        """What is to be reserved for it."""
+        most = self.request.max_tokens * self.readings
+        return Reserve(self.id, self.attempt, self.request.model, self.estimate * self.readings, most, self.hour)
 
     def as_sent(self, reservation: Reservation, head: int) -> t.ModelRequest:
         """The record of it, paid for by this reservation."""

@@ -39,7 +39,7 @@ class Reader(builtin.BuiltIn):
 
     def goes_on(self) -> tuple[object, ...]:
         """Everything that decides what it does next, and what it would send."""
-        step = next_step(self._view, self._sizes)
+        step = next_step(self._view, self._drafting.sizes)
         with contextlib.suppress(conversation.Unanswered):
             return step, self._talk.build(self._view), self._view.facts, self._view.sizes, self.journal.state
         return step, self._view.facts, self._view.sizes, self.journal.state

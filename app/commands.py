@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 from textual.app import App
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
@@ -15,7 +15,7 @@ from app.screens.base import WatchScreen
 from harness.events.untrusted import to_display
 
 
-def open_palette(app: App[Any]) -> None:
+def open_palette(app: App[int]) -> None:
     """Show the palette above the present screen."""
     if not isinstance(app.screen, CommandPalette):
         app.push_screen(CommandPalette(providers=[Registry], placeholder="run a command or go to a session"))
@@ -24,12 +24,12 @@ def open_palette(app: App[Any]) -> None:
 class Registry(Provider):
     """Commands from the action registry and the sessions of the floor."""
 
-    def _commands(self) -> list[tuple[str, str, Callable[[], Any]]]:
+    def _commands(self) -> list[tuple[str, str, Callable[[], object]]]:
         screen = self.screen
         if not isinstance(screen, WatchScreen):
             return []
         host = host_of(self.app)
-        made: list[tuple[str, str, Callable[[], Any]]] = []
+        made: list[tuple[str, str, Callable[[], object]]] = []
         for action in screen.active_actions():
             if action.palette:
                 key = host.keys.shown(action.id)

@@ -5,7 +5,7 @@ in a circle.
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from textual.app import App
 
@@ -78,6 +78,6 @@ class Host(Protocol):
         """Show the queue, on this request when one is named."""
 
 
-def host_of(app: App[Any]) -> Host:
+def host_of(app: App[object]) -> Host:
     """The application that is running, as its screens see it."""
     return cast("Host", app)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Flag, auto
 from types import MappingProxyType
-from typing import Any
 
 import msgspec
 
 from harness.events import needs
+from harness.events.replies import ApprovalsPush, RowsPush
 from harness.events.views import ApprovalView, FleetView, SessionRow
 from harness.protocol.client import Client, SupervisorError, Unreachable
 from harness.protocol.paths import Folders
@@ -108,40 +108,24 @@ def first_look(folders: Folders) -> FirstLook:
     return FirstLook(snapshot, client)
 
 
-def applied(snapshot: Snapshot, push: dict[str, Any]) -> tuple[Snapshot, Dirty]:
+def applied(snapshot: Snapshot, push: Mapping[str, object]) -> tuple[Snapshot, Dirty]:
     """The snapshot after a push, and which parts of it that touched. Raises msgspec.ValidationError, KeyError."""
     if push["push"] == "approvals":
-        return msgspec.structs.replace(snapshot, approvals=approvals_of(push["approvals"])), Dirty.APPROVALS
+        queue = msgspec.convert(push, ApprovalsPush)
+        return msgspec.structs.replace(snapshot, approvals=tuple(queue.approvals)), Dirty.APPROVALS
     if push["push"] != "rows":
         return snapshot, Dirty.NOTHING
-    dirty = Dirty.NOTHING
-    if push.get("rows") or push.get("gone"):
-        snapshot = msgspec.structs.replace(snapshot, rows=merge(snapshot.rows, push))
+    news = msgspec.convert(push, RowsPush)
+    dirty = Dirty.FLEET
+    if news.rows or news.gone:
+        snapshot = msgspec.structs.replace(snapshot, rows=merge(snapshot.rows, news))
         dirty |= Dirty.ROWS
-    if "fleet" in push:
-        snapshot = msgspec.structs.replace(snapshot, fleet=fleet_of(push["fleet"]))
-        dirty |= Dirty.FLEET
-    return snapshot, dirty
+    return msgspec.structs.replace(snapshot, fleet=news.fleet), dirty
 
 
-def rows_of(data: object) -> dict[str, SessionRow]:
-    """Rows by id from a reply or push. Raises msgspec.ValidationError."""
-    return {row.sid: row for row in msgspec.convert(data, list[SessionRow])}
-
-
-def approvals_of(data: object) -> tuple[ApprovalView, ...]:
-    """Open requests from a reply or push. Raises msgspec.ValidationError."""
-    return tuple(msgspec.convert(data, list[ApprovalView]))
-
-
-def fleet_of(data: object) -> FleetView:
-    """Totals from a reply or push. Raises msgspec.ValidationError."""
-    return msgspec.convert(data, FleetView)
-
-
-def merge(rows: Mapping[str, SessionRow], push: dict[str, Any]) -> dict[str, SessionRow]:
-    """The rows after a ``rows`` push: changed ones replaced, gone ones dropped."""
-    changed = dict(rows) | rows_of(push.get("rows", []))
-    for sid in push.get("gone", ()):
-        changed.pop(str(sid), None)
+def merge(rows: Mapping[str, SessionRow], news: RowsPush) -> dict[str, SessionRow]:
+    """The rows after a push: changed ones replaced, gone ones dropped."""
+    changed = dict(rows) | {row.sid: row for row in news.rows}
+    for sid in news.gone:
+        changed.pop(sid, None)
     return changed

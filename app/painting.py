@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from textual._compositor import Compositor
 from textual.geometry import Region
@@ -47,7 +46,7 @@ def bands(crop: Region, wanted: Callable[[int], bool]) -> Iterator[Region]:
             top = end + 1
 
 
-def paint(screen: Screen[Any]) -> bool:
+def paint(screen: Screen[object]) -> bool:
     """Paint what asked for it since the loop last turned; False when that has to wait for the next frame, because
     nothing did, or because it has to be arranged first.
     """

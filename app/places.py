@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual.app import App
 from textual.screen import Screen
@@ -30,7 +30,7 @@ FLOOR = Opening()
 class Places:
     """Opens screens, each loaded when it is first gone to; ``leave`` is the key that detaches, as people write it."""
 
-    def __init__(self, app: App[Any], leave: Callable[[], str]) -> None:
+    def __init__(self, app: App[int], leave: Callable[[], str]) -> None:
         self._app = app
         self._leave = leave
         self._reviews: dict[str, Review] = {}
@@ -74,7 +74,7 @@ class Places:
         if len(self._app.screen_stack) > 1:
             self._app.pop_screen()
 
-    def _only(self, screen: Screen[Any]) -> None:
+    def _only(self, screen: Screen[object]) -> None:
         self._to_floor()
         self._app.push_screen(screen)
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from textual.app import App
 
 
-def size_classes(app: App[Any]) -> str:
+def size_classes(app: App[object]) -> str:
     """Those that hold now, for a screen that is about to be made."""
     width, height = app.size
     steps = ((width, app.HORIZONTAL_BREAKPOINTS or []), (height, app.VERTICAL_BREAKPOINTS or []))

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Coroutine, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import App
@@ -100,7 +100,7 @@ class WatchApp(App[int]):
 
     # -- life --------------------------------------------------------------------------------------
 
-    def get_default_screen(self) -> Screen[Any]:
+    def get_default_screen(self) -> Screen[object]:
         from app.screens.floor import FloorScreen
 
         return FloorScreen()

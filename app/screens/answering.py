@@ -47,7 +47,7 @@ class AnswerField(TextArea):
         await super()._on_key(event)
 
 
-class AnswerDialog(Dialog):
+class AnswerDialog(Dialog[Answer]):
     """The question, its offered answers and a line. A number is said back, and sent by the second enter."""
 
     def __init__(self, view: ApprovalView, draft: str) -> None:

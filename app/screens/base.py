@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual.screen import Screen
 
@@ -20,7 +20,7 @@ from widgets.fleet_bar import Banner
 from widgets.help_bar import Entry, HelpBar
 
 
-class WatchScreen(Screen[Any]):
+class WatchScreen(Screen[object]):
     """A screen that shows snapshots. `handlers` says which actions it knows."""
 
     SCOPES: ClassVar[tuple[str, ...]] = ()

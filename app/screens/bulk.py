@@ -79,7 +79,7 @@ def of_dollars(view: ApprovalView) -> CapRequest | None:
     return said if said is not None and said.cap.of_session and said.cap.in_usd else None
 
 
-class BulkDialog(Dialog):
+class BulkDialog(Dialog[int]):
     """Lists whom it reaches and whom not. The result is True, or with ``amount`` what was typed, in nano-USD."""
 
     DEFAULT_CSS = """

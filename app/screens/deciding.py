@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeVar, Unpack
 
 from app import requests
 from app.screens import queue_words, together
@@ -20,17 +20,19 @@ from harness.protocol.client import SupervisorError, Unreachable
 
 if TYPE_CHECKING:
     from textual.app import App
+    from textual.screen import Screen
 
     from app.host import Host
 
 _SNOOZE_S = 3600
+R = TypeVar("R")
 
 
 class Deck(Protocol):
     """The screen that shows the request."""
 
     @property
-    def app(self) -> App[Any]:
+    def app(self) -> App[object]:
         """The application, for dialogs."""
 
     @property
@@ -83,7 +85,9 @@ class Deciding:
             return
         self._type_name(view, decision, self._deck.proof)
 
-    def _type_name(self, view: ApprovalView, decision: str, shown: str, **given: Any) -> None:
+    def _type_name(
+        self, view: ApprovalView, decision: str, shown: str, edited: Mapping[str, object] | None = None
+    ) -> None:
         from app.screens.dialogs import Ask
 
         wanted = to_display(view.session_name)
@@ -95,10 +99,10 @@ class Deciding:
 
         def typed(text: str | None) -> None:
             if text is not None:
-                self._decide(view, decision, shown_hash=shown, **given)
+                self._decide(view, decision, shown_hash=shown, edited=edited)
 
         question = f"This is critical: {view.title}. Type the session's name to let it run once."
-        self._ask(Ask("Approve for", view.session_name, question, submit="approve", check=check), typed)
+        self._ask(Ask("Approve for", view.session_name, question, check, submit="approve"), typed)
 
     def edit(self) -> None:
         """Change the input first."""
@@ -110,7 +114,7 @@ class Deciding:
             return
         shown = self._deck.proof
 
-        def edited(value: dict[str, Any] | None) -> None:
+        def edited(value: dict[str, object] | None) -> None:
             if value is None:
                 return
             if view.risk == "critical":
@@ -126,10 +130,10 @@ class Deciding:
         if view is None:
             return
 
-        def decided(seen: tuple[Sequence[ApprovalView], str] | None) -> None:
-            views, shown = seen or ((), "")
-            for one in views:
-                self._decide(one, Decision.ALLOW, shown_hash=shown)
+        def decided(seen: object) -> None:
+            if isinstance(seen, together.Seen):
+                for one in seen.views:
+                    self._decide(one, Decision.ALLOW, shown_hash=seen.shown)
 
         self._ask(together.TogetherScreen(together.chosen(view, self._deck.like)), decided)
 
@@ -151,7 +155,7 @@ class Deciding:
 
     def deny(self) -> None:
         """Refuse it with a reason that the agent reads."""
-        from app.screens.dialogs import Ask
+        from app.screens.dialogs import Ask, said
 
         view = self._deck.view
         if view is None:
@@ -164,7 +168,7 @@ class Deciding:
 
         end = "" if view.title.endswith(("?", "!", ".")) else "."
         text = f"{view.title}{end} The agent reads your reason and goes on without this."
-        self._ask(Ask("Deny", view.session_name, text, submit="deny"), written)
+        self._ask(Ask("Deny", view.session_name, text, said, submit="deny"), written)
 
     def answer(self) -> None:
         """Say something in place of running it."""
@@ -207,7 +211,7 @@ class Deciding:
 
         text = f"The cap is {cap.amount(said.limit)} now. New cap in {cap.unit}:"
         default = f"{proposed / NANO:.2f}" if cap.in_usd else str(proposed)
-        dialog = Ask("Raise the cap of", view.session_name, text, value=default, submit="raise", check=check)
+        dialog = Ask("Raise the cap of", view.session_name, text, check, value=default, submit="raise")
         self._ask(dialog, amount)
 
     def stop(self) -> None:
@@ -243,18 +247,18 @@ class Deciding:
 
     # -- sending -----------------------------------------------------------------------------------
 
-    def _ask(self, dialog: Any, then: Callable[[Any], None]) -> None:
+    def _ask(self, dialog: Screen[R], then: Callable[[R | None], None]) -> None:
         self._deck.app.push_screen(dialog, then)
 
-    def _decide(self, view: ApprovalView, decision: str, *, shown_hash: str | None = None, **given: Any) -> None:
-        proof = self._deck.proof if shown_hash is None else shown_hash
-        self._deck.host.run_beside(self._send(view, decision, proof, given))
+    def _decide(self, view: ApprovalView, decision: str, **given: Unpack[requests.Given]) -> None:
+        given.setdefault("shown_hash", self._deck.proof)
+        self._deck.host.run_beside(self._send(view, decision, given))
 
-    async def _send(self, view: ApprovalView, decision: str, proof: str, given: dict[str, Any]) -> None:
+    async def _send(self, view: ApprovalView, decision: str, given: requests.Given) -> None:
         host = self._deck.host
         self.sent.add(view.approval_id)
         try:
-            request = requests.decide(host.folders, view, decision, shown_hash=proof, **given)
+            request = requests.decide(host.folders, view, decision, **given)
             await host.feed.call("decide", **request)
         except SupervisorError as exc:
             self.sent.discard(view.approval_id)
@@ -273,7 +277,7 @@ class Deciding:
         self._deck.answered()
 
 
-def input_of(view: ApprovalView) -> dict[str, Any] | None:
+def input_of(view: ApprovalView) -> dict[str, object] | None:
     """The input that can be edited; None when the request has no action, or one whose input is not sent along."""
     try:
         given = from_wire(view.action).input

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -12,12 +11,12 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
-from app.screens.form import Form
+from app.screens.form import Form, R
 from harness.events.untrusted import to_display
 from widgets.help_bar import HelpBar
 
 
-class Dialog(Form):
+class Dialog(Form[R]):
     """A framed question with its keys below. Subclasses add the field and read it in `result`."""
 
     CSS_PATH = "dialogs.tcss"
@@ -70,9 +69,9 @@ class Dialog(Form):
         """Say inline what is wrong."""
         self.query_one("#error", Static).update(Content(to_display(text, limit=300)))
 
-    def result(self) -> Any:
+    def result(self) -> R:
         """The value to return; raises ValueError (shown inline) while it cannot be used."""
-        return True
+        raise NotImplementedError
 
     def submit(self) -> None:
         try:
@@ -83,41 +82,47 @@ class Dialog(Form):
         self.dismiss(value)
 
 
-class Confirm(Dialog):
+class Confirm(Dialog[bool]):
     """Yes (True) or no (None) about a named session."""
 
     def __init__(self, verb: str, name: str, text: str, yes: str) -> None:
         super().__init__(verb, name, text, submit=yes)
 
+    def result(self) -> bool:
+        return True
 
-class Notice(Dialog):
+
+class Notice(Dialog[bool]):
     """Something that stays until it was read."""
 
     def __init__(self, verb: str, name: str, text: str) -> None:
         super().__init__(verb, name, text, submit="read")
 
+    def result(self) -> bool:
+        return True
+
     def entries(self) -> list[tuple[str, str, str]]:
         return super().entries()[:1]
 
 
-class Ask(Dialog):
-    """One text; ``check`` turns it into the result or raises ValueError."""
+class Ask(Dialog[R]):
+    """One text; ``check`` (`said` where any will do) turns it into the result or raises ValueError."""
 
     def __init__(
         self,
         title: str,
         name: str,
         text: str,
+        check: Callable[[str], R],
         *,
         lines: bool = False,
         value: str = "",
         submit: str = "send",
-        check: Callable[[str], Any] | None = None,
     ) -> None:
         super().__init__(title, name, text, submit=submit)
         self._lines = lines
         self._value = value
-        self._check = check or _not_empty
+        self._check = check
 
     def fields(self) -> list[Widget]:
         if self._lines:
@@ -128,7 +133,7 @@ class Ask(Dialog):
         super().on_mount()
         self.query_one("#field").focus()
 
-    def result(self) -> Any:
+    def result(self) -> R:
         if self._lines:
             return self._check(self.query_one("#field", TextArea).text)
         return self._check(self.query_one("#field", Input).value)
@@ -147,16 +152,17 @@ class Ask(Dialog):
         return "enter" if self._by_enter else super().submit_key
 
 
-def _not_empty(text: str) -> str:
+def said(text: str) -> str:
+    """The text, which must say something. Raises ValueError."""
     if not text.strip():
         raise ValueError("write something first, or cancel")
     return text.strip()
 
 
-class EditInput(Dialog):
+class EditInput(Dialog[dict[str, object]]):
     """The JSON input of an action in an editor; returns the changed object."""
 
-    def __init__(self, name: str, value: dict[str, Any]) -> None:
+    def __init__(self, name: str, value: dict[str, object]) -> None:
         super().__init__(
             "Edit and approve for",
             name,
@@ -174,7 +180,7 @@ class EditInput(Dialog):
         super().on_mount()
         self.query_one("#field").focus()
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> dict[str, object]:
         try:
             value = json.loads(self.query_one("#field", TextArea).text)
         except (ValueError, RecursionError) as exc:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar, TypeVar
 
 from textual.binding import BindingType
 from textual.screen import ModalScreen
@@ -13,9 +13,13 @@ from app.handlers import Handler, Handlers, bindings
 from app.host import Host, host_of
 from app.size_classes import size_classes
 
+R = TypeVar("R")
 
-class Form(ModalScreen[Any]):
-    """A dialog: its own keys win over those of its fields, everything below is unreachable while it is open."""
+
+class Form(ModalScreen[R]):
+    """A dialog, answered with ``R``: its own keys win over those of its fields, and everything below is unreachable
+    while it is open.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("form", priority=True)
 

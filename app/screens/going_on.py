@@ -22,7 +22,7 @@ _FIELDS = {
 }
 
 
-class ContinueDialog(Dialog):
+class ContinueDialog(Dialog[dict[str, object]]):
     """Words, rounds, dollars, one more check: each may stay empty."""
 
     def __init__(self, row: SessionRow) -> None:

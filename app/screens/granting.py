@@ -32,7 +32,7 @@ _FIELDS = {
 _SCOPES = ("session", "repository", "fleet")
 
 
-class GrantDialog(Dialog):
+class GrantDialog(Dialog[dict[str, object]]):
     """Fields above, and below them the pattern and its past, as the supervisor tells them."""
 
     def __init__(self, view: ApprovalView) -> None:

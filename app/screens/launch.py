@@ -22,7 +22,7 @@ from textual.widgets import Input, Static, TextArea
 
 from app import launches, wish
 from app.handlers import Handler, Handlers, bindings
-from app.screens.dialogs import Ask, Notice
+from app.screens.dialogs import Ask, Notice, said
 from app.screens.form import Form
 from app.screens.picking import Choice, Picker
 from app.wish import FIELDS, FieldError, Wish
@@ -44,7 +44,7 @@ _DRAFT = "launch"
 _PLANS = (".json",)
 
 
-class LaunchForm(Form):
+class LaunchForm(Form[str]):
     """Launch a session; closes when the supervisor has the intent durably."""
 
     CSS_PATH = "launch.tcss"
@@ -320,7 +320,7 @@ class LaunchForm(Form):
                 self._store(launches.kept(self._known, name, one))
 
         self.app.push_screen(
-            Ask("Keep as a template", "", "Its name; one that is there is replaced.", submit="keep"), named
+            Ask("Keep as a template", "", "Its name; one that is there is replaced.", said, submit="keep"), named
         )
 
     def _store(self, known: launches.Launches) -> None:

@@ -163,7 +163,7 @@ class MemoryScreen(WatchScreen):
                 self._ask("it will not be remembered", "lesson_reject", lesson=lesson.lesson, why=why)
 
         text = "Saying it again does not bring it in. Why not? (kept with the decision)"
-        self.app.push_screen(Ask("Refuse", lesson.key, text, submit="deny", check=str.strip), answered)
+        self.app.push_screen(Ask("Refuse", lesson.key, text, str.strip, submit="deny"), answered)
 
     def _forget(self) -> None:
         from app.screens.dialogs import Confirm

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable
-from typing import Any
 
 from app.models import Snapshot
 from app.screens.plan_reading import Calls, PlanReading
@@ -19,7 +18,7 @@ class PlanPanes:
 
     def looks(
         self, panes: Iterable[tuple[str, PlanPane]], snapshot: Snapshot, supervisor: Calls
-    ) -> list[Coroutine[Any, Any, None]]:
+    ) -> list[Coroutine[object, object, None]]:
         """What is to be done for these (session, widget), one a pane."""
         shown = [(row, pane) for sid, pane in panes if (row := snapshot.rows.get(sid))]
         self._readings = {pane.of: self._readings.get(pane.of) or PlanReading() for _, pane in shown}

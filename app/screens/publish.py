@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual.containers import VerticalScroll
 from textual.content import Content
@@ -19,7 +19,7 @@ _SHOWN = 300
 _LOOKING = "looking what would be pushed …"
 
 
-class PublishDialog(Taking):
+class PublishDialog(Taking[list[str]]):
     """It sends only what it has shown: what would be pushed and opened as its fields are now. While that is sent it may
     be closed.
     """
@@ -107,16 +107,16 @@ class PublishDialog(Taking):
         given = {"title": self.typed("named")} | {name: self.typed(name) for name in ("as", "into", "repo", "remote")}
         return publishing.options(given | {"seen": self._seen}, {name: self.yes(name) for name in self._FLAGS})
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> list[str]:
         options = self._options()
         if self.looked_at != options:
             self._look()
             raise ValueError("nothing was sent: first read above what would be")
-        return {"options": [*options, f"--shown={self._shown}"]}
+        return [*options, f"--shown={self._shown}"]
 
-    async def carry_out(self, asked: dict[str, Any]) -> tuple[str, str]:
+    async def carry_out(self, asked: list[str]) -> tuple[str, str]:
         self.complain("pushing; this may be closed, it goes on")
-        able, said = await publishing.run(self.host.folders, self._row.sid, *asked["options"])
+        able, said = await publishing.run(self.host.folders, self._row.sid, *asked)
         words = "; ".join(line for line in said.splitlines() if line)
         return ("", f"{self._row.name}: {words}") if able else (words, "")
 

@@ -19,7 +19,7 @@ from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
 from app.review import Review, anchor_of, message
 from app.screens.base import WatchScreen
-from app.screens.dialogs import Ask
+from app.screens.dialogs import Ask, said
 from app.screens.going_on import ContinueDialog
 from app.screens.publish import PublishDialog
 from app.screens.session_commands import not_merging
@@ -45,12 +45,12 @@ _CUT = "NOT ALL IS SHOWN: the patch is longer than 2 MiB"
 _LETTERS = {"added": "new", "untracked": "new", "deleted": "gone", "renamed": "moved", "modified": "", "type": "type"}
 
 
-class SendBack(Ask):
+class SendBack(Ask[str]):
     """The whole message before it is sent, to be read and changed."""
 
     def __init__(self, row: SessionRow, text: str) -> None:
         how = "It goes on with this" if row.ended else "It reads this at its next turn"
-        super().__init__("Send back to", row.name, f"{how}; change what you like:", lines=True, value=text)
+        super().__init__("Send back to", row.name, f"{how}; change what you like:", said, lines=True, value=text)
 
     def fields(self) -> list[Widget]:
         return [TextArea(self._value, soft_wrap=True, show_line_numbers=False, id="field", classes="tall")]
@@ -340,10 +340,10 @@ class ReviewScreen(WatchScreen):
                 "Comment on",
                 file.path,
                 text,
+                str.strip,
                 lines=True,
                 value=before.text if before is not None else "",
                 submit="keep",
-                check=str.strip,
             ),
             written,
         )
@@ -355,7 +355,7 @@ class ReviewScreen(WatchScreen):
                 self._hit(1)
 
         self.app.push_screen(
-            Ask("Search in", "all files", "Text, whatever its case.", value=self._needle, submit="search"), given
+            Ask("Search in", "all files", "Text, whatever its case.", said, value=self._needle, submit="search"), given
         )
 
     def _hit(self, step: int) -> None:

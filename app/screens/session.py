@@ -320,7 +320,7 @@ class SessionScreen(SessionCommands):
         self.log_view.action_open_record() if self._on_log else self.transcript.action_open_row()
 
     def _search(self) -> None:
-        from app.screens.dialogs import Ask
+        from app.screens.dialogs import Ask, said
 
         def typed(text: str | None) -> None:
             if text:
@@ -334,6 +334,7 @@ class SessionScreen(SessionCommands):
                 "Search in",
                 self._called,
                 "Finds text in whole records, also where the line shows only a part.",
+                said,
                 submit="search",
             ),
             typed,

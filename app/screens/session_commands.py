@@ -212,7 +212,7 @@ class SessionCommands(WatchScreen):
             )
 
     def _say(self) -> None:
-        from app.screens.dialogs import Ask
+        from app.screens.dialogs import Ask, said
 
         row = self.target
         if row is None:
@@ -222,7 +222,9 @@ class SessionCommands(WatchScreen):
             if text:
                 self.host.send(f"{row.name}: will read it at its next turn", "say", **requests.say(row.sid, text))
 
-        self.app.push_screen(Ask("Say to", row.name, "Your message is part of its next turn.", lines=True), written)
+        self.app.push_screen(
+            Ask("Say to", row.name, "Your message is part of its next turn.", said, lines=True), written
+        )
 
 
 def _anything(row: SessionRow) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual.app import App
 from textual.containers import Horizontal
@@ -15,6 +15,7 @@ from textual.widgets.option_list import Option
 from app import requests
 from app.host import Host
 from app.screens.dialogs import Dialog
+from app.screens.form import R
 from harness.events import merge_events as m
 from harness.events.checkpoint_views import CheckpointList, CheckpointView
 from harness.events.merge_views import HandedBack, Merged, MergeLooked
@@ -42,7 +43,7 @@ class WrongField(ValueError):
         self.field = field
 
 
-class Taking(Dialog):
+class Taking(Dialog[R]):
     """Fields that are sent with the chord; it closes when the supervisor is done, and says here what it refuses."""
 
     FIELDS: ClassVar[dict[str, tuple[str, str, str]]] = {}
@@ -90,7 +91,7 @@ class Taking(Dialog):
         self._sending = True
         self.host.run_beside(self._send(asked))
 
-    async def _send(self, asked: dict[str, object]) -> None:
+    async def _send(self, asked: R) -> None:
         done = ""
         try:
             said, done = await self.carry_out(asked)
@@ -99,7 +100,7 @@ class Taking(Dialog):
         self._sending = False
         self.close_with(said, self._row.name, done)
 
-    async def carry_out(self, asked: dict[str, object]) -> tuple[str, str]:
+    async def carry_out(self, asked: R) -> tuple[str, str]:
         """Why it was not done, else empty, and what to say when it was. Raises as `Feed.call`, ConfigError."""
         raise NotImplementedError
 
@@ -110,7 +111,7 @@ _RESOLVE = "resolve"
 _WAYS = (m.MERGE, m.SQUASH, m.REBASE, _RESOLVE)
 
 
-class MergeDialog(Taking):
+class MergeDialog(Taking[dict[str, object]]):
     """The result is made beside everything and checked first; while that goes on the question may be closed."""
 
     FIELDS: ClassVar[dict[str, tuple[str, str, str]]] = {
@@ -197,7 +198,7 @@ def not_merged(ended: m.MergeEnded) -> str:
 # -- another session from here -------------------------------------------------------------------------
 
 
-class ForkDialog(Taking):
+class ForkDialog(Taking[dict[str, object]]):
     """Choose a checkpoint with the arrows; goal and name may stay empty."""
 
     FIELDS: ClassVar[dict[str, tuple[str, str, str]]] = {
@@ -238,7 +239,7 @@ class ForkDialog(Taking):
         return "", f"{made.name} goes on from checkpoint {made.checkpoint_id} of {self._row.name}{more}"
 
 
-async def ask_fork(app: App[Any], host: Host, row: SessionRow) -> None:
+async def ask_fork(app: App[object], host: Host, row: SessionRow) -> None:
     """Show from where it can go on."""
     above = app.screen
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -45,8 +45,15 @@ def refusal(view: ApprovalView, group: Sequence[ApprovalView]) -> str:
     return "" if len(chosen(view, group)) > 1 else "no other open request is the same as this one or like it"
 
 
+class Seen(NamedTuple):
+    """The requests that were on screen, and the hash of the text that showed them."""
+
+    views: tuple[ApprovalView, ...]
+    shown: str
+
+
 class TogetherScreen(CardScreen):
-    """Returns (the requests that were on screen, the hash of the text that showed them), or nothing.
+    """Returns what was `Seen`, or nothing.
 
     Which they are is settled when it opens: none is added, and when one changes or goes the rest is shown anew.
     """
@@ -151,4 +158,4 @@ class TogetherScreen(CardScreen):
         if self.too_soon():
             return
         self._over = True
-        self.dismiss((tuple(self._views), self.card.shown_hash))
+        self.dismiss(Seen(tuple(self._views), self.card.shown_hash))

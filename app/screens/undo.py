@@ -40,7 +40,7 @@ def consequence(points: list[UndoPoint], chosen: int) -> Consequence:
     return Consequence(calls, sum(p.changed for p in gone), points[chosen].left_out, sum(p.yours for p in gone))
 
 
-class UndoDialog(Dialog):
+class UndoDialog(Dialog[str]):
     """Choose a state with the arrows, bring it back with the chord.
 
     The result is the id of the call before which the state was.

@@ -15,7 +15,7 @@ from harness.events.untrusted import to_display
 from harness.events.words import age
 
 
-class VersionDialog(Dialog):
+class VersionDialog(Dialog[int]):
     """Choose with the arrows, bring back with the chord. The result is the number of a version, 0 for none."""
 
     DEFAULT_CSS = """

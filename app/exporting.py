@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from harness.events import bundle
+from harness.events.export_order import Made, Order
 from harness.events.words import counted
 from harness.protocol.paths import Folders
 
@@ -28,28 +29,29 @@ def file_name(name: str, sid: str) -> str:
 
 def order(folders: Folders, session: Path, file: Path, *, thin: bool = False, checkpoints: bool = False) -> bytes:
     """The order to export the session in this folder of its own to ``file``."""
-    wanted = {
-        "session": str(session),
-        "ledger": str(folders.ledger),
-        "file": str(file.absolute()),
-        "thin": thin,
-        "checkpoints": checkpoints,
-    }
-    return json.dumps(wanted).encode()
+    return msgspec.json.encode(
+        Order(
+            session=str(session),
+            ledger=str(folders.ledger),
+            file=str(file.absolute()),
+            thin=thin,
+            checkpoints=checkpoints,
+        )
+    )
 
 
-def made_of(reply: bytes) -> dict[str, Any]:
-    """What was made: file, bytes, seal, records, payloads, commits, notes. Raises NotExported."""
+def made_of(reply: bytes) -> Made:
+    """What was made. Raises NotExported."""
     try:
-        made: dict[str, Any] = json.loads(reply)
-    except ValueError as exc:
+        answer = msgspec.json.decode(reply, type=dict[str, object])
+        if "error" in answer:
+            raise NotExported(str(answer["error"]))
+        return msgspec.convert(answer, Made)
+    except msgspec.DecodeError as exc:
         raise NotExported("the process that exports died; run it again, and report it when it dies again") from exc
-    if "error" in made:
-        raise NotExported(str(made["error"]))
-    return made
 
 
-async def run(order: bytes) -> dict[str, Any]:
+async def run(order: bytes) -> Made:
     """What was made of this order. Raises NotExported."""
     try:
         process = await asyncio.create_subprocess_exec(
@@ -64,8 +66,8 @@ async def run(order: bytes) -> dict[str, Any]:
     return made_of(out)
 
 
-def told(made: dict[str, Any]) -> str:
+def told(made: Made) -> str:
     """One line about what was made, still untrusted."""
-    commits = f", {counted(made['commits'], 'ref')} of its work" if made["commits"] else ", no commits"
-    held = f"{made['records']:,} records, {made['payloads']:,} payloads{commits}"
-    return f"{made['file']}: {made['bytes']:,} bytes, {held}"
+    commits = f", {counted(made.commits, 'ref')} of its work" if made.commits else ", no commits"
+    held = f"{made.records:,} records, {made.payloads:,} payloads{commits}"
+    return f"{made.file}: {made.bytes:,} bytes, {held}"

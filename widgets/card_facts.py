@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from harness.events.action import Action, ExecAction, FileAction, PushAction
 from harness.events.card_facts import CardNotes, Fact
@@ -177,7 +176,7 @@ def _preconditions(action: Action) -> list[CardLine]:
     return out
 
 
-def _told(values: Mapping[str, Any]) -> str:
+def _told(values: Mapping[str, object]) -> str:
     """What names one thing of the world, in a line."""
     return "  ".join(f"{_bare(str(key))} {_bare(str(item))}" for key, item in sorted(values.items()))
 

@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 
 from harness.events import person_tool, trouble
 from harness.events.action import Action, BadAction, FileAction, PushAction, action_hash, from_wire
@@ -230,7 +229,7 @@ def _hashes(view: ApprovalView) -> list[CardLine]:
     return [CardLine(f"  action hash  {here}", "dim")]
 
 
-def _changed_since(detail: Mapping[str, Any]) -> list[CardLine]:
+def _changed_since(detail: Mapping[str, object]) -> list[CardLine]:
     """Why a call that was decided on is asked about again: what is no longer as it was shown then."""
     changed = [line for text in _list(detail.get("changed")) for line in to_display_lines(str(text))]
     return (
@@ -247,7 +246,7 @@ def _next(kind: str) -> list[CardLine]:
     return [CardLine(f"What comes next: {to_display(trouble.requested(kind).next)}", "dim")]
 
 
-def _offered(detail: Mapping[str, Any]) -> list[CardLine]:
+def _offered(detail: Mapping[str, object]) -> list[CardLine]:
     """The answers that a question offers, by the numbers that choose them."""
     offered = person_tool.choices(detail)
     if not offered:
@@ -256,7 +255,7 @@ def _offered(detail: Mapping[str, Any]) -> list[CardLine]:
     return [CardLine("ANSWERS TO CHOOSE FROM", "label"), *lines]
 
 
-def _details(detail: Mapping[str, Any], title: str) -> list[CardLine]:
+def _details(detail: Mapping[str, object], title: str) -> list[CardLine]:
     """What else the request says, but for what its ``title`` has said."""
     cap = Cap.of(detail.get("cap"))
     out = [] if cap is None else _of_cap(cap, detail)
@@ -279,9 +278,9 @@ def _in_title(value: object, title: str) -> bool:
     return isinstance(value, str) and (not value or (len(value) >= _WORDS and value in title))
 
 
-def _of_cap(cap: Cap, detail: Mapping[str, Any]) -> list[CardLine]:
+def _of_cap(cap: Cap, detail: Mapping[str, object]) -> list[CardLine]:
     """The amounts of a cap that was reached, in its unit."""
-    amounts = [(words, detail[name]) for name, words in _OF_CAP.items() if isinstance(detail.get(name), int)]
+    amounts = [(words, value) for name, words in _OF_CAP.items() if isinstance(value := detail.get(name), int)]
     return [
         CardLine(f"  cap on {cap.named}"),
         *(CardLine(f"  {words}  {cap.words(value)}") for words, value in amounts),
@@ -313,7 +312,7 @@ def diff_lines(diff: str) -> list[CardLine]:
     ]
 
 
-def _list(value: object) -> list[Any]:
+def _list(value: object) -> list[object]:
     return list(value) if isinstance(value, (list, tuple)) else []
 
 

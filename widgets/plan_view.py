@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rich.cells import cell_len
 from rich.style import Style
@@ -113,9 +112,9 @@ def _json(text: str) -> list[PlanLine]:
         ]
 
 
-def _entries(data: Any) -> list[PlanLine]:
+def _entries(data: object) -> list[PlanLine]:
     """What stands in a plan. Raises RecursionError for what is nested too deep to be shown."""
-    items = data
+    items: object = data
     made: list[PlanLine] = []
     if isinstance(data, dict):
         made += [PlanLine("heading", str(data[key])) for key in ("project", "description") if data.get(key)]

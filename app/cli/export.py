@@ -36,12 +36,12 @@ def export(ctx: Context, args: argparse.Namespace) -> int:
     except exporting.NotExported as exc:
         raise Refused(f"{safe(str(exc))}") from exc
     if args.json:
-        emit(made)
+        emit(msgspec.to_builtins(made))
         return exits.OK
     say(safe(exporting.told(made)))
-    for note in made["notes"]:
+    for note in made.notes:
         say(f"note: {safe(note)}")
-    say(f"sha256 {made['seal']}")
+    say(f"sha256 {made.seal}")
     say("whoever gets it checks it with: watchfloor verify FILE, and compares that hash with yours")
     return exits.OK
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
-from typing import Any
+
+import msgspec
 
 from app.cli import exits
 from app.cli.context import Context
@@ -14,6 +14,7 @@ from app.cli.given import Usage
 from app.cli.output import emit, emit_all, safe, say, table
 from harness.events.words import usd
 from harness.judge import known
+from harness.judge.calibrating import Line, Order
 from harness.judge.known import Judged
 from harness.protocol import amounts, api_key
 from harness.protocol import config as configuration
@@ -42,48 +43,47 @@ def judge(ctx: Context, args: argparse.Namespace) -> int:
         most = amounts.usd_to_nano(args.most_usd)
     except ValueError as exc:
         raise Usage(f"--most-usd: {exc}") from exc
-    order = {
-        "base_url": credential.base_url,
-        "key": credential.key,
-        "model": args.model or found[0].model or cfg.model.default,
-        "prompt": found[0].prompt,
-        "most_nano": most,
-        "max_tokens": cfg.model.max_tokens,
-        "only": args.only,
-    }
+    order = Order(
+        base_url=credential.base_url,
+        key=credential.key,
+        model=args.model or found[0].model or cfg.model.default,
+        prompt=found[0].prompt,
+        most_nano=most,
+        max_tokens=cfg.model.max_tokens,
+        only=args.only,
+    )
     lines = _run(order)
     if args.json:
-        emit_all(lines)
+        emit_all(map(msgspec.to_builtins, lines))
     _summary(order, lines, ctx.width, as_json=args.json)
-    return exits.OK if lines and all(line["right"] for line in lines) else exits.NO
+    return exits.OK if lines and all(line.right for line in lines) else exits.NO
 
 
-def _run(order: dict[str, Any]) -> list[dict[str, Any]]:
+def _run(order: Order) -> list[Line]:
     # the key goes over a pipe: an argument or a variable could be read by others
     done = subprocess.run(
         [sys.executable, "-P", "-s", "-m", _MODULE],
-        input=json.dumps(order),
+        input=msgspec.json.encode(order),
         stdout=subprocess.PIPE,
-        text=True,
         check=True,
     )
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return [msgspec.json.decode(line, type=Line) for line in done.stdout.splitlines()]
 
 
-def _summary(order: dict[str, Any], lines: list[dict[str, Any]], width: int, *, as_json: bool) -> None:
-    wrong = [line for line in lines if not line["right"]]
-    judged = [Judged(line["name"], line["good"], line["verdict"]) for line in lines]
+def _summary(order: Order, lines: list[Line], width: int, *, as_json: bool) -> None:
+    wrong = [line for line in lines if not line.right]
+    judged = [Judged(line.name, line.good, line.verdict) for line in lines]
     counted = known.table(judged)
-    nano = sum(line["nano"] for line in lines)
-    tokens = sum(line["tokens"] for line in lines)
+    nano = sum(line.nano for line in lines)
+    tokens = sum(line.tokens for line in lines)
     if as_json:
-        emit({"model": order["model"], "table": counted, "nano": nano, "tokens": tokens, "wrong": len(wrong)})
+        emit({"model": order.model, "table": counted, "nano": nano, "tokens": tokens, "wrong": len(wrong)})
         return
     columns = ("satisfied", "sent back", "no verdict")
     body = [(f"{kind} ({sum(row.values())})", *(str(row[name]) for name in columns)) for kind, row in counted.items()]
     for text in table(("KNOWN TO BE", *columns), body, width=width):
         say(text)
     for line in wrong:
-        what = line["flaw"] or "nothing is wrong with it"
-        say(f"{safe(line['name'])}: {safe(line['verdict'])}, though {safe(what)}: {safe(line['why'], 300)}")
-    say(f"{len(lines) - len(wrong)} of {len(lines)} right; {safe(order['model'])}, {usd(nano)}, {tokens:,} tokens")
+        what = line.flaw or "nothing is wrong with it"
+        say(f"{safe(line.name)}: {safe(line.verdict)}, though {safe(what)}: {safe(line.why, 300)}")
+    say(f"{len(lines) - len(wrong)} of {len(lines)} right; {safe(order.model)}, {usd(nano)}, {tokens:,} tokens")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from app.cli import exits
 from app.cli.context import Context
@@ -65,7 +64,7 @@ def _tools(role: Role) -> str:
     return safe(" ".join(role.tools), 60) or "none"
 
 
-def _facts(role: Role, where: str) -> dict[str, Any]:
+def _facts(role: Role, where: str) -> dict[str, object]:
     limits = {name: value for name in role.limits.__slots__ if (value := getattr(role.limits, name)) is not None}
     return {
         "name": role.name,

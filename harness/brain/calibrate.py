@@ -20,37 +20,13 @@ from harness.budget import prices
 from harness.events.evaluation_events import NONE
 from harness.events.types import Usage
 from harness.judge import case, dialogue, known
+from harness.judge.calibrating import Line, Order
 from harness.judge.dialogue import Reply
 from harness.judge.known import Judged, Known
 
 _ATTEMPTS = 3
 _PAUSE_S = 2.0
 _LONGEST_PAUSE_S = 30.0
-
-
-class Order(msgspec.Struct, frozen=True):
-    """What is to be calibrated: the endpoint, the model and the judge's prompt; ``only`` these results, or all."""
-
-    base_url: str
-    key: str
-    model: str
-    prompt: str
-    most_nano: int
-    max_tokens: int = 8192
-    only: list[str] = []
-
-
-class Line(msgspec.Struct, frozen=True):
-    """One verdict, and what it cost."""
-
-    name: str
-    good: bool
-    flaw: str
-    verdict: str
-    why: str
-    right: bool
-    nano: int
-    tokens: int
 
 
 class Calibration:

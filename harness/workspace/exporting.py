@@ -22,6 +22,7 @@ import msgspec
 
 from harness.budget.ledger_types import Reserved, Settled, Unknown, decode
 from harness.events import anchor, bundle, payloads, reader, types
+from harness.events.export_order import Made, Order
 from harness.events.fold import fold
 from harness.events.framing import BadLine, LogError
 from harness.events.regular import opened
@@ -36,32 +37,6 @@ from harness.workspace.scratch import scratch
 from harness.workspace.worktrees import open_worktree
 
 _CHUNK = 1 << 20
-
-
-class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """``session`` is its folder, ``ledger`` that of the fleet's ledger; ``file`` is made and must not be there.
-
-    ``thin``: commits from the session's start on only, which need its repository to be unpacked. ``checkpoints``: these
-    and kept work, too, which hold files that git ignores.
-    """
-
-    session: str
-    ledger: str
-    file: str
-    thin: bool = False
-    checkpoints: bool = False
-
-
-class Made(msgspec.Struct, frozen=True, kw_only=True):
-    """What was exported: ``seal`` is the bundle's hash, ``commits`` the refs in it."""
-
-    file: str
-    bytes: int
-    seal: str
-    records: int
-    payloads: int
-    commits: int
-    notes: tuple[str, ...]
 
 
 class CannotExport(Exception):

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.events import bundle
+from harness.events.export_order import Made, Order
 from harness.events.log import LogWriter
-from harness.workspace.exporting import Made, Order, export
+from harness.workspace.exporting import export
 from tests.fleetlib import git
 
 SID = "abcdefghij"

@@ -24,6 +24,7 @@ from typing import NoReturn
 import msgspec
 
 from harness.agents import host
+from harness.agents.spec import Spec
 from harness.linux import kernel, proc
 from harness.protocol import frames
 
@@ -87,7 +88,7 @@ class Nursery:
             )
             return
         try:
-            spec = msgspec.convert(message.get("brain"), host.Spec)
+            spec = msgspec.convert(message.get("brain"), Spec)
             who = proc.holder(pid := self._fork(spec))
             if who is None:
                 raise ProcessLookupError(errno.ESRCH, f"process {pid} is gone")
@@ -98,13 +99,13 @@ class Nursery:
             return
         self._send({"id": number, "ok": True, **who._asdict()})
 
-    def _fork(self, spec: host.Spec) -> int:
+    def _fork(self, spec: Spec) -> int:
         pid = os.fork()
         if pid == 0:
             self._child(spec)
         return pid
 
-    def _child(self, spec: host.Spec) -> NoReturn:
+    def _child(self, spec: Spec) -> NoReturn:
         """Never returns: the parent's stack must not unwind twice."""
         code = host.DEFECT
         try:

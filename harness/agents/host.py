@@ -23,12 +23,12 @@ from harness.agents.agent import Agent
 from harness.agents.desk import Desk
 from harness.agents.errors import CannotGoOn, Conflict, Fenced, Interruption, NoSupervisor, Refused
 from harness.agents.journal import Journal
+from harness.agents.spec import Spec
 from harness.events import tools
 from harness.events import types as t
 from harness.events.framing import LogError
 from harness.events.session_state import SessionState
 from harness.events.states import ParkedFor
-from harness.protocol.credential import Credential
 
 OK = 0
 DEFECT = 70
@@ -38,40 +38,6 @@ _UNKNOWN_S = 60.0
 _LONGEST_PAUSE_S = 15.0
 _IDLE_S = 60.0
 _DAMAGE = (LogError, CannotGoOn, msgspec.DecodeError)
-
-
-class Spec(msgspec.Struct, frozen=True):
-    """What the nursery is told about one agent."""
-
-    sid: str
-    folder: str
-    keeper_socket: str
-    supervisor_socket: str
-    gen: int
-    secret: str
-    credential: Credential
-    model: str
-    max_tokens: int = 8192
-    context_tokens: int = 80_000
-    """The size that its requests are to be kept within, as far as it makes them itself."""
-    api_clearing: int = 0
-    """Input tokens from which the endpoint itself is to clear old tool results; 0 = never."""
-    api_compaction: int = 0
-    """Those from which it is to summarise what came before; 0 = never."""
-    api_memory: bool = False
-    """Its own memory tool stands in the place of ours."""
-    cache_hour: bool = False
-    """Its prompt cache is to live an hour instead of five minutes."""
-    endpoint: str = ""
-    """The credential's short name: whose gate its requests pass."""
-    limits: tuple[int, int] | None = None
-    """What its endpoint said of the model, in tokens: the window and the longest reply, 0 = it does not tell; None:
-    nobody asked.
-    """
-    deadlines: tuple[float, float, float] = (300.0, 300.0, 3600.0)
-
-    def __repr__(self) -> str:
-        return f"Spec({self.sid}, gen {self.gen})"
 
 
 Make = Callable[[Spec, Desk], Agent]

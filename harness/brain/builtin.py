@@ -15,7 +15,7 @@ import httpx2
 from harness.agents.agent import Agent, Doing
 from harness.agents.desk import Desk
 from harness.agents.errors import CannotGoOn, Conflict, Refused, Stopped
-from harness.agents.host import Spec
+from harness.agents.spec import Spec
 from harness.agents.steps import Again, Park, Step, Wait
 from harness.agents.supervisor_requests import Reservation
 from harness.brain import (

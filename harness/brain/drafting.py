@@ -11,7 +11,7 @@ import anthropic
 
 from harness.agents.desk import Desk
 from harness.agents.errors import CannotGoOn
-from harness.agents.host import Spec
+from harness.agents.spec import Spec
 from harness.brain import agreement, conversation, court, model_limits, own_means, stream
 from harness.brain.agreement import AskAuthor
 from harness.brain.context import compaction

@@ -29,7 +29,7 @@ class SpawnKeeper(Op[Spawned]):
 
 @dataclass(frozen=True, slots=True)
 class SpawnAgent(Op[Spawned]):
-    """One agent; ``brain`` is what it has to know (`harness.agents.host.Spec`)."""
+    """One agent; ``brain`` is what it has to know (`harness.agents.spec.Spec`)."""
 
     OP = "spawn"
     brain: dict[str, object]

@@ -25,7 +25,7 @@ import json, sys, time
 from pathlib import Path
 from harness.agents.accounts import Accounts
 from harness.agents.desk import Desk
-from harness.agents.host import Spec
+from harness.agents.spec import Spec
 from harness.agents.journal import Journal
 from harness.brain.builtin import BuiltIn
 from harness.brain import view_memory

@@ -16,6 +16,7 @@ from harness.agents import done, host
 from harness.agents.agent import Agent, Doing
 from harness.agents.desk import Desk
 from harness.agents.errors import Stopped
+from harness.agents.spec import Spec
 from harness.agents.steps import Again, End, Leave, Propose, Say, Step, Wait
 from harness.events import types as t
 from harness.events.said import Call
@@ -109,9 +110,9 @@ class Life:
         self.told: list[str] = []
         self.code: int | None = None
         house.gen += 1
-        spec = msgspec.convert(house.spec(house.gen, secret=SECRET), host.Spec)
+        spec = msgspec.convert(house.spec(house.gen, secret=SECRET), Spec)
 
-        def make(_spec: host.Spec, desk: Desk) -> Agent:
+        def make(_spec: Spec, desk: Desk) -> Agent:
             agent = Scribe(desk, self.told)
             agent.patience = patience
             return agent

@@ -9,8 +9,8 @@ import pytest
 
 from harness.agents.accounts import Accounts
 from harness.agents.desk import Desk
-from harness.agents.host import Spec
 from harness.agents.journal import Journal
+from harness.agents.spec import Spec
 from harness.brain import builtin, conversation
 from harness.brain.decide import next_step
 from harness.events import types as t

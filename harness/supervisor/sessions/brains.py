@@ -9,6 +9,9 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+import msgspec
+
+from harness.agents.spec import Spec
 from harness.events import types as t
 from harness.events.decision import Decision
 from harness.events.request import Request
@@ -146,27 +149,27 @@ class Brains:
         secret = secrets.token_hex(16)
         config = self._config()
         profile = config.profiles.of(intent.model)
-        order: dict[str, object] = {
-            "sid": session.sid,
-            "folder": str(session.folder.root),
-            "keeper_socket": str(session.folder.keeper_socket),
-            "supervisor_socket": str(self._folders.supervisor_socket),
-            "gen": gen,
-            "secret": secret,
-            "credential": {"base_url": key.base_url, "key": key.key},
-            "endpoint": fingerprint(key),
-            "deadlines": [config.model.reply_first_s, config.model.reply_silence_s, config.model.reply_total_s],
-            "model": intent.model,
-            "max_tokens": config.model.max_tokens,
-            "context_tokens": profile.working_tokens or config.model.context_tokens,
-            "api_clearing": profile.api_clearing,
-            "api_compaction": profile.api_compaction,
-            "api_memory": profile.api_memory,
-            "cache_hour": profile.cache_hour,
-            "limits": self.models.find(intent.base_url, intent.model),
-        }
+        spec = Spec(
+            sid=session.sid,
+            folder=str(session.folder.root),
+            keeper_socket=str(session.folder.keeper_socket),
+            supervisor_socket=str(self._folders.supervisor_socket),
+            gen=gen,
+            secret=secret,
+            credential=key,
+            endpoint=fingerprint(key),
+            deadlines=(config.model.reply_first_s, config.model.reply_silence_s, config.model.reply_total_s),
+            model=intent.model,
+            max_tokens=config.model.max_tokens,
+            context_tokens=profile.working_tokens or config.model.context_tokens,
+            api_clearing=profile.api_clearing,
+            api_compaction=profile.api_compaction,
+            api_memory=profile.api_memory,
+            cache_hour=profile.cache_hour,
+            limits=self.models.find(intent.base_url, intent.model),
+        )
         try:
-            who = await self.nursery.spawn(SpawnAgent(order), wait=60.0)
+            who = await self.nursery.spawn(SpawnAgent(msgspec.to_builtins(spec)), wait=60.0)
         except (OpError, LinkLost, OSError) as exc:
             await self._fell(session, f"it could not be started: {exc}")
             return

@@ -133,6 +133,7 @@ class SmallSupervisor:
         self._asked.append(message)
         if op == "brain_hello":
             self.hellos += 1
+            return {"ok": True, "epoch": 1}
         if op == "admit" and money.held_after is not None and len(money.settled) >= money.held_after:
             return {"ok": True, "held": "the endpoint is down", "since": "2026-01-02T03:04:05Z"}
         if op == "reserve" or "reserve" in message:

@@ -9,14 +9,14 @@ from textual.strip import Strip
 
 from harness.events.untrusted import to_display_lines
 from widgets.cells import Line, wrap
-from widgets.lines import ScrolledLines
+from widgets.lines import ReadLines
 from widgets.palette import palette
 
 _LABEL = 14
 _MOST_LINES = 4000
 
 
-class Facts(ScrolledLines):
+class Facts(ReadLines):
     """(label, text) pairs; texts are untrusted and displayed safely.
 
     An empty label continues, an empty pair is a gap.

@@ -30,17 +30,24 @@ class PaintedLines(Widget):
             self._of_this_paint = None
 
 
-class ScrolledLines(PaintedLines, ScrollView, can_focus=True):
-    """More lines than the screen has: they scroll up and down behind a narrow bar, and are cut at the right."""
+_SCROLLED = """
+    background: $background;
+    overflow-x: hidden;
+    scrollbar-size-vertical: 1;
+    &:focus { background-tint: $foreground 0%; }
+"""
 
-    DEFAULT_CSS = """
-    ScrolledLines {
-        background: $background;
-        overflow-x: hidden;
-        scrollbar-size-vertical: 1;
-        &:focus { background-tint: $foreground 0%; }
-    }
-    """
+
+class ScrolledLines(PaintedLines, ScrollView, can_focus=True):
+    """More lines than the screen has, behind a narrow bar and cut at the right. It has no keys of its own."""
+
+    DEFAULT_CSS = f"ScrolledLines {{{_SCROLLED}}}"
+
+
+class ReadLines(ScrollView, can_focus=True):
+    """The same to be read only, with the keys that scroll."""
+
+    DEFAULT_CSS = f"ReadLines {{{_SCROLLED}}}"
 
 
 LOG_KEYS: list[BindingType] = [

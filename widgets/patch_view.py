@@ -11,7 +11,7 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
-from widgets.lines import ScrolledLines
+from widgets.lines import ReadLines
 from widgets.palette import palette
 from widgets.patch import patch_display
 from widgets.patch_files import Row, beside
@@ -26,7 +26,7 @@ _STEP = 20
 _ROLES = {"hunk": "second", "add": "good", "remove": "bad", "meta": "quiet"}
 
 
-class PatchView(ScrolledLines, inherit_bindings=False):
+class PatchView(ReadLines, inherit_bindings=False):
     """The current line is a row of the file; in two halves it stands on the half that it belongs to."""
 
     class Moved(Message):

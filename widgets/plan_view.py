@@ -22,7 +22,7 @@ from harness.events import words
 from harness.events.untrusted import to_display
 from widgets import cells
 from widgets.cells import Line
-from widgets.lines import ScrolledLines
+from widgets.lines import ReadLines
 from widgets.palette import palette
 
 FILES = ("prd.json", "feature_list.json", "PLAN.md", "TODO.md", "progress.txt", "claude-progress.txt")
@@ -186,7 +186,7 @@ def age_text(seconds: float) -> str:
     return "changed just now" if seconds < 5 else f"changed {words.span(seconds)} ago"
 
 
-class PlanView(ScrolledLines):
+class PlanView(ReadLines):
     """Shows `PlanFile`s one under another; titles carry the progress and the age of the last change, and the one of
     what stands on top stays. The line of what is worked on is kept in sight until a person scrolls.
     """

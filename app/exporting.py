@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from harness.events import bundle
-from harness.events.export_order import Made, Order
+from harness.events.export_order import ExportMade, ExportOrder
 from harness.events.words import counted
 from harness.protocol.paths import Folders
 
@@ -30,7 +30,7 @@ def file_name(name: str, sid: str) -> str:
 def order(folders: Folders, session: Path, file: Path, *, thin: bool = False, checkpoints: bool = False) -> bytes:
     """The order to export the session in this folder of its own to ``file``."""
     return msgspec.json.encode(
-        Order(
+        ExportOrder(
             session=str(session),
             ledger=str(folders.ledger),
             file=str(file.absolute()),
@@ -40,18 +40,18 @@ def order(folders: Folders, session: Path, file: Path, *, thin: bool = False, ch
     )
 
 
-def made_of(reply: bytes) -> Made:
+def made_of(reply: bytes) -> ExportMade:
     """What was made. Raises NotExported."""
     try:
         answer = msgspec.json.decode(reply, type=dict[str, object])
         if "error" in answer:
             raise NotExported(str(answer["error"]))
-        return msgspec.convert(answer, Made)
+        return msgspec.convert(answer, ExportMade)
     except msgspec.DecodeError as exc:
         raise NotExported("the process that exports died; run it again, and report it when it dies again") from exc
 
 
-async def run(order: bytes) -> Made:
+async def run(order: bytes) -> ExportMade:
     """What was made of this order. Raises NotExported."""
     try:
         process = await asyncio.create_subprocess_exec(
@@ -66,7 +66,7 @@ async def run(order: bytes) -> Made:
     return made_of(out)
 
 
-def told(made: Made) -> str:
+def told(made: ExportMade) -> str:
     """One line about what was made, still untrusted."""
     commits = f", {counted(made.commits, 'ref')} of its work" if made.commits else ", no commits"
     held = f"{made.records:,} records, {made.payloads:,} payloads{commits}"

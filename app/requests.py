@@ -23,7 +23,7 @@ from harness.protocol.config import Config
 from harness.protocol.paths import Folders
 
 
-class Given(TypedDict, total=False):
+class WithDecision(TypedDict, total=False):
     """What goes with a decision; what is None is as if it were not given."""
 
     message: str | None
@@ -99,7 +99,7 @@ def decide(
     folders: Folders,
     view: ApprovalView,
     decision: str,
-    **given: Unpack[Given],
+    **given: Unpack[WithDecision],
 ) -> dict[str, object]:
     """The arguments of ``decide`` on this request as it was shown.
 

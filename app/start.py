@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Callable
 from functools import partial
 
-from harness.protocol.client import Client, Given, ensure_supervisor
+from harness.protocol.client import Client, GivenAtStart, ensure_supervisor
 from harness.protocol.paths import Folders
 
 
@@ -17,7 +17,7 @@ def supervisor(folders: Folders, *, name: str, tell: Callable[[str], None] | Non
     return ensure_supervisor(folders, name=name, given=partial(_given, folders), tell=tell)
 
 
-def _given(folders: Folders) -> Given:
+def _given(folders: Folders) -> GivenAtStart:
     from harness.protocol import api_key, config  # most commands find a supervisor, and need no settings for that
 
     drop: tuple[str, ...] = ()
@@ -25,5 +25,5 @@ def _given(folders: Folders) -> Given:
     with contextlib.suppress(config.ConfigError):
         settings = config.load(folders)
         drop = (settings.model.api_key_env,)
-        return Given(drop, api_key.credential(settings))
-    return Given(drop)
+        return GivenAtStart(drop, api_key.credential(settings))
+    return GivenAtStart(drop)

@@ -464,7 +464,7 @@ class EventLog(ScrolledLines):
     def _row_line(self, seq: int, marked: bool, width: int) -> Strip:
         assert self._rows is not None
         inside = self._needle is not None and self._needle.found(self._rows.line(seq))
-        look = log_line.Look(width, self.compact, self._style, self.rich_style, marked)
+        look = log_line.LineLook(width, self.compact, self._style, self.rich_style, marked)
         return log_line.draw(
             self.record(seq), seq, look, self._needle.text if self._needle is not None and inside else ""
         )

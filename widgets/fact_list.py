@@ -16,7 +16,7 @@ _LABEL = 14
 _MOST_LINES = 4000
 
 
-class Facts(ReadLines):
+class FactList(ReadLines):
     """(label, text) pairs; texts are untrusted and displayed safely.
 
     An empty label continues, an empty pair is a gap.

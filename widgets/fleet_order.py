@@ -68,7 +68,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TableEntry:
     """One line of the table: a session, or a title with how many stand under it."""
 
     row: SessionRow | None
@@ -76,7 +76,7 @@ class Entry:
     count: int = 0
 
 
-def entries(rows: Iterable[SessionRow], view: View, now: float) -> list[Entry]:
+def entries(rows: Iterable[SessionRow], view: View, now: float) -> list[TableEntry]:
     """The lines of the table at a moment, in seconds since the epoch."""
     meant = view.filter.test(now)
     chosen = [row for row in rows if meant(row)]
@@ -84,10 +84,10 @@ def entries(rows: Iterable[SessionRow], view: View, now: float) -> list[Entry]:
     key = SORTINGS[view.sort].key
     chosen.sort(key=lambda row: key(row, now), reverse=view.descending)
     if not view.group:
-        return [Entry(row) for row in chosen]
-    made: list[Entry] = []
+        return [TableEntry(row) for row in chosen]
+    made: list[TableEntry] = []
     for title, members in _under_titles(chosen, view.group):
-        made += [Entry(None, title, len(members)), *(Entry(row) for row in members)]
+        made += [TableEntry(None, title, len(members)), *(TableEntry(row) for row in members)]
     return made
 
 

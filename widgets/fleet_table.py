@@ -17,7 +17,7 @@ from harness.events.views import NEEDS_YOU, SessionRow
 from widgets import cells, fleet_columns, timeline
 from widgets.cells import Line
 from widgets.fleet_columns import Cell, Column
-from widgets.fleet_order import Entry, View, entries, neighbour
+from widgets.fleet_order import TableEntry, View, entries, neighbour
 from widgets.lines import ScrolledLines
 from widgets.palette import palette
 
@@ -54,7 +54,7 @@ class FleetTable(ScrolledLines):
         super().__init__(id=dom_id)
         self._rows: dict[str, SessionRow] = {}
         self._view = View()
-        self._entries: list[Entry] = []
+        self._entries: list[TableEntry] = []
         self._places: dict[str, int] = {}
         self._selected = ""
         self._marked: set[str] = set()

@@ -19,7 +19,7 @@ from widgets.lines import PaintedLines
 from widgets.palette import palette
 
 
-class Entry(msgspec.Struct, frozen=True):
+class KeyEntry(msgspec.Struct, frozen=True):
     """One key as shown, and what it does. ``why``: why it is refused now, empty when it is not; ``stays``: it keeps its
     place all the same, for it is refused for a moment only.
     """
@@ -36,7 +36,7 @@ class Entry(msgspec.Struct, frozen=True):
         return cell_len(self.key) + 1 + cell_len(self.label) + 2
 
 
-def arrange(entries: Sequence[Entry], width: int) -> list[Entry]:
+def arrange(entries: Sequence[KeyEntry], width: int) -> list[KeyEntry]:
     """Those that work and fit, in order; one too many is left out whole, never cut.
 
     The last entry always stays.
@@ -45,7 +45,7 @@ def arrange(entries: Sequence[Entry], width: int) -> list[Entry]:
         return []
     last = entries[-1]
     room = width - 1 - last.size
-    kept: list[Entry] = []
+    kept: list[KeyEntry] = []
     for entry in entries[:-1]:
         if entry.size > room:
             break
@@ -54,9 +54,9 @@ def arrange(entries: Sequence[Entry], width: int) -> list[Entry]:
     return [*kept, last]
 
 
-def greyed(entries: Sequence[Entry], room: int) -> list[tuple[Entry, str]]:
+def greyed(entries: Sequence[KeyEntry], room: int) -> list[tuple[KeyEntry, str]]:
     """Those that do not work now and fit behind the others, with the words of the reason as far as these fit whole."""
-    found: list[tuple[Entry, str]] = []
+    found: list[tuple[KeyEntry, str]] = []
     for entry in entries:
         why = f"({to_display(entry.why)})"
         if entry.size + cell_len(why) <= room:
@@ -84,8 +84,8 @@ class HelpBar(PaintedLines):
 
     def __init__(self, *, dom_id: str | None = None) -> None:
         super().__init__(id=dom_id)
-        self._works: list[Entry] = []
-        self._refused: list[Entry] = []
+        self._works: list[KeyEntry] = []
+        self._refused: list[KeyEntry] = []
 
     @property
     def shown(self) -> list[tuple[str, str, str]]:
@@ -99,11 +99,11 @@ class HelpBar(PaintedLines):
         return waits + [(entry.action, entry.why) for entry, _ in self._behind]
 
     @property
-    def _arranged(self) -> list[Entry]:
+    def _arranged(self) -> list[KeyEntry]:
         return arrange(self._works, self.size.width)
 
     @property
-    def _behind(self) -> list[tuple[Entry, str]]:
+    def _behind(self) -> list[tuple[KeyEntry, str]]:
         shown = self._arranged
         if len(shown) < len(self._works):
             return []  # nothing that does nothing may stand where something that does had no room
@@ -111,9 +111,9 @@ class HelpBar(PaintedLines):
 
     def set_entries(self, entries: Sequence[tuple[str, str, str]]) -> None:
         """(action id, key as shown, label) of keys that always work."""
-        self.set_standing([Entry(*entry) for entry in entries])
+        self.set_standing([KeyEntry(*entry) for entry in entries])
 
-    def set_standing(self, entries: Sequence[Entry]) -> None:
+    def set_standing(self, entries: Sequence[KeyEntry]) -> None:
         """What works, most useful first (the last one, help, always stays visible), then what does not."""
         works = [entry for entry in entries if entry.stays]
         refused = [entry for entry in entries if not entry.stays]

@@ -23,7 +23,7 @@ _MARK = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class LineLook:
     """How lines look now: their width, the styles by role name, the base style, and whether the cursor is on this
     one.
     """
@@ -47,7 +47,7 @@ def heading(width: int) -> str:
     return fit("time", time_width(width, False) + 1 + _MARK) + fit("kind", _KIND + 1) + "what happened"
 
 
-def draw(record: t.Record | None, seq: int, look: Look, needle: str = "") -> Strip:
+def draw(record: t.Record | None, seq: int, look: LineLook, needle: str = "") -> Strip:
     """The strip of one record; None = it cannot be read. ``needle`` is a text that the record is known to hold."""
     if record is None:
         when = ""

@@ -16,7 +16,7 @@ _NOTHING_KNOWN = "of this file no lines were read; its counts stand beside its n
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PatchRow:
     """One line of a patch as it is (untrusted). ``old`` and ``new`` are its line numbers from 1; 0 = not on that
     side.
     """
@@ -37,7 +37,7 @@ class FilePatch:
     status: str
     added: int | None
     removed: int | None
-    rows: tuple[Row, ...]
+    rows: tuple[PatchRow, ...]
     hunks: tuple[int, ...]
 
     @property
@@ -55,24 +55,24 @@ def files_of(patch: str, known: Sequence[FileDiff]) -> list[FilePatch]:
     """The files of ``known`` in their order with their rows of the patch, then those
     that the patch alone names. No line of the patch is left out but those that only name a file.
     """
-    found: dict[str, list[Row]] = {}
+    found: dict[str, list[PatchRow]] = {}
     for rows in _sections(patch):
         found.setdefault(_path(rows), []).extend(rows)
     made = [_file(one.path, one.status, one.added, one.removed, found.pop(one.path, [])) for one in known]
     return made + [_file(path, "", None, None, rows) for path, rows in found.items()]
 
 
-def _file(path: str, status: str, added: int | None, removed: int | None, rows: Sequence[Row]) -> FilePatch:
-    shown = tuple(row for row in rows if row.role != "file") or (Row(_NOTHING_KNOWN, "meta"),)
+def _file(path: str, status: str, added: int | None, removed: int | None, rows: Sequence[PatchRow]) -> FilePatch:
+    shown = tuple(row for row in rows if row.role != "file") or (PatchRow(_NOTHING_KNOWN, "meta"),)
     hunks = tuple(at for at, row in enumerate(shown) if row.role == "hunk")
     return FilePatch(path, status, added, removed, shown, hunks)
 
 
-def _sections(patch: str) -> Iterator[list[Row]]:
+def _sections(patch: str) -> Iterator[list[PatchRow]]:
     lines = patch.split("\n")
     if not lines[-1]:
         lines.pop()
-    section: list[Row] = []
+    section: list[PatchRow] = []
     old = 0
     new = 0
     for text, role in zip(lines, roles(lines), strict=True):
@@ -83,14 +83,14 @@ def _sections(patch: str) -> Iterator[list[Row]]:
             old, new = hunk_range(text)
         on_old = role in ("remove", "context")
         on_new = role in ("add", "context")
-        section.append(Row(text, role, old if on_old else 0, new if on_new else 0))
+        section.append(PatchRow(text, role, old if on_old else 0, new if on_new else 0))
         old += on_old
         new += on_new
     if section:
         yield section
 
 
-def _path(rows: Sequence[Row]) -> str:
+def _path(rows: Sequence[PatchRow]) -> str:
     """The name that a section gives its file: the new one, or the old one of a file that is gone."""
     named: dict[str, str] = {}
     for row in rows:
@@ -126,7 +126,7 @@ def _byte(found: re.Match[bytes]) -> bytes:
     return bytes((_LETTERS[code] if code in _LETTERS else int(code, 8) & 0xFF,))
 
 
-def beside(rows: Sequence[Row]) -> list[tuple[int, int]]:
+def beside(rows: Sequence[PatchRow]) -> list[tuple[int, int]]:
     """The rows as lines of two halves: (row on the left, row on the right), -1 where a half is empty. A row stands
     on one line, unchanged text on both halves; runs of removed and added lines stand beside each other.
     """
@@ -147,7 +147,7 @@ def beside(rows: Sequence[Row]) -> list[tuple[int, int]]:
     return made
 
 
-def _run(rows: Sequence[Row], at: int, role: str) -> int:
+def _run(rows: Sequence[PatchRow], at: int, role: str) -> int:
     while at < len(rows) and rows[at].role == role:
         at += 1
     return at
@@ -163,7 +163,7 @@ def next_hunk(files: Sequence[FilePatch], at: Place, step: int) -> Place | None:
     return next((stop for stop in reversed(stops) if stop < at), None)
 
 
-def rows_of_hunk(file: FilePatch, at: int) -> Sequence[Row]:
+def rows_of_hunk(file: FilePatch, at: int) -> Sequence[PatchRow]:
     """The rows of the hunk that this row is in; those above the first one, or all of a file without any."""
     begin = max((row for row in file.hunks if row <= at), default=0)
     end = min((row for row in file.hunks if row > at), default=len(file.rows))

@@ -14,7 +14,7 @@ from textual.strip import Strip
 from widgets.lines import ReadLines
 from widgets.palette import palette
 from widgets.patch import patch_display
-from widgets.patch_files import Row, beside
+from widgets.patch_files import PatchRow, beside
 
 HALVES = 104
 """Cells from which on the two sides stand beside each other: what a screen of 140 leaves beside a list of files."""
@@ -34,7 +34,7 @@ class PatchView(ReadLines, inherit_bindings=False):
 
     def __init__(self) -> None:
         super().__init__()
-        self._rows: Sequence[Row] = ()
+        self._rows: Sequence[PatchRow] = ()
         self._lines: list[tuple[int, int]] = []
         self._line_of: dict[int, int] = {}
         self._marked: Collection[int] = ()
@@ -43,7 +43,7 @@ class PatchView(ReadLines, inherit_bindings=False):
         self._shift = 0
         self.at = 0
 
-    def set_rows(self, rows: Sequence[Row], marked: Collection[int], at: int) -> None:
+    def set_rows(self, rows: Sequence[PatchRow], marked: Collection[int], at: int) -> None:
         """Show these rows, those with a comment marked, and make one the current line."""
         self._shift = 0 if rows is not self._rows else self._shift
         self._rows = rows

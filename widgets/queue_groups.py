@@ -9,7 +9,7 @@ from harness.events.views import ApprovalView
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class QueueItem:
     """One line of the queue. ``size`` counts the requests of its group, itself included; ``inside``: it stands below
     the first of its group.
     """
@@ -19,7 +19,7 @@ class Item:
     inside: bool = False
 
 
-def items(views: Sequence[ApprovalView], unfolded: Collection[str], selected: str) -> list[Item]:
+def items(views: Sequence[ApprovalView], unfolded: Collection[str], selected: str) -> list[QueueItem]:
     """The queue with each group at the place of its first request, folded unless ``unfolded`` has its name.
 
     A folded group is shown as the request that is selected when it is one of it, so that folding and new requests
@@ -28,13 +28,13 @@ def items(views: Sequence[ApprovalView], unfolded: Collection[str], selected: st
     groups: dict[str, list[ApprovalView]] = {}
     for view in views:
         groups.setdefault(_name(view), []).append(view)
-    found: list[Item] = []
+    found: list[QueueItem] = []
     for name, group in groups.items():
         if name in unfolded:
-            found += [Item(view, len(group), inside=index > 0) for index, view in enumerate(group)]
+            found += [QueueItem(view, len(group), inside=index > 0) for index, view in enumerate(group)]
         else:
             shown = next((view for view in group if view.approval_id == selected), group[0])
-            found.append(Item(shown, len(group)))
+            found.append(QueueItem(shown, len(group)))
     return found
 
 

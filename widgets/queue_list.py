@@ -20,7 +20,7 @@ from widgets import cells
 from widgets.cells import Line
 from widgets.lines import ScrolledLines
 from widgets.palette import palette
-from widgets.queue_groups import Item, alike, items
+from widgets.queue_groups import QueueItem, alike, items
 from widgets.queue_head import by_weight
 
 LINES = 2
@@ -44,7 +44,7 @@ class QueueList(ScrolledLines, inherit_bindings=False):
     def __init__(self, *, dom_id: str | None = None) -> None:
         super().__init__(id=dom_id)
         self._all: list[ApprovalView] = []
-        self._items: list[Item] = []
+        self._items: list[QueueItem] = []
         self._unfolded: set[str] = set()
         self._selected = ""
         self._ages: dict[str, tuple[str, str]] = {}

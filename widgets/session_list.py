@@ -13,7 +13,7 @@ from textual.strip import Strip
 from harness.events.views import SessionRow
 from widgets.lines import ScrolledLines
 from widgets.palette import palette
-from widgets.session_order import Item, layout, ordered
+from widgets.session_order import SessionItem, layout, ordered
 from widgets.session_rows import Look, is_table, lasted, names_of
 
 
@@ -45,7 +45,7 @@ class SessionList(ScrolledLines):
     def __init__(self, *, dom_id: str | None = None) -> None:
         super().__init__(id=dom_id)
         self._rows: list[SessionRow] = []
-        self._items: list[Item] = []
+        self._items: list[SessionItem] = []
         self._ages: list[str] = []
         self._faces: list[tuple[object, ...]] = []
         self._selected = ""
@@ -101,7 +101,7 @@ class SessionList(ScrolledLines):
             self._selected = sid
             self.post_message(self.Moved(sid))
 
-    def _neighbour(self, before: list[Item], alive: set[str]) -> str:
+    def _neighbour(self, before: list[SessionItem], alive: set[str]) -> str:
         """The nearest session to the one that vanished."""
         shown = [item.row.sid for item in before if item.row is not None and item.part == 0]
         if self._selected not in shown:

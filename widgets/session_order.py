@@ -25,7 +25,7 @@ def ordered(rows: Iterable[SessionRow]) -> list[SessionRow]:
     return [row for name in GROUPS for row in groups[name]]
 
 
-class Item(msgspec.Struct, frozen=True):
+class SessionItem(msgspec.Struct, frozen=True):
     """One screen line: a group title (``row`` None) with its count, or part 0/1 of a session."""
 
     group: str
@@ -34,16 +34,16 @@ class Item(msgspec.Struct, frozen=True):
     count: int = 0
 
 
-def layout(rows: list[SessionRow], selected: str, *, dense: bool) -> list[Item]:
+def layout(rows: list[SessionRow], selected: str, *, dense: bool) -> list[SessionItem]:
     """The lines of the list. Dense shows one line a session, and the second one only for the selected."""
-    items: list[Item] = []
+    items: list[SessionItem] = []
     for group in GROUPS:
         members = [r for r in rows if (r.group if r.group in GROUPS else RUNNING) == group]
         if not members:
             continue
-        items.append(Item(group, count=len(members)))
+        items.append(SessionItem(group, count=len(members)))
         for row in members:
-            items.append(Item(group, row, 0))
+            items.append(SessionItem(group, row, 0))
             if not dense or row.sid == selected:
-                items.append(Item(group, row, 1))
+                items.append(SessionItem(group, row, 1))
     return items

@@ -17,7 +17,7 @@ from harness.events.views import DONE, ERRORS, NEEDS_YOU, REVIEW, RUNNING, Sessi
 from widgets import cells
 from widgets.burn import bars
 from widgets.cells import Line
-from widgets.session_order import Item
+from widgets.session_order import SessionItem
 
 _TITLE_ROLES = {NEEDS_YOU: "call", ERRORS: "alarm"}
 _STATE_WIDTH = 8
@@ -92,7 +92,7 @@ class Look(msgspec.Struct, frozen=True):
     styles: Mapping[str, Style]
     base: Style
 
-    def face(self, item: Item, age: str) -> tuple[object, ...]:
+    def face(self, item: SessionItem, age: str) -> tuple[object, ...]:
         """All that decides how a line looks, but for size, theme and focus, which have everything painted again."""
         row = item.row
         if row is None:
@@ -104,7 +104,7 @@ class Look(msgspec.Struct, frozen=True):
             shown = shown, row.spent_nano, row.unknown_nano, row.group, row.burned_step, row.burned
         return item.part, self.dense, row.sid == self.selected, age, shown
 
-    def title(self, item: Item, *, first: bool) -> Strip:
+    def title(self, item: SessionItem, *, first: bool) -> Strip:
         """The title of a group; the ``first`` one has those of the columns."""
         style = self.styles[_TITLE_ROLES.get(item.group, "title")]
         line = Line(self.width)

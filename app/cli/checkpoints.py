@@ -12,7 +12,7 @@ from app.cli.output import age, emit, safe, say, table
 from app.cli.undo import brought_back
 from app.replies import ask
 from harness.events.checkpoint_views import CheckpointList, CheckpointMade, CheckpointView
-from harness.events.replies import Forked
+from harness.events.replies import ForkBegun
 from harness.events.undo_views import Restored
 
 _PATIENCE_S = 900.0
@@ -78,7 +78,7 @@ def restore(ctx: Context, args: argparse.Namespace) -> int:
 def fork(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
         client.wait_up_to(_PATIENCE_S)
-        reply = ask(client, Forked, "fork", sid=args.id, checkpoint=args.at, goal=args.goal, name=args.name)
+        reply = ask(client, ForkBegun, "fork", sid=args.id, checkpoint=args.at, goal=args.goal, name=args.name)
     if args.json:
         emit(msgspec.to_builtins(reply))
         return exits.OK

@@ -14,7 +14,7 @@ from app.cli.given import Usage
 from app.cli.output import emit, emit_all, safe, say, table
 from harness.events.words import usd
 from harness.judge import known
-from harness.judge.calibrating import Line, Order
+from harness.judge.calibrating import CalibrationLine, CalibrationOrder
 from harness.judge.known import Judged
 from harness.protocol import amounts, api_key
 from harness.protocol import config as configuration
@@ -43,7 +43,7 @@ def judge(ctx: Context, args: argparse.Namespace) -> int:
         most = amounts.usd_to_nano(args.most_usd)
     except ValueError as exc:
         raise Usage(f"--most-usd: {exc}") from exc
-    order = Order(
+    order = CalibrationOrder(
         base_url=credential.base_url,
         key=credential.key,
         model=args.model or found[0].model or cfg.model.default,
@@ -59,7 +59,7 @@ def judge(ctx: Context, args: argparse.Namespace) -> int:
     return exits.OK if lines and all(line.right for line in lines) else exits.NO
 
 
-def _run(order: Order) -> list[Line]:
+def _run(order: CalibrationOrder) -> list[CalibrationLine]:
     # the key goes over a pipe: an argument or a variable could be read by others
     done = subprocess.run(
         [sys.executable, "-P", "-s", "-m", _MODULE],
@@ -67,10 +67,10 @@ def _run(order: Order) -> list[Line]:
         stdout=subprocess.PIPE,
         check=True,
     )
-    return [msgspec.json.decode(line, type=Line) for line in done.stdout.splitlines()]
+    return [msgspec.json.decode(line, type=CalibrationLine) for line in done.stdout.splitlines()]
 
 
-def _summary(order: Order, lines: list[Line], width: int, *, as_json: bool) -> None:
+def _summary(order: CalibrationOrder, lines: list[CalibrationLine], width: int, *, as_json: bool) -> None:
     wrong = [line for line in lines if not line.right]
     judged = [Judged(line.name, line.good, line.verdict) for line in lines]
     counted = known.table(judged)

@@ -17,7 +17,7 @@ from app.cli.output import age, emit, emit_all, safe, say, table
 from app.cli.sessions import Refused
 from app.cli.several import each
 from app.replies import ask
-from app.requests import Given
+from app.requests import WithDecision
 from harness.events import needs, person_tool, trouble
 from harness.events.cap_request import CapRequest
 from harness.events.decision import Decision
@@ -25,7 +25,7 @@ from harness.events.replies import Approval, ApprovalList, Changes, Decided, Ses
 from harness.events.request import SPOKEN, Request
 from harness.events.views import ApprovalView
 from harness.protocol.client import Client
-from widgets.queue_groups import Item, items
+from widgets.queue_groups import QueueItem, items
 
 _HASH = 12
 """Hexadecimal digits of an action hash that name it well enough: the request's id names the action, the hash shows that
@@ -82,7 +82,7 @@ def _table(ctx: Context, waiting: list[ApprovalView]) -> None:
         say(line)
 
 
-def _alike(item: Item) -> str:
+def _alike(item: QueueItem) -> str:
     if item.inside:
         return "└ "
     return f"{item.size} alike: " if item.size > 1 else ""
@@ -164,7 +164,12 @@ def _find(client: Client, approval_id: str) -> ApprovalView:
 
 
 def _decide(
-    ctx: Context, client: Client, view: ApprovalView, decision: str, args: argparse.Namespace, **more: Unpack[Given]
+    ctx: Context,
+    client: Client,
+    view: ApprovalView,
+    decision: str,
+    args: argparse.Namespace,
+    **more: Unpack[WithDecision],
 ) -> int:
     decided = ask(client, Decided, "decide", **requests.decide(ctx.folders, view, decision, **more))
     if args.json:
@@ -261,7 +266,7 @@ def _together(args: argparse.Namespace, views: list[ApprovalView]) -> None:
             )
 
 
-def _chosen(args: argparse.Namespace, view: ApprovalView, edited: dict[str, object] | None) -> tuple[str, Given]:
+def _chosen(args: argparse.Namespace, view: ApprovalView, edited: dict[str, object] | None) -> tuple[str, WithDecision]:
     """The decision that the arguments name, and what goes with it. Raises Usage."""
     if edited is not None:
         return Decision.ALLOW_EDITED, {"edited": edited}

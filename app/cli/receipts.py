@@ -29,7 +29,7 @@ _EXACT = "%Y-%m-%d %H:%M:%S %Z"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToldReceipt:
     """A receipt and whose it is."""
 
     sid: str
@@ -61,11 +61,11 @@ def receipts(ctx: Context, args: argparse.Namespace) -> int:
     return exits.NO if unread else exits.OK
 
 
-def _found(client: Client, wanted: str) -> tuple[list[Told], list[str]]:
+def _found(client: Client, wanted: str) -> tuple[list[ToldReceipt], list[str]]:
     """Of the session or the one request that is meant, else all; and what could not be read."""
     if wanted and not _REQUEST.fullmatch(wanted):
         return _of(client, wanted), []
-    every: list[Told] = []
+    every: list[ToldReceipt] = []
     unread: list[str] = []
     for row in ask(client, Sessions, "sessions").rows:
         try:
@@ -78,12 +78,12 @@ def _found(client: Client, wanted: str) -> tuple[list[Told], list[str]]:
     return (named, []) if named else (_of(client, wanted), [])  # a session may be called like a request
 
 
-def _of(client: Client, sid: str) -> list[Told]:
+def _of(client: Client, sid: str) -> list[ToldReceipt]:
     of = ask(client, Receipts, "receipts", sid=sid)
-    return [Told(of.sid, of.name, one) for one in of.receipts]
+    return [ToldReceipt(of.sid, of.name, one) for one in of.receipts]
 
 
-def _say(one: Told, *, whole: bool) -> None:
+def _say(one: ToldReceipt, *, whole: bool) -> None:
     r = one.receipt
     said = f"{safe(r.approval_id)}  {safe(one.name, 24)}  {safe(words(r))}"
     say(f"{said} · {safe(trouble.request(r.kind))}: {safe(r.title, _TITLE)}")

@@ -17,7 +17,7 @@ from app.host import Host, host_of
 from app.models import Dirty, Snapshot
 from app.size_classes import size_classes
 from widgets.fleet_bar import Banner
-from widgets.help_bar import Entry, HelpBar
+from widgets.help_bar import HelpBar, KeyEntry
 
 
 class WatchScreen(Screen[object]):
@@ -108,13 +108,13 @@ class WatchScreen(Screen[object]):
         here = {*self.SCOPES, EVERYWHERE}
         return [a for a in ACTIONS if here & set(a.scopes) and self.can(a.id)]
 
-    def help_entries(self) -> list[Entry]:
+    def help_entries(self) -> list[KeyEntry]:
         """What the help bar shows, also with regard to what the focused field takes for itself: what works now, by
         rank, and after it what this screen does at other times, with the reason why not now.
         """
         keys = self.host.keys.keys
-        works: list[tuple[int, Entry]] = []
-        refused: list[tuple[int, Entry]] = []
+        works: list[tuple[int, KeyEntry]] = []
+        refused: list[tuple[int, KeyEntry]] = []
         possible: set[str] = set()
         for action in ACTIONS:
             own = bool(set(self.SCOPES) & set(action.scopes))
@@ -126,7 +126,7 @@ class WatchScreen(Screen[object]):
             key = next((k for k in keys[action.id] if not self._taken(k)), None)
             if not action.bar or key is None or (why and not own):
                 continue
-            entry = Entry(action.id, show_key(key), self.label_of(action), self.refused_now(action.id), not why)
+            entry = KeyEntry(action.id, show_key(key), self.label_of(action), self.refused_now(action.id), not why)
             (refused if why else works).append((action.bar, entry))
         shown = [entry for _, entry in sorted(works, key=lambda e: e[0])]
         for _, entry in sorted(refused, key=lambda e: e[0]):
@@ -164,7 +164,7 @@ class WatchScreen(Screen[object]):
             else:
                 bar.set_standing(self.help_entries())
 
-    def _sequence_entries(self, prefix: str) -> list[Entry]:
+    def _sequence_entries(self, prefix: str) -> list[KeyEntry]:
         found = [
             (ident, key)
             for (head, key), idents in self.host.keys.sequences.items()
@@ -172,7 +172,7 @@ class WatchScreen(Screen[object]):
             for ident in idents
         ]
         return [
-            Entry(ident, show_key(key), BY_ID[ident].label or BY_ID[ident].title.lower())
+            KeyEntry(ident, show_key(key), BY_ID[ident].label or BY_ID[ident].title.lower())
             for ident, key in found
             if self.can(ident)
         ]

@@ -20,7 +20,7 @@ from harness.events.words import cap_text, counted, spend_cell
 from harness.protocol.amounts import usd_to_nano
 from harness.protocol.client import SupervisorError, Unreachable
 from harness.protocol.config import ConfigError
-from widgets.fact_list import Facts
+from widgets.fact_list import FactList
 from widgets.fleet_filter import repository
 
 Ask: TypeAlias = Callable[[str], Awaitable[Mapping[str, object]]]
@@ -83,7 +83,7 @@ class BulkDialog(Dialog[int]):
     """Lists whom it reaches and whom not. The result is True, or with ``amount`` what was typed, in nano-USD."""
 
     DEFAULT_CSS = """
-    BulkDialog Facts { max-height: 40vh; background: $surface; }
+    BulkDialog FactList { max-height: 40vh; background: $surface; }
     """
 
     def __init__(self, act: Act, found: Reach, hidden: frozenset[str], *, amount: bool = False) -> None:
@@ -95,13 +95,13 @@ class BulkDialog(Dialog[int]):
         self._amount = amount
 
     def fields(self) -> list[Widget]:
-        return [Facts(dom_id="reach"), *([Input("1.00", id="field")] if self._amount else [])]
+        return [FactList(dom_id="reach"), *([Input("1.00", id="field")] if self._amount else [])]
 
     def on_mount(self) -> None:
         super().on_mount()
         facts = [(f"will {self._act.id}", self._line(row)) for row in self._found.targets]
         facts += [("left alone", why) for _, why in self._found.spared]
-        listed = self.query_one(Facts)
+        listed = self.query_one(FactList)
         listed.set_facts(facts)
         listed.styles.height = min(_MOST_LINES, 2 * len(facts))
         self.call_after_refresh(self._fit)
@@ -109,7 +109,7 @@ class BulkDialog(Dialog[int]):
 
     def _fit(self) -> None:
         """No higher than what is listed, once it is known into how many lines that wraps."""
-        listed = self.query_one(Facts)
+        listed = self.query_one(FactList)
         listed.styles.height = min(_MOST_LINES, listed.virtual_size.height)
 
     def _line(self, row: SessionRow) -> str:

@@ -131,7 +131,7 @@ class Deciding:
             return
 
         def decided(seen: object) -> None:
-            if isinstance(seen, together.Seen):
+            if isinstance(seen, together.SeenTogether):
                 for one in seen.views:
                     self._decide(one, Decision.ALLOW, shown_hash=seen.shown)
 
@@ -250,11 +250,11 @@ class Deciding:
     def _ask(self, dialog: Screen[R], then: Callable[[R | None], None]) -> None:
         self._deck.app.push_screen(dialog, then)
 
-    def _decide(self, view: ApprovalView, decision: str, **given: Unpack[requests.Given]) -> None:
+    def _decide(self, view: ApprovalView, decision: str, **given: Unpack[requests.WithDecision]) -> None:
         given.setdefault("shown_hash", self._deck.proof)
         self._deck.host.run_beside(self._send(view, decision, given))
 
-    async def _send(self, view: ApprovalView, decision: str, given: requests.Given) -> None:
+    async def _send(self, view: ApprovalView, decision: str, given: requests.WithDecision) -> None:
         host = self._deck.host
         self.sent.add(view.approval_id)
         try:

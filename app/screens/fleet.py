@@ -26,7 +26,7 @@ from widgets.fleet_bar import Banner, FleetBar
 from widgets.fleet_filter import FilterError, parse
 from widgets.fleet_order import View
 from widgets.fleet_table import FleetTable
-from widgets.help_bar import Entry, HelpBar
+from widgets.help_bar import HelpBar, KeyEntry
 from widgets.view_line import Shown, ViewLine
 
 _OF_MARKED = frozenset({"table.stop", "table.pause", "table.resume", "table.archive", "table.raise"})
@@ -153,7 +153,7 @@ class FleetScreen(WatchScreen):
             "table.raise": self._of_many(lambda: bulk.raising(self.host.snapshot.approvals)),
         }
 
-    def help_entries(self) -> list[Entry]:
+    def help_entries(self) -> list[KeyEntry]:
         """Once sessions are marked, what can be done to them comes first, with how many it reaches."""
         entries = super().help_entries()
         if not self.table.marked:

@@ -16,7 +16,7 @@ from app.screens.base import WatchScreen
 from harness.events import words
 from harness.events.memory_views import LessonView, MemoriesShown, MemoryVersions, MemoryView, VersionView
 from harness.protocol.client import SupervisorError, Unreachable
-from widgets.fact_list import Facts
+from widgets.fact_list import FactList
 from widgets.fleet_bar import Banner
 from widgets.help_bar import HelpBar
 from widgets.memory_list import Entry, MemoryList, name_of, whose
@@ -44,7 +44,7 @@ class MemoryScreen(WatchScreen):
     def compose(self) -> ComposeResult:
         yield Banner()
         yield MemoryList()
-        yield Facts(dom_id="memory")
+        yield FactList(dom_id="memory")
         yield HelpBar()
 
     def on_mount(self) -> None:
@@ -100,7 +100,7 @@ class MemoryScreen(WatchScreen):
 
     def _show(self) -> None:
         chosen = self.selected
-        facts = self.query_one("#memory", Facts)
+        facts = self.query_one("#memory", FactList)
         if chosen is None:
             text = "Nothing is remembered yet. Agents leave lessons here; watchfloor memory set KEY TEXT adds your own."
             facts.set_facts([("", text)])

@@ -18,7 +18,7 @@ from harness.events.framing import LogError
 from harness.events.types import Record
 from harness.events.untrusted import to_display
 from harness.protocol.client import SupervisorError, Unreachable
-from widgets.fact_list import Facts
+from widgets.fact_list import FactList
 
 _MOST_BYTES = 1 << 20
 ReadPayload = Callable[[str], Awaitable[bytes]]
@@ -34,7 +34,7 @@ class WholeScreen(ModalScreen[None]):
         width: 110; max-width: 96%; height: 80%; background: $surface; border: round $border; padding: 0 1;
     }
     WholeScreen Static { height: 1; }
-    WholeScreen Facts { height: 1fr; background: $surface; }
+    WholeScreen FactList { height: 1fr; background: $surface; }
     WholeScreen:ansi { background: ansi_default; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -53,15 +53,15 @@ class WholeScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with Vertical():
             yield Static(Content.styled(to_display(self._called, limit=200), "bold"))
-            yield Facts()
+            yield FactList()
             yield Static(Content.styled("esc closes", "$text-muted"))
 
     def on_mount(self) -> None:
-        self.query_one(Facts).set_facts(self._facts)
+        self.query_one(FactList).set_facts(self._facts)
 
     def action_scroll_text(self, lines: int) -> None:
         """Scroll by so many lines."""
-        self.query_one(Facts).scroll_relative(y=lines, animate=False)
+        self.query_one(FactList).scroll_relative(y=lines, animate=False)
 
 
 def of_record(record: Record) -> WholeScreen:
@@ -91,7 +91,7 @@ class RowScreen(WholeScreen):
 
     async def _read(self) -> None:
         stored = await _stored(self._payload, self._records)
-        for facts in self.query(Facts):
+        for facts in self.query(FactList):
             facts.set_facts(whole.facts(self._records, stored))
 
 

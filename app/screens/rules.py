@@ -17,7 +17,7 @@ from app.screens.base import WatchScreen
 from harness.events.grant_views import GrantList, GrantView
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets.entry_list import EntryList, Item
-from widgets.fact_list import Facts
+from widgets.fact_list import FactList
 from widgets.fleet_bar import Banner
 from widgets.help_bar import HelpBar
 
@@ -43,7 +43,7 @@ class RulesScreen(WatchScreen):
         yield Banner()
         yield Static("Reading …", id="count")
         yield EntryList()
-        yield Facts(dom_id="rule")
+        yield FactList(dom_id="rule")
         yield HelpBar()
 
     def on_mount(self) -> None:
@@ -106,7 +106,7 @@ class RulesScreen(WatchScreen):
         chosen = self.selected
         nothing = [("", _NO_ENDED if self._ended else _NONE)]
         told = rules.facts(chosen, self.host.snapshot.names, time.time()) if chosen is not None else nothing
-        self.query_one("#rule", Facts).set_facts(told)
+        self.query_one("#rule", FactList).set_facts(told)
         self.show_keys()
 
     # -- actions -----------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from widgets.budget_bar import BudgetBar
 from widgets.context_bar import ContextBar
 from widgets.diff_view import DiffView
 from widgets.event_log import EventLog
-from widgets.fact_list import Facts
+from widgets.fact_list import FactList
 from widgets.fleet_bar import Banner
 from widgets.help_bar import HelpBar
 from widgets.plan_view import PlanView
@@ -79,8 +79,8 @@ class SessionScreen(SessionCommands):
                 yield BudgetBar("session", dom_id="own")
                 yield BudgetBar("today  ", dom_id="day")
                 yield ContextBar()
-                yield Facts(dom_id="costs")
-            yield Facts(dom_id="why")
+                yield FactList(dom_id="costs")
+            yield FactList(dom_id="why")
         yield HelpBar()
 
     def on_mount(self) -> None:
@@ -150,7 +150,7 @@ class SessionScreen(SessionCommands):
         if row is None:
             return
         if self._tab == "why":
-            self.query_one("#why", Facts).set_facts(evidence(row))
+            self.query_one("#why", FactList).set_facts(evidence(row))
         elif self._tab == "cost":
             self.query_one("#own", BudgetBar).set_money(
                 row.spent_nano, row.reserved_nano, row.cap_nano, row.unknown_nano
@@ -181,7 +181,7 @@ class SessionScreen(SessionCommands):
             return
         own = next((paid for paid in costs.sessions if paid.sid == self.sid), None)
         if self.stands and (row := self.target) is not None:
-            self.query_one("#costs", Facts).set_facts(cost_facts(row, own))
+            self.query_one("#costs", FactList).set_facts(cost_facts(row, own))
 
     # -- tabs --------------------------------------------------------------------------------------
 

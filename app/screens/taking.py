@@ -20,7 +20,7 @@ from harness.events import merge_events as m
 from harness.events.checkpoint_views import CheckpointList, CheckpointView
 from harness.events.merge_views import HandedBack, Merged, MergeLooked
 from harness.events.merging import MergeLook, named
-from harness.events.replies import Forked
+from harness.events.replies import ForkBegun
 from harness.events.untrusted import to_display
 from harness.events.views import SessionRow
 from harness.events.words import age, counted
@@ -234,7 +234,7 @@ class ForkDialog(Taking[dict[str, object]]):
 
     async def carry_out(self, asked: dict[str, object]) -> tuple[str, str]:
         self.complain("forking; this may be closed, it goes on")
-        made = await self.host.feed.reply_within(_KEPT_S, Forked, "fork", **asked)
+        made = await self.host.feed.reply_within(_KEPT_S, ForkBegun, "fork", **asked)
         more = "".join(f"; {text}" for text in made.warnings)
         return "", f"{made.name} goes on from checkpoint {made.checkpoint_id} of {self._row.name}{more}"
 

@@ -45,7 +45,7 @@ def refusal(view: ApprovalView, group: Sequence[ApprovalView]) -> str:
     return "" if len(chosen(view, group)) > 1 else "no other open request is the same as this one or like it"
 
 
-class Seen(NamedTuple):
+class SeenTogether(NamedTuple):
     """The requests that were on screen, and the hash of the text that showed them."""
 
     views: tuple[ApprovalView, ...]
@@ -53,7 +53,7 @@ class Seen(NamedTuple):
 
 
 class TogetherScreen(CardScreen):
-    """Returns what was `Seen`, or nothing.
+    """Returns what was `SeenTogether`, or nothing.
 
     Which they are is settled when it opens: none is added, and when one changes or goes the rest is shown anew.
     """
@@ -158,4 +158,4 @@ class TogetherScreen(CardScreen):
         if self.too_soon():
             return
         self._over = True
-        self.dismiss(Seen(tuple(self._views), self.card.shown_hash))
+        self.dismiss(SeenTogether(tuple(self._views), self.card.shown_hash))

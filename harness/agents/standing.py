@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.agents.steps import Leave, Park, Say, Wait
 from harness.events.call_states import CallStage
 from harness.events.endpoints import ITEM_KINDS
-from harness.events.evaluation import Stage
+from harness.events.evaluation import JudgeStage
 from harness.events.request import Request
 from harness.events.session_state import SessionState
 from harness.events.states import Desired, ParkedFor
@@ -54,7 +54,7 @@ def outstanding(s: SessionState) -> Park | Wait | None:
         return Park(HUMAN_KINDS.get(waiting.kind, ParkedFor.APPROVAL), waiting.title)
     if s.contract.due and s.contract.opened is None:
         return Wait("the brief for the contract is being laid out")
-    if s.judging.stage is Stage.REQUESTED and s.finish_up is None:
+    if s.judging.stage is JudgeStage.REQUESTED and s.finish_up is None:
         return Wait("the case for the judge is being laid out")
     if hooks.due(s) is not None:
         return Wait("what runs after edits is under way")

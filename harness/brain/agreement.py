@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from harness.agents.steps import Park
 from harness.brain.retry import AT_THE_GATE, UNUSABLE, too_long
-from harness.brain.stream import ModelRequest
+from harness.brain.stream import AttemptRequest
 from harness.events import said
 from harness.events import types as t
 from harness.events.blocks import Block
@@ -160,11 +160,13 @@ def _ask(agreement: Agreement, purpose: str) -> AskAuthor:
     return AskAuthor(purpose, len(failures) + 1, failures[0].request_id if failures else "")
 
 
-def request(step: AskAuthor, prompt: str, opened: t.ContractOpened, brief: str, talk: Talk, room: int) -> ModelRequest:
+def request(
+    step: AskAuthor, prompt: str, opened: t.ContractOpened, brief: str, talk: Talk, room: int
+) -> AttemptRequest:
     """What that author is sent; the evaluator's answer is held to a schema."""
     system: list[Block] = [{"type": "text", "text": prompt, "cache_control": {"type": "ephemeral"}}]
     if step.purpose == PLANS:
         messages = contract.for_planner(brief, talk)
-        return ModelRequest(step.model(opened), room, system, [], json.dumps(messages).encode())
+        return AttemptRequest(step.model(opened), room, system, [], json.dumps(messages).encode())
     messages = contract.for_evaluator(brief, talk)
-    return ModelRequest(step.model(opened), room, system, [], json.dumps(messages).encode(), schema=contract.schema())
+    return AttemptRequest(step.model(opened), room, system, [], json.dumps(messages).encode(), schema=contract.schema())

@@ -291,7 +291,7 @@ class BuiltIn(Agent):
         self,
         sent: t.ModelRequest,
         reservation: Reservation,
-        request: stream.ModelRequest,
+        request: stream.AttemptRequest,
         probe: bool,
         step: Ask | Sum | AskJudge | AskAuthor,
     ) -> None:
@@ -317,7 +317,7 @@ class BuiltIn(Agent):
             return
         desk.append_anyway([reply_records.failure(desk, sent, outcome, reservation, self._spec.credential.key)])
 
-    def _attempt(self, request: stream.ModelRequest, probe: bool) -> stream.ModelReply | retry.Failure:
+    def _attempt(self, request: stream.AttemptRequest, probe: bool) -> stream.ModelReply | retry.Failure:
         if not self._spec.credential.key:
             return retry.Failure("auth", "no API key is configured for this endpoint", usage=t.Usage())
         self._reply = stream.Progress(time.monotonic())

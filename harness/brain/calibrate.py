@@ -20,7 +20,7 @@ from harness.budget import prices
 from harness.events.evaluation_events import NONE
 from harness.events.types import Usage
 from harness.judge import case, dialogue, known
-from harness.judge.calibrating import Line, Order
+from harness.judge.calibrating import CalibrationLine, CalibrationOrder
 from harness.judge.dialogue import Reply
 from harness.judge.known import Judged, Known
 
@@ -32,19 +32,19 @@ _LONGEST_PAUSE_S = 30.0
 class Calibration:
     """One run over the set."""
 
-    def __init__(self, order: Order, client: anthropic.Anthropic) -> None:
+    def __init__(self, order: CalibrationOrder, client: anthropic.Anthropic) -> None:
         self._order = order
         self._client = client
         self.spent = 0
         self._tokens = 0
 
-    def lines(self, wanted: Sequence[Known]) -> Iterator[Line]:
+    def lines(self, wanted: Sequence[Known]) -> Iterator[CalibrationLine]:
         """A verdict for each result."""
         for one in wanted:
             spent = self.spent
             tokens = self._tokens
             judged = self._judge(one)
-            yield Line(
+            yield CalibrationLine(
                 name=one.name,
                 good=one.good,
                 flaw=one.flaw,
@@ -109,7 +109,7 @@ def _nothing() -> None:
 
 def main() -> int:
     """Exit code 0; what is wrong with the order is an exception."""
-    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
+    order = msgspec.json.decode(sys.stdin.buffer.read(), type=CalibrationOrder)
     client = stream.make_client(order.base_url, order.key)
     wanted = [one for one in known.known() if not order.only or one.name in order.only]
     for line in Calibration(order, client).lines(wanted):

@@ -13,12 +13,12 @@ from typing import TypeAlias
 
 from harness.agents.steps import Park, Propose
 from harness.brain.retry import AT_THE_GATE, UNUSABLE, too_long
-from harness.brain.stream import ModelRequest
+from harness.brain.stream import AttemptRequest
 from harness.events import evaluation_events as ev
 from harness.events import said, tools
 from harness.events import types as t
 from harness.events.blocks import Block
-from harness.events.evaluation import JudgeState, Stage
+from harness.events.evaluation import JudgeStage, JudgeState
 from harness.events.states import ParkedFor
 from harness.judge import dialogue, verdict
 from harness.judge.dialogue import Ran, Reply
@@ -110,7 +110,7 @@ class Court:
 def next_step(court: Court, judging: JudgeState) -> Step | None:
     """What the evaluation under way needs, no call being open; None when none is under way."""
     started = judging.started
-    if judging.stage is not Stage.STARTED or started is None:
+    if judging.stage is not JudgeStage.STARTED or started is None:
         return None
     failed = court.failures[-1] if court.failures else None
     if failed is not None and failed.kind not in AT_THE_GATE:
@@ -121,7 +121,7 @@ def next_step(court: Court, judging: JudgeState) -> Step | None:
         if len(court.failures) >= _MOST_FAILURES:
             return Conclude(_ended(court, started, None, f"its reply cannot be used: {failed.message}"))
     match dialogue.following(court.replies, started.criteria, started.runs):
-        case dialogue.AskJudge():
+        case dialogue.ReplyWanted():
             return AskJudge(len(court.failures) + 1, court.failures[0].request_id if court.failures else "")
         case dialogue.Run() as run:
             seq = court.replies[-1].seq
@@ -145,14 +145,14 @@ def least_answer(criteria: Sequence[str]) -> int:
 
 def request(
     prompt: str, model: str, criteria: Sequence[str], case: str, replies: Sequence[Reply], room: int
-) -> ModelRequest:
+) -> AttemptRequest:
     """What the judge is sent; its answer is held to the schema."""
     messages = dialogue.messages(case, replies, criteria)
     system: list[Block] = [{"type": "text", "text": prompt, "cache_control": {"type": "ephemeral"}}]
-    return ModelRequest(model, room, system, [], json.dumps(messages).encode(), schema=verdict.schema())
+    return AttemptRequest(model, room, system, [], json.dumps(messages).encode(), schema=verdict.schema())
 
 
-def most_tokens(request: ModelRequest) -> int:
+def most_tokens(request: AttemptRequest) -> int:
     """Tokens that a request cannot exceed: one per byte."""
     return len(request.messages) + len(json.dumps(request.system)) + SCHEMA_TOKENS
 

@@ -24,7 +24,7 @@ from harness.brain.turns import ModelTurn, call_id
 from harness.brain.view import View
 from harness.events import said
 from harness.events import types as t
-from harness.events.evaluation import Stage
+from harness.events.evaluation import JudgeStage
 from harness.events.ratchet import some
 from harness.events.states import ParkedFor
 from harness.plan import draft, iterations
@@ -298,7 +298,7 @@ def _court(v: View, last: ModelTurn, task: str) -> JudgeWant | None:
     if judging.wanted is None or (task and not judging.each_task):
         return None
     since = max(last.seq, v.continued_seq, v.state.ratchet.brought_seq)
-    known = judging.stage is Stage.ENDED and judging.seq > since and judging.entry == task
+    known = judging.stage is JudgeStage.ENDED and judging.seq > since and judging.entry == task
     heard = judging.ended if known else None
     again = v.referred_seq > judging.seq  # a person heard its word and wants it to look again
     return JudgeWant(iterations.looks(v.state), judging.looked(task), None if again else heard)

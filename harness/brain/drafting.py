@@ -77,7 +77,7 @@ class Drafting:
         said = talk.build(view, compaction.REQUEST if summary else "", hour=hour)
         room = compaction.MOST_TOKENS if isinstance(step, Sum) else self._room(step, view)
         no_tools = isinstance(step, Sum) or step.finish
-        request = stream.ModelRequest(
+        request = stream.AttemptRequest(
             self._spec.model,
             room,
             conversation.system_blocks(self._prompt, hour=hour),
@@ -129,7 +129,7 @@ class Drafting:
         except (LogError, OSError, ValueError) as exc:
             raise CannotGoOn(f"{what} cannot be read: {exc}") from exc
 
-    def _aside(self, request: stream.ModelRequest, request_id: str, attempt: int, purpose: str) -> Draft:
+    def _aside(self, request: stream.AttemptRequest, request_id: str, attempt: int, purpose: str) -> Draft:
         """A request of somebody else than the agent, with an estimate that is never too low."""
         counted = stream.count_tokens(self._asking, request)
         bound = court.most_tokens(request)
@@ -172,7 +172,7 @@ class Drafting:
         wanted = max(self._spec.max_tokens, min(_MOST_TOKENS, self._spec.max_tokens << step.room))
         return model_limits.longest(self._sizes.reply(wanted, view.measure().now), self._told or UNTOLD)
 
-    def _estimate(self, request: stream.ModelRequest, view: View) -> int:
+    def _estimate(self, request: stream.AttemptRequest, view: View) -> int:
         """Input tokens, never too few, of what no reply has measured: counted by the endpoint, else one per byte."""
         spoken = view.newest_user_seq
         if self._counted[0] != spoken or self._counted[1] is None:

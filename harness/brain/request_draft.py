@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from harness.agents.supervisor_requests import Reservation, Reserve
-from harness.brain.stream import ModelRequest
+from harness.brain.stream import AttemptRequest
 from harness.events import types as t
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
     """``estimate``: input tokens, never too few; ``hour``: it asks for cache entries that live an hour; ``unfit``: why
-    it cannot be sent, empty when it can; the rest as in `ModelRequest`.
+    it cannot be sent, empty when it can; the rest as in `AttemptRequest`.
     """
 
-    request: ModelRequest
+    request: AttemptRequest
     estimate: int
     id: str
     attempt: int

@@ -53,7 +53,7 @@ _MAX_RAW = 128 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class ModelRequest:
+class AttemptRequest:
     """Everything one attempt sends."""
 
     model: str
@@ -182,7 +182,7 @@ def _nothing() -> None:
 
 def attempt(
     client: anthropic.Anthropic,
-    request: ModelRequest,
+    request: AttemptRequest,
     watch: Callable[[], None],
     deadlines: Deadlines = Deadlines(),
     heard: Callable[[], None] = _nothing,
@@ -251,7 +251,7 @@ def _error(response: httpx2.Response, data: str) -> anthropic.APIStatusError:
     return anthropic.APIStatusError(str(body) or f"Error code: {response.status_code}", response=response, body=body)
 
 
-def _open(client: anthropic.Anthropic, request: ModelRequest, deadlines: Deadlines) -> anthropic.Stream[object]:
+def _open(client: anthropic.Anthropic, request: AttemptRequest, deadlines: Deadlines) -> anthropic.Stream[object]:
     """A response whose body is yet to be read, as ``client.beta.messages.stream`` asks for it, with a body that is
     encoded already: the SDK would copy and walk the whole of it for each request.
     """
@@ -390,7 +390,7 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def count_tokens(client: anthropic.Anthropic, request: ModelRequest) -> int | None:
+def count_tokens(client: anthropic.Anthropic, request: AttemptRequest) -> int | None:
     """Exact input tokens, or None when the endpoint does not count (its refusal shows again, and is recorded, on the
     request itself).
     """

@@ -102,7 +102,7 @@ def load() -> ssl.SSLContext:
     )
     tools = [{"name": "a", "description": "a", "input_schema": {"type": "object", "properties": {}}}]
     for model, kind in (("m", stream.ModelReply), ("fail", Failure)):
-        request = stream.ModelRequest(
+        request = stream.AttemptRequest(
             model,
             1,
             [{"type": "text", "text": "a"}],

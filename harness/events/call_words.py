@@ -15,7 +15,7 @@ from harness.events import types as t
 from harness.events.call_states import CallEnd
 from harness.events.describing.calls import call_text
 from harness.events.iterations import COMMIT
-from harness.events.tool import Words, Writes
+from harness.events.tool import CallWords, Writes
 from harness.events.words import counted as numbered
 
 LONGEST = 600
@@ -68,9 +68,9 @@ def script_line(script: str) -> str:
     return first.strip() + (f" … (+{numbered(len(lines) - 1, 'line')})" if len(lines) > 1 else "")
 
 
-def words(tool: str) -> Words:
+def words(tool: str) -> CallWords:
     """How calls of it read; the plain words for a tool that is not ours."""
-    return tools.TABLE[tool].words if tool in tools.TABLE else Words()
+    return tools.TABLE[tool].words if tool in tools.TABLE else CallWords()
 
 
 def what(tool: str, data: dict[str, object] | None) -> str:

@@ -10,7 +10,7 @@ from harness.events.body import Body
 
 
 @dataclass(slots=True)
-class Draft:
+class PlanDraft:
     """Where the writing stands. Built only by `take`."""
 
     claim: int = -1

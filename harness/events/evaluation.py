@@ -17,7 +17,7 @@ from harness.events.evaluation_events import (
 )
 
 
-class Stage(StrEnum):
+class JudgeStage(StrEnum):
     """``REQUESTED``: the supervisor lays out the case; ``STARTED``: the judge thinks; ``ENDED``: it spoke."""
 
     NONE = ""
@@ -33,7 +33,7 @@ class JudgeState:
     """
 
     wanted: JudgeWanted | None = None
-    stage: Stage = Stage.NONE
+    stage: JudgeStage = JudgeStage.NONE
     cycle: int = 0
     task_cycle: int = 0
     seq: int = -1
@@ -78,7 +78,7 @@ class JudgeState:
 
     def requested(self, seq: int, b: EvaluationRequested) -> None:
         """The work is to be judged."""
-        self._at(seq, Stage.REQUESTED)
+        self._at(seq, JudgeStage.REQUESTED)
         self.entry = b.entry
         if b.entry:
             self.task_cycle = b.cycle
@@ -89,16 +89,16 @@ class JudgeState:
 
     def begun(self, seq: int, b: EvaluationStarted) -> None:
         """The case is laid out; of no use when a person spoke meanwhile."""
-        if self.stage is not Stage.REQUESTED:
+        if self.stage is not JudgeStage.REQUESTED:
             return
-        self._at(seq, Stage.STARTED)
+        self._at(seq, JudgeStage.STARTED)
         self.started = b
 
     def over(self, seq: int, b: EvaluationEnded) -> None:
         """The judge spoke; nothing, when the case was not laid out for what is asked now."""
-        if self.stage is not Stage.STARTED:
+        if self.stage is not JudgeStage.STARTED:
             return
-        self._at(seq, Stage.ENDED)
+        self._at(seq, JudgeStage.ENDED)
         self.ended = b
         self.fresh = True
         if not self.entry and b.verdict == NEEDS_REVISION:
@@ -136,10 +136,10 @@ class JudgeState:
     def _anew(self) -> None:
         self.task_cycle = 0
         self.fresh = False
-        self.stage = Stage.NONE
+        self.stage = JudgeStage.NONE
         self.entry = ""
 
-    def _at(self, seq: int, stage: Stage) -> None:
+    def _at(self, seq: int, stage: JudgeStage) -> None:
         self.seq = seq
         self.stage = stage
         self.fresh = False

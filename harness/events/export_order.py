@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class ExportOrder(msgspec.Struct, frozen=True, kw_only=True):
     """``session`` is its folder, ``ledger`` that of the fleet's ledger; ``file`` is made and must not be there.
 
     ``thin``: commits from the session's start on only, which need its repository to be unpacked. ``checkpoints``: these
@@ -19,7 +19,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     checkpoints: bool = False
 
 
-class Made(msgspec.Struct, frozen=True, kw_only=True):
+class ExportMade(msgspec.Struct, frozen=True, kw_only=True):
     """What was exported: ``seal`` is the bundle's hash, ``commits`` the refs in it."""
 
     file: str

@@ -29,18 +29,18 @@ _EVIDENCE = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Failing:
+class FailingCheck:
     """A check that failed ``times`` in a row, and always in this way; ``seqs`` are the newest of these verdicts."""
 
     times: int = 0
     how: str = ""
     seqs: tuple[int, ...] = ()
 
-    def again(self, seq: int, how: str) -> Failing:
+    def again(self, seq: int, how: str) -> FailingCheck:
         """After one more failed verdict."""
         if how != self.how:
-            return Failing(1, how, (seq,))
-        return Failing(self.times + 1, how, (*self.seqs, seq)[-_EVIDENCE:])
+            return FailingCheck(1, how, (seq,))
+        return FailingCheck(self.times + 1, how, (*self.seqs, seq)[-_EVIDENCE:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Pace:
     progress_seq: int = -1
     progress_ts: str = ""
     progress_nano: int = 0
-    failing: Mapping[str, Failing] = field(default_factory=dict)
+    failing: Mapping[str, FailingCheck] = field(default_factory=dict)
 
     def after(self, r: t.Record, spent_nano: int, *, criteria: bool) -> Pace:
         """After this record; ``criteria``: a plan or checks say what progress is, else changed files are."""
@@ -71,11 +71,11 @@ class Pace:
     def _judged(self, seq: int, b: t.CheckVerdict) -> Pace:
         failing = {command: one for command, one in self.failing.items() if command != b.command}
         if not b.passed:
-            failing[b.command] = self.failing.get(b.command, Failing()).again(seq, f"{b.why} {b.ran} {b.excused}")
+            failing[b.command] = self.failing.get(b.command, FailingCheck()).again(seq, f"{b.why} {b.ran} {b.excused}")
         return replace(self, failing=failing)
 
 
-def _progress(body: t.Body, failing: Mapping[str, Failing], criteria: bool) -> bool:
+def _progress(body: t.Body, failing: Mapping[str, FailingCheck], criteria: bool) -> bool:
     match body:
         case t.SessionCreated() | t.SessionContinued() | t.PhaseBegun():
             return True

@@ -11,7 +11,7 @@ from harness.events.body import Body
 from harness.events.call_events import ToolEnded, ToolProposed, ToolStarted
 
 
-class PlanLine(msgspec.Struct, frozen=True):
+class PlanEntryLine(msgspec.Struct, frozen=True):
     """An entry of the plan, as a request for review names it."""
 
     id: str
@@ -44,7 +44,7 @@ class PullView(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     verified: bool
     commits: list[str] = []
-    plan: list[PlanLine] = []
+    plan: list[PlanEntryLine] = []
     checks: list[CheckLine] = []
     loose: list[str] = []
     seen: str = ""

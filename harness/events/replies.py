@@ -142,7 +142,7 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     ledger: LogChecked | None = None
 
 
-class Violation(msgspec.Struct, frozen=True, kw_only=True):
+class ViolationView(msgspec.Struct, frozen=True, kw_only=True):
     """An invariant that does not hold, of a session unless ``sid`` is empty."""
 
     id: str
@@ -153,7 +153,7 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
 class Invariants(msgspec.Struct, frozen=True, kw_only=True):
     """Every one that does not hold."""
 
-    violations: list[Violation]
+    violations: list[ViolationView]
 
 
 class Halted(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,7 +173,7 @@ class Launched(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[str] = []
 
 
-class Forked(Launched, frozen=True, kw_only=True):
+class ForkBegun(Launched, frozen=True, kw_only=True):
     """It began from a checkpoint."""
 
     checkpoint_id: str

@@ -12,7 +12,7 @@ from harness.events.burned import Burned
 from harness.events.calls import OpenCalls
 from harness.events.contract import Contract
 from harness.events.course import Course
-from harness.events.draft import Draft
+from harness.events.draft import PlanDraft
 from harness.events.evaluation import JudgeState
 from harness.events.hooks import Hooks
 from harness.events.iterations import Iterations
@@ -135,7 +135,7 @@ class SessionState:
     rules: project_rules.Rules = field(default_factory=project_rules.Rules)
     repository_policy: str = ""
     """The text of the policy that its repository brings along, which can only tighten; empty without one."""
-    draft: Draft = field(default_factory=Draft)
+    draft: PlanDraft = field(default_factory=PlanDraft)
     course: Course = field(default_factory=Course)
     ratchet: ratchet.Ratchet = field(default_factory=ratchet.Ratchet)
     judging: JudgeState = field(default_factory=JudgeState)

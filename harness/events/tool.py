@@ -28,7 +28,7 @@ class Writes(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class CallWords:
     """How a call reads as a line: ``read a.py``, several of them as ``read 6 files``, what it found as ``3 hits``.
 
     Without a ``verb`` a call is shown by its name and its input.
@@ -52,7 +52,7 @@ class Tool:
     properties: Mapping[str, Mapping[str, object]]
     required: tuple[str, ...]
     writes: Writes = Writes.NOTHING
-    words: Words = Words()
+    words: CallWords = CallWords()
 
     @property
     def runs(self) -> bool:

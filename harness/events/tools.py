@@ -10,7 +10,7 @@ from __future__ import annotations
 from harness.events import person_tool, plan_tool
 from harness.events.action import CheckAction, ExecAction, FileAction, RecordAction, ShellAction
 from harness.events.addresses import MAX_HOSTS
-from harness.events.tool import ANSWERED, CONTAINED, IRREVERSIBLE, READ, REVERSIBLE, Tool, Words, Writes
+from harness.events.tool import ANSWERED, CONTAINED, IRREVERSIBLE, READ, REVERSIBLE, CallWords, Tool, Writes
 
 ACCESS = ("fence", "network", "unfenced")
 DEFAULT_TIMEOUT_S = 120
@@ -102,7 +102,7 @@ TABLE: dict[str, Tool] = {
                 },
             },
             ("path",),
-            words=Words("read", ("read", "file")),
+            words=CallWords("read", ("read", "file")),
         ),
         Tool(
             "write_file",
@@ -115,7 +115,7 @@ TABLE: dict[str, Tool] = {
             },
             ("path", "content"),
             Writes.WHOLE,
-            words=Words("write"),
+            words=CallWords("write"),
         ),
         Tool(
             "edit_file",
@@ -134,7 +134,7 @@ TABLE: dict[str, Tool] = {
             },
             ("path", "old", "new"),
             Writes.PIECE,
-            words=Words("edit"),
+            words=CallWords("edit"),
         ),
         Tool(
             "list_files",
@@ -153,7 +153,7 @@ TABLE: dict[str, Tool] = {
                 },
             },
             (),
-            words=Words("list", ("listed", "folder"), "file"),
+            words=CallWords("list", ("listed", "folder"), "file"),
         ),
         Tool(
             "search",
@@ -172,7 +172,7 @@ TABLE: dict[str, Tool] = {
                 "glob": {"type": "string", "description": "Only files that match, e.g. `*.py`."},
             },
             ("pattern",),
-            words=Words("search", ("searched", "time"), "hit"),
+            words=CallWords("search", ("searched", "time"), "hit"),
         ),
         Tool(
             READ_OUTPUT,
@@ -262,7 +262,7 @@ TABLE: dict[str, Tool] = {
                 },
             },
             (),
-            words=Words("look into", ("looked into its log", "time")),
+            words=CallWords("look into", ("looked into its log", "time")),
         ),
         Tool(
             "exec",
@@ -318,7 +318,7 @@ TABLE: dict[str, Tool] = {
             person_tool.DESCRIPTION,
             person_tool.PROPERTIES,
             person_tool.REQUIRED,
-            words=Words("ask"),
+            words=CallWords("ask"),
         ),
         Tool(
             JOB,

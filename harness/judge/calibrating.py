@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Order(msgspec.Struct, frozen=True):
+class CalibrationOrder(msgspec.Struct, frozen=True):
     """What is to be calibrated: the endpoint, the model and the judge's prompt; ``only`` these results, or all."""
 
     base_url: str
@@ -17,7 +17,7 @@ class Order(msgspec.Struct, frozen=True):
     only: list[str] = []
 
 
-class Line(msgspec.Struct, frozen=True):
+class CalibrationLine(msgspec.Struct, frozen=True):
     """One verdict, and what it cost."""
 
     name: str

@@ -37,7 +37,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class AskJudge:
+class ReplyWanted:
     """Its next reply is wanted."""
 
 
@@ -56,18 +56,18 @@ class JudgeOver:
     why: str = ""
 
 
-Next: TypeAlias = AskJudge | Run | JudgeOver
+Next: TypeAlias = ReplyWanted | Run | JudgeOver
 
 
 def following(replies: Sequence[Reply], criteria: Sequence[str], runs: int) -> Next:
     """What comes after these replies, with at most so many commands run in all."""
     if not replies:
-        return AskJudge()
+        return ReplyWanted()
     last = replies[-1]
     answer = _read(last, criteria)
     if isinstance(answer, NoAnswer):
         unusable = sum(isinstance(_read(reply, criteria), NoAnswer) for reply in replies)
-        return JudgeOver(None, str(answer)) if unusable >= MOST_UNUSABLE else AskJudge()
+        return JudgeOver(None, str(answer)) if unusable >= MOST_UNUSABLE else ReplyWanted()
     if not answer.run:
         return JudgeOver(answer)
     left = runs - sum(len(reply.ran) for reply in replies[:-1])
@@ -75,7 +75,7 @@ def following(replies: Sequence[Reply], criteria: Sequence[str], runs: int) -> N
         return Run(answer.run[:left])
     if len(replies) >= MOST_REPLIES:
         return JudgeOver(None, "it went on asking for commands")
-    return AskJudge()
+    return ReplyWanted()
 
 
 def _read(reply: Reply, criteria: Sequence[str]) -> Answer | NoAnswer:

@@ -69,7 +69,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckVerdict:
+class CheckCount:
     """What a check that was run says. ``why`` it does not count although it exited with 0; empty otherwise.
     ``caught``: it does not because a trial of it says so. ``untried``: why no trial shows that it can fail;
     ``provisional``: none was made, because nothing hangs on it.
@@ -96,7 +96,7 @@ def parse(output: str) -> Counts | None:
 
 def judge(
     command: str, exit_code: int | None, output: str, first: Counts | None, *, excused: bool = True
-) -> CheckVerdict:
+) -> CheckCount:
     """Whether a check that was run passes. ``first`` is what its first run in this session counted, ``excused`` whether
     a file that decides says that tests are skipped or expected to fail: else the code under test said so.
 
@@ -104,33 +104,31 @@ def judge(
     """
     counts = parse(output)
     if exit_code != 0:
-        return CheckVerdict(False, "", counts)
+        return CheckCount(False, "", counts)
     if counts is None:
         if first is not None:
-            return CheckVerdict(
-                False, f"it ran {counted(first.ran, 'test')} at first, and now its output tells of none"
-            )
+            return CheckCount(False, f"it ran {counted(first.ran, 'test')} at first, and now its output tells of none")
         if runs_tests(command) and not _SILENT.search(command):
-            return CheckVerdict(False, "its output tells of no test that ran")
-        return CheckVerdict(True)
+            return CheckCount(False, "its output tells of no test that ran")
+        return CheckCount(True)
     if counts.failed and not inverted(command):
-        return CheckVerdict(
+        return CheckCount(
             False, f"it exits with 0, and its output tells of {counted(counts.failed, 'test')} that failed", counts
         )
     if counts.ran == 0:
-        return CheckVerdict(False, "no test ran", counts)
+        return CheckCount(False, "no test ran", counts)
     if first is not None and counts.ran < first.ran:
-        return CheckVerdict(False, f"only {counted(counts.ran, 'test')} ran, where {first.ran} ran at first", counts)
+        return CheckCount(False, f"only {counted(counts.ran, 'test')} ran, where {first.ran} ran at first", counts)
     if first is not None and counts.excused > first.excused:
         more = (
             f"{counted(counts.excused, 'test')} skipped or expected to fail, where there were {first.excused} at first"
         )
-        return CheckVerdict(False, more, counts)
+        return CheckCount(False, more, counts)
     if counts.raised and not excused:
-        return CheckVerdict(
+        return CheckCount(
             False, f"{counted(counts.raised, 'test')} skipped or expected to fail, and no test says so", counts
         )
-    return CheckVerdict(True, "", counts)
+    return CheckCount(True, "", counts)
 
 
 def runs_tests(command: str) -> bool:

@@ -169,7 +169,7 @@ _LOG_BYTES = 4 * 1024 * 1024
 _SCRUB = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY")
 
 
-class Given(NamedTuple):
+class GivenAtStart(NamedTuple):
     """What a supervisor that is started does not get from the environment, and the key it gets instead."""
 
     drop: tuple[str, ...] = ()
@@ -243,7 +243,7 @@ def ensure_supervisor(
     name: str = "cli",
     timeout: float = 15.0,
     starting: float = START_S,
-    given: Callable[[], Given] | None = None,
+    given: Callable[[], GivenAtStart] | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Client:
     """A connection to the running supervisor, starting it first when nobody answers; ``given`` says what the one that
@@ -272,7 +272,7 @@ HELLO_S = 3.0
 class _Start:
     """One attempt to start a supervisor, and what became of it."""
 
-    def __init__(self, folders: Folders, given: Callable[[], Given] | None, patience: float) -> None:
+    def __init__(self, folders: Folders, given: Callable[[], GivenAtStart] | None, patience: float) -> None:
         self._folders = folders
         self._given = given
         self.patience = patience
@@ -288,7 +288,9 @@ class _Start:
         if not self._guardian:
             log = self._folders.supervisor_log
             self._offset = log.stat().st_size if log.exists() else 0
-            self._guardian = spawn_guardian(self._folders, *(self._given() if self._given is not None else Given()))
+            self._guardian = spawn_guardian(
+                self._folders, *(self._given() if self._given is not None else GivenAtStart())
+            )
             return
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self._guardian, os.WNOHANG)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.events import tools
 from harness.events.call_events import ToolProposed
-from harness.events.evaluation import Stage
+from harness.events.evaluation import JudgeStage
 from harness.events.role_events import PinnedRole
 from harness.events.session_events import SessionIntent
 from harness.events.session_state import SessionState
@@ -31,7 +31,7 @@ def refusal(s: SessionState, proposed: ToolProposed) -> str:
         return ""
     if s.contract.due:
         return "nobody works before the contract of this session is agreed"
-    if proposed.by_judge and s.judging.stage is Stage.STARTED:
+    if proposed.by_judge and s.judging.stage is JudgeStage.STARTED:
         judge = of(s.intent, JUDGE)
         return "" if judge.may_use(tools.CHECK) else f"the role {judge.name} may have nothing run"
     if proposed.tool in tools.OWN:

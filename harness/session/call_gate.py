@@ -47,7 +47,7 @@ _UNBUILT = (spawn.SpawnError, spawn.FenceUnavailable, OSError)
 """Why there can be no process for an action."""
 
 
-class Gate:
+class CallGate:
     """Runs the calls of one session one at a time, in the order they were asked for; the rest wait and are checked when
     their turn comes. Calls that only read, inside the fence, run side by side.
     """

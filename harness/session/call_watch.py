@@ -2,7 +2,7 @@
 Standard library only.
 
 A child of its own (`own_child`), because the keeper must never wait for a look into /proc or a walk through an agent's
-folders. It watches one call at a time, from its `Order` until `OVER` says that it is over, and holds
+folders. It watches one call at a time, from its `WatchOrder` until `OVER` says that it is over, and holds
 nothing of it from then on, which it says. It speaks JSON: ``{"known": {…}}`` (what a walk found), ``{"full": {…}}``,
 ``{"over": {…}}`` and ``{"let_go": true}``.
 """
@@ -82,7 +82,7 @@ class KnownDisk:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class WatchOrder:
     """What there is to watch: ``leader`` is the process that the keeper started, ``grows`` are the folders that count
     against the session's disk limits, ``known`` is what was last known of them, ``group`` the call's cgroup, if any.
     """
@@ -98,11 +98,11 @@ class Order:
         return json.dumps(asdict(self)).encode()
 
 
-_order = reader(Order)
+_order = reader(WatchOrder)
 
 
-def decode(text: bytes) -> Order:
-    """What `Order.encode` made."""
+def decode(text: bytes) -> WatchOrder:
+    """What `WatchOrder.encode` made."""
     return _order(json.loads(text))
 
 
@@ -136,7 +136,7 @@ def serve(line: socket.socket) -> None:
 class Watch:
     """One call, looked at until it is over a limit, or over."""
 
-    def __init__(self, order: Order, line: socket.socket) -> None:
+    def __init__(self, order: WatchOrder, line: socket.socket) -> None:
         self._limits = order.limits
         self._group = Group(Path(order.group)) if order.group else None
         self._line = line

@@ -42,7 +42,7 @@ _OF_THE_CHILD = (signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP, signal.SIGINT, s
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class JobOrder:
     """One job to run: ``base`` begins the names of its files, ``grace_s`` is how long it has to end when asked to."""
 
     job: str
@@ -53,7 +53,7 @@ class Order:
     grace_s: float
 
 
-def begin(order: Order) -> tuple[int, socket.socket]:
+def begin(order: JobOrder) -> tuple[int, socket.socket]:
     """Start the process beside a job; (its pid, our end of the line to it). Raises OSError."""
     ours, theirs = socket.socketpair()
     keeper = os.getpid()
@@ -70,7 +70,7 @@ def begin(order: Order) -> tuple[int, socket.socket]:
     return pid, ours
 
 
-def _child(order: Order, channel: int, keeper: int) -> NoReturn:
+def _child(order: JobOrder, channel: int, keeper: int) -> NoReturn:
     try:
         gc.freeze()  # objects of the keeper believe that they own descriptors, whose numbers are others' now
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -101,7 +101,7 @@ def _only(kept: tuple[int, ...]) -> None:
 class Host:
     """Between one job and the keeper."""
 
-    def __init__(self, order: Order, channel: socket.socket) -> None:
+    def __init__(self, order: JobOrder, channel: socket.socket) -> None:
         self._order = order
         self._channel = channel
         self._turns = Turns()
@@ -109,7 +109,7 @@ class Host:
         channel.setblocking(False)
         self._turns.watch(channel.fileno(), self._hear)
         self._log = job_log.Writer(order.base, order.spec.output_bytes)
-        self._job = Job(self._turns, order, self._log, self)
+        self._job = HostedJob(self._turns, order, self._log, self)
 
     def run(self) -> None:
         self._turns.run()
@@ -144,10 +144,10 @@ class Host:
                         self._job.forget(str(value))
 
 
-class Job(RunningCall):
+class HostedJob(RunningCall):
     """A call that outlives its call: its output is kept in pieces, and it is asked to end before it is ended."""
 
-    def __init__(self, turns: Turns, order: Order, log: job_log.Writer, host: Host) -> None:
+    def __init__(self, turns: Turns, order: JobOrder, log: job_log.Writer, host: Host) -> None:
         """Raises OSError when it cannot be started."""
         self._host = host
         self._order = order
@@ -236,4 +236,4 @@ class Job(RunningCall):
         return data
 
 
-__all__ = ["Order", "begin"]
+__all__ = ["JobOrder", "begin"]

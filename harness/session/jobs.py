@@ -53,7 +53,7 @@ def base(folder: SessionFolder, job: str) -> Path:
 class Job:
     """One that is being started or runs."""
 
-    def __init__(self, name: str, action: Action, order: job_host.Order, pid: int, channel: socket.socket) -> None:
+    def __init__(self, name: str, action: Action, order: job_host.JobOrder, pid: int, channel: socket.socket) -> None:
         self.name = name
         self.action = action
         self.order = order
@@ -131,7 +131,7 @@ class Jobs:
         """
         try:
             self._folder.jobs.mkdir(mode=0o700, exist_ok=True)
-            order = job_host.Order(name, spec.call, spec, self._folder, base(self._folder, name), grace_s)
+            order = job_host.JobOrder(name, spec.call, spec, self._folder, base(self._folder, name), grace_s)
             room = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)  # what is opened of it once it runs cannot fail
             try:
                 pid, channel = job_host.begin(order)

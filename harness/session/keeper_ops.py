@@ -39,7 +39,7 @@ from harness.protocol.paths import SessionFolder
 from harness.session import may_append, orders, spool, standby
 from harness.session.appender import Appender, Record
 from harness.session.authority import Authority
-from harness.session.call_gate import Gate
+from harness.session.call_gate import CallGate
 from harness.session.errors import OpError
 from harness.session.event_loop import Loop
 from harness.session.fault import Faults
@@ -86,7 +86,7 @@ class KeeperOps:
         """The supervisor makes a checkpoint when it hears that this keeper ends."""
         self._awaited = False
         """It was told, and is not done yet."""
-        self._gate = Gate(loop, journal, folder, sid, faults, self.write, self._call_over)
+        self._gate = CallGate(loop, journal, folder, sid, faults, self.write, self._call_over)
         self.beside = self._gate.beside
         self.states = StateOps(self._gate)
         self._gate.resume()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness.session.call_gate import Gate
+from harness.session.call_gate import CallGate
 from harness.session.errors import OpError
 from harness.session.orders import ExportState, StatesKept, TakeState
 from harness.session.wire import Asker
@@ -19,7 +19,7 @@ _WORKTREE = "w/"
 class StateOps:
     """Operations that the vault answers, each once no call is at work."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: CallGate) -> None:
         self._gate = gate
 
     def _within(self, limits: VaultLimits | None) -> None:

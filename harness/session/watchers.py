@@ -16,7 +16,7 @@ from harness.hands.limits import Over
 from harness.hands.spawn import Spawn
 from harness.protocol.op import reader
 from harness.session import call_watch, own_child
-from harness.session.call_watch import KnownDisk, Order
+from harness.session.call_watch import KnownDisk, WatchOrder
 from harness.session.turns import Timer, Turns
 
 _STAYS_S = 60.0
@@ -52,7 +52,7 @@ class Watchers:
     def begin(self, spec: Spawn, leader: int, heard: Heard) -> Watcher:
         """Have a call watched; ``heard`` gets what is found (``full``, ``over``). Raises OSError."""
         group = str(spec.group.path) if spec.group is not None else ""
-        order = Order(leader, spec.fenced, spec.limits, spec.grows, group, self._disk.known).encode()
+        order = WatchOrder(leader, spec.fenced, spec.limits, spec.grows, group, self._disk.known).encode()
         if (watcher := self._waiting) is not None:
             self._waiting = None
             with contextlib.suppress(OSError):  # it died, which nobody heard yet

@@ -26,7 +26,7 @@ _AGAIN_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class BookWords:
     """What is said, before the cause, when the log cannot be read and when a change was not kept."""
 
     unread: str
@@ -40,7 +40,7 @@ class Book(Generic[F, E]):
         self,
         kind: Kind[F, E],
         folder: Path,
-        words: Words,
+        words: BookWords,
         *,
         changed: Callable[[], None] = lambda: None,
         owed: Callable[[F], list[E]] = lambda folded: [],

@@ -1,8 +1,9 @@
 """Exporting a session: its log, payloads, rows of the ledger, plan and commits in one file to check anywhere.
 
-Run as a process of its own (``python -P -s -m harness.workspace.exporting``, an `Order` as JSON on standard input, a
-`Made` or ``{"error": …}`` on standard output), because a long log takes a while and nobody else should wait for it. It
-only reads what it exports: a session may go on meanwhile, and the bundle holds what was on record when it began.
+Run as a process of its own (``python -P -s -m harness.workspace.exporting``, an `ExportOrder` as JSON on standard
+input, an `ExportMade` or ``{"error": …}`` on standard output), because a long log takes a while and nobody else should
+wait for it. It only reads what it exports: a session may go on meanwhile, and the bundle holds what was on record when
+it began.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import msgspec
 
 from harness.budget.ledger_types import Reserved, Settled, Unknown, decode
 from harness.events import anchor, bundle, payloads, reader, types
-from harness.events.export_order import Made, Order
+from harness.events.export_order import ExportMade, ExportOrder
 from harness.events.fold import fold
 from harness.events.framing import BadLine, LogError
 from harness.events.regular import opened
@@ -43,7 +44,7 @@ class CannotExport(Exception):
     """Nothing was made; the message says why."""
 
 
-def export(order: Order) -> Made:
+def export(order: ExportOrder) -> ExportMade:
     """Make the bundle, check it, and only then give it its name. Raises CannotExport, LogError, OSError."""
     folder = Path(order.session)
     target = Path(order.file)
@@ -76,7 +77,7 @@ def export(order: Order) -> Made:
         size = draft.stat().st_size
         os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         draft.replace(target)
-    return Made(
+    return ExportMade(
         file=str(target),
         bytes=size,
         seal=checked.seal,
@@ -98,7 +99,7 @@ class _Content:
     notes: list[str]
 
 
-def _filled(writer: bundle.Writer, folder: Path, stage: Path, order: Order, found: _Content) -> list[str]:
+def _filled(writer: bundle.Writer, folder: Path, stage: Path, order: ExportOrder, found: _Content) -> list[str]:
     """Write everything into the bundle and close it; the payloads that were not there."""
     state = found.state
     sid = folder.name
@@ -206,7 +207,7 @@ def _rows(lines: Iterable[bytes], sid: str) -> Iterator[bytes]:
             yield line + b"\n"
 
 
-def _commits(folder: Path, state: SessionState, target: Path, order: Order, notes: list[str]) -> list[str]:
+def _commits(folder: Path, state: SessionState, target: Path, order: ExportOrder, notes: list[str]) -> list[str]:
     """The branch of a session, and what else is ordered, as a git bundle; the refs in it, none when there is none."""
     if state.intent is None or state.created is None:
         return []
@@ -253,7 +254,7 @@ def _commits(folder: Path, state: SessionState, target: Path, order: Order, note
 
 def main() -> int:
     try:
-        order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
+        order = msgspec.json.decode(sys.stdin.buffer.read(), type=ExportOrder)
         reply = msgspec.json.encode(export(order))
     except (CannotExport, LogError, BadLine, ValueError, EOFError) as exc:
         reply = msgspec.json.encode({"error": str(exc)})

@@ -47,7 +47,7 @@ class MergeWish:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MergePlace:
     """A branch that work goes into: ``shown`` by the checkout ``root``, or by none of its folders."""
 
     common: Path
@@ -63,7 +63,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class MergeResult:
     """A commit that holds both sides. ``decides`` are files that decide whether work is done and that differ."""
 
     how: str
@@ -72,14 +72,16 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class MergeConflict:
     """Both sides changed these ``files``; ``at`` names the commit that could not be made anew, when one by one."""
 
     files: tuple[str, ...]
     at: str = ""
 
 
-def survey(tree: Worktree, sid: str, wish: MergeWish, taken: Taken | None = None) -> tuple[Situation, Place | None]:
+def survey(
+    tree: Worktree, sid: str, wish: MergeWish, taken: Taken | None = None
+) -> tuple[Situation, MergePlace | None]:
     """What is so now; the place only when the branch exists. Raises WorkspaceError, OSError."""
     if version() < _NEEDED:
         raise GitTooOld(
@@ -101,13 +103,13 @@ def survey(tree: Worktree, sid: str, wish: MergeWish, taken: Taken | None = None
     if not same or onto is None:
         return known, None
     shown = into == current and not repository.bare
-    place = Place(repository.common, repository.git_dir, repository.root, into, onto, shown)
+    place = MergePlace(repository.common, repository.git_dir, repository.root, into, onto, shown)
     gone = was_taken_back(tree, onto, head, taken)
     commits = count(git, onto, head, None if gone else taken)
     return replace(_compared(known, git, place, tree.private.parent), commits=commits, taken_back=gone), place
 
 
-def _compared(known: Situation, git: Git, place: Place, folder: Path) -> Situation:
+def _compared(known: Situation, git: Git, place: MergePlace, folder: Path) -> Situation:
     under_way = checkout.under_way(place.git_dir) if place.shown else ""
     busy = str(place.root)
     if not under_way and (at := checkout.rebased_in(git, place.into)):
@@ -151,14 +153,14 @@ def uncommitted(tree: Worktree, head: str) -> tuple[str, ...]:
 
 def make(
     tree: Worktree,
-    place: Place,
+    place: MergePlace,
     head: str,
     wish: MergeWish,
     name: str,
     goal: str,
     rules: Rules,
     taken: Taken | None = None,
-) -> Result | Conflict | None:
+) -> MergeResult | MergeConflict | None:
     """Bring ``head`` and what ``place`` stands on together, and hold the result by a ref; None when that would change
     no file. What was ``taken`` before is not brought a second time. Raises GitFailed, MovesSubmodule.
     """
@@ -169,16 +171,16 @@ def make(
         work = _Work(made, place.onto, head, who, address, kept_there)
         forward = work.git.call("merge-base", "--is-ancestor", place.onto, head, ok=(0, 1))[0] == 0
         title = first_line(wish.message or goal or name)
-        found: Result | Conflict
+        found: MergeResult | MergeConflict
         if forward and wish.how != m.SQUASH:
-            found = Result(m.FAST_FORWARD, head)
+            found = MergeResult(m.FAST_FORWARD, head)
         elif wish.how == m.REBASE:
             found = work.rebased()
         elif wish.how == m.SQUASH:
             found = work.squashed(wish.message or f"{title}\n\n{_listed(work, tree.branch)}")
         else:
             found = work.merged(wish.message or f"Merge branch '{tree.branch}'\n\n{title}")
-        if isinstance(found, Conflict):
+        if isinstance(found, MergeConflict):
             return found
         if work.equal(found.commit):
             return None
@@ -186,7 +188,7 @@ def make(
             raise MovesSubmodule(f"{moved}merge yourself: git -C {place.root} merge {tree.branch}")
         decides = tuple(sorted(chosen(work.changed(tree.base), rules, decisive.run_by(tree, rules))))
     Git.of(place.git_dir).run("update-ref", HOLDS + _held_as(tree), found.commit)
-    return Result(found.how, found.commit, decides)
+    return MergeResult(found.how, found.commit, decides)
 
 
 def deciding(tree: Worktree, onto: str, rules: Rules) -> dict[str, str]:
@@ -244,28 +246,28 @@ class _Work:
         self._base = held(self.git, onto, head, taken)
         self._new = missing(self.git, onto, head, taken)
 
-    def merged(self, message: str) -> Result | Conflict:
+    def merged(self, message: str) -> MergeResult | MergeConflict:
         tree = self._both()
-        if isinstance(tree, Conflict):
+        if isinstance(tree, MergeConflict):
             return tree
-        return Result(m.MERGE, self._commit(self.git, tree, message, self.onto, self.head))
+        return MergeResult(m.MERGE, self._commit(self.git, tree, message, self.onto, self.head))
 
-    def squashed(self, message: str) -> Result | Conflict:
+    def squashed(self, message: str) -> MergeResult | MergeConflict:
         tree = self._both()
-        if isinstance(tree, Conflict):
+        if isinstance(tree, MergeConflict):
             return tree
-        return Result(m.SQUASH, self._commit(self.git, tree, message, self.onto))
+        return MergeResult(m.SQUASH, self._commit(self.git, tree, message, self.onto))
 
-    def rebased(self) -> Result | Conflict:
+    def rebased(self) -> MergeResult | MergeConflict:
         """Each commit of the session anew, oldest first; merges among them are left out, and what changes nothing."""
         at = self.onto
         for one in self._own("--no-merges"):
             tree = self._replayed(at, one)
-            if isinstance(tree, Conflict):
+            if isinstance(tree, MergeConflict):
                 return tree
             if tree != self._files(at):
                 at = self._again(one, tree, at)
-        return Result(m.REBASE, at)
+        return MergeResult(m.REBASE, at)
 
     def equal(self, commit: str) -> bool:
         """True when a result that is no merge holds just the files that are there already."""
@@ -318,35 +320,35 @@ class _Work:
     def _files(self, commit: str) -> str:
         return self.git.text("rev-parse", f"{commit}^{{tree}}")
 
-    def _both(self) -> str | Conflict:
+    def _both(self) -> str | MergeConflict:
         """The tree that holds both sides, compared with the last commit whose work both have."""
         if self._base:
             return self._between(self._files(self._base), self._files(self.onto), self._files(self.head))
         return self._tree(self.onto, self.head)
 
-    def _between(self, below: str, ours: str, theirs: str) -> str | Conflict:
+    def _between(self, below: str, ours: str, theirs: str) -> str | MergeConflict:
         """Two trees brought together that came from a third."""
         root = self._commit(self.git, below, "below")
         one = self._commit(self.git, ours, "ours", root)
         return self._tree(one, self._commit(self.git, theirs, "theirs", root))
 
-    def _tree(self, ours: str, theirs: str) -> str | Conflict:
+    def _tree(self, ours: str, theirs: str) -> str | MergeConflict:
         status, out = self.git.call(
             "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs, ok=(0, 1)
         )
         first, *files = out.decode("utf-8", "surrogateescape").split("\0")
         if status == 0:
             return first.strip()
-        return Conflict(tuple(dict.fromkeys(name for name in files if name)))
+        return MergeConflict(tuple(dict.fromkeys(name for name in files if name)))
 
-    def _replayed(self, at: str, one: str) -> str | Conflict:
+    def _replayed(self, at: str, one: str) -> str | MergeConflict:
         """The tree of ``one`` over ``at``: what it changed of its own parent, and nothing before that."""
         above = self.git.commit(f"{one}^")
         below = self._files(above) if above else self.git.text("mktree")
         tree = self._between(below, self._files(at), self._files(one))
-        if isinstance(tree, Conflict):
+        if isinstance(tree, MergeConflict):
             subject = self.git.run("log", "-1", "--format=%s", one).decode("utf-8", "replace")
-            return Conflict(tree.files, f"{one[:12]} {subject.strip()}"[:_SUBJECT])
+            return MergeConflict(tree.files, f"{one[:12]} {subject.strip()}"[:_SUBJECT])
         return tree
 
     def _again(self, one: str, tree: str, parent: str) -> str:

@@ -28,7 +28,7 @@ BODY = sse(
     )
 )
 STOP = BODY.rindex(b"event: message_stop")
-REQUEST = stream.ModelRequest(
+REQUEST = stream.AttemptRequest(
     "claude-test",
     100,
     [],

@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.plan.protected import Rules
 from harness.workspace import checkout, merging
 from harness.workspace.merge_rules import refusal
-from harness.workspace.merging import MergeWish, Place, Result
+from harness.workspace.merging import MergePlace, MergeResult, MergeWish
 from harness.workspace.private import Worktree, publish
 from harness.workspace.taken import Taken
 from tests.process.gittraps import commit_as_agent, git
@@ -45,23 +45,25 @@ def commit(repo: Path, name: str, text: str) -> str:
     return git(repo, "rev-parse", "HEAD")
 
 
-def place_of(tree: Worktree, wish: MergeWish) -> Place:
+def place_of(tree: Worktree, wish: MergeWish) -> MergePlace:
     seen, place = merging.survey(tree, "s1", wish)
     assert place is not None
     assert refusal(seen) is None, refusal(seen)
     return place
 
 
-def made(tree: Worktree, how: str = "merge", into: str = "", taken: Taken | None = None) -> tuple[Place, Result]:
+def made(
+    tree: Worktree, how: str = "merge", into: str = "", taken: Taken | None = None
+) -> tuple[MergePlace, MergeResult]:
     wish = MergeWish(how, tree.repo, into)
     place = place_of(tree, wish)
     head = git(tree.repo, "rev-parse", tree.branch)
     found = merging.make(tree, place, head, wish, "n", "the goal", Rules(), taken)
-    assert isinstance(found, Result)
+    assert isinstance(found, MergeResult)
     return place, found
 
 
-def move(tree: Worktree, place: Place, found: Result) -> None:
+def move(tree: Worktree, place: MergePlace, found: MergeResult) -> None:
     checkout.move(place, place.onto, found.commit, "m1", tree.private.parent)
 
 

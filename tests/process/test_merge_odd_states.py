@@ -12,7 +12,7 @@ from harness.events import merge_events as m
 from harness.workspace import checkout, merging
 from harness.workspace.checkout import CannotMove
 from harness.workspace.merge_rules import refusal
-from harness.workspace.merging import MergeWish, Place, Result
+from harness.workspace.merging import MergePlace, MergeResult, MergeWish
 from harness.workspace.private import Worktree
 from harness.workspace.taken import Taken
 from tests.process.gittraps import git, session
@@ -54,7 +54,7 @@ def test_what_is_written_for_a_person_is_as_readable_as_what_their_own_git_write
     assert mode(repo / ".git" / "objects" / written[:2] / written[2:]) == file & 0o444
 
 
-def again(repo: Path, tree: Worktree, how: str, taken: Taken) -> tuple[Place, Result]:
+def again(repo: Path, tree: Worktree, how: str, taken: Taken) -> tuple[MergePlace, MergeResult]:
     """The next merge, and what it leaves in the checkout."""
     place, found = made(tree, how, taken=taken)
     move(tree, place, found)

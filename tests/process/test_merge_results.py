@@ -12,7 +12,7 @@ from harness.workspace import checkout, diff, merging, originals
 from harness.workspace.checkout import CannotMove, NotFollowed
 from harness.workspace.errors import MovesSubmodule
 from harness.workspace.merge_rules import refusal
-from harness.workspace.merging import Conflict, MergeWish, Result
+from harness.workspace.merging import MergeConflict, MergeResult, MergeWish
 from harness.workspace.private import Worktree, publish
 from tests.process.gittraps import ATTRIBUTES, Traps, commit_as_agent, git, session
 from tests.process.mergelib import commit, made, move, place_of, repository, state, work
@@ -96,7 +96,7 @@ def test_conflicts_are_named_and_nothing_is_touched(repo: Path, tree: Worktree, 
     before = state(repo)
     wish = MergeWish(how, repo)
     found = merging.make(tree, place_of(tree, wish), git(repo, "rev-parse", tree.branch), wish, "n", "g", Rules())
-    assert isinstance(found, Conflict)
+    assert isinstance(found, MergeConflict)
     assert found.files == (("a.txt",) if how == "rebase" else ("a.txt", strange))
     assert state(repo) == before
 
@@ -250,7 +250,7 @@ def test_no_trap_is_sprung(tmp_path: Path, repo: Path, tree: Worktree) -> None:
         wish = MergeWish(how, repo)
         place = place_of(tree, wish)
         head = git(repo, "rev-parse", tree.branch)
-        assert isinstance(merging.make(tree, place, head, wish, "n", "g", Rules()), Result)
+        assert isinstance(merging.make(tree, place, head, wish, "n", "g", Rules()), MergeResult)
     place, found = made(tree)
     merging.lay_out(tree, found.commit, tmp_path / "result")
     assert (tmp_path / "result" / "a.txt").read_text() == "one\nagent\n"

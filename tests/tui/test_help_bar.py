@@ -21,7 +21,7 @@ from app.screens.base import WatchScreen
 from harness.events import types as t
 from tests.tui.app_pilot import Shown, shown
 from tests.tui.app_world import World, crowd
-from widgets.help_bar import Entry, HelpBar, arrange, greyed
+from widgets.help_bar import HelpBar, KeyEntry, arrange, greyed
 
 ROUTES: dict[str, tuple[str, ...]] = {
     "floor": (),
@@ -88,7 +88,7 @@ def explained(s: Shown) -> Iterator[list[str]]:
         yield said
 
 
-def bound(s: Shown, entry: Entry) -> bool:
+def bound(s: Shown, entry: KeyEntry) -> bool:
     """The key of the entry runs its action, and nothing before it takes the key."""
     screen: Screen[object] = s.app.screen
     wanted = f"do('{entry.action}')"
@@ -237,12 +237,12 @@ async def test_the_reason_stands_where_there_is_room_and_a_click_says_it(tmp_pat
 
 
 ENTRY = st.builds(
-    Entry, st.text("abc", min_size=1, max_size=3), st.text("xyz", min_size=1, max_size=6), st.text("lmn", max_size=9)
+    KeyEntry, st.text("abc", min_size=1, max_size=3), st.text("xyz", min_size=1, max_size=6), st.text("lmn", max_size=9)
 )
 
 
 @given(st.lists(ENTRY, min_size=1, max_size=12), st.lists(ENTRY, max_size=8), st.integers(20, 220))
-def test_it_never_takes_more_cells_than_there_are(works: list[Entry], refused: list[Entry], width: int) -> None:
+def test_it_never_takes_more_cells_than_there_are(works: list[KeyEntry], refused: list[KeyEntry], width: int) -> None:
     kept = arrange(works, width)
     assert kept[-1] == works[-1]
     used = 1 + sum(entry.size for entry in kept)

@@ -23,7 +23,7 @@ CALL = {"type": "tool_use", "id": "toolu_1", "name": "read_file", "input": {"pat
 
 
 def ask(url: str, key: str = KEY) -> stream.ModelReply | Failure:
-    request = stream.ModelRequest(
+    request = stream.AttemptRequest(
         "m",
         9,
         [{"type": "text", "text": "s"}],

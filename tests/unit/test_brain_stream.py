@@ -23,7 +23,7 @@ CALL = {"type": "tool_use", "id": "toolu_1", "name": "exec", "input": {"argv": [
 TEXT = {"type": "text", "text": "I will look around first."}
 
 
-def request(**changes: Any) -> stream.ModelRequest:
+def request(**changes: Any) -> stream.AttemptRequest:
     base: dict[str, Any] = {
         "model": "claude-test",
         "max_tokens": 1000,
@@ -31,7 +31,7 @@ def request(**changes: Any) -> stream.ModelRequest:
         "tools": [tool.definition() for tool in tools.TABLE.values()],
         "messages": b'[{"role":"user","content":[{"type":"text","text":"go"}]}]',
     }
-    return stream.ModelRequest(**{**base, **changes})
+    return stream.AttemptRequest(**{**base, **changes})
 
 
 def once(answer: Answer, **changes: Any) -> stream.ModelReply | Failure:

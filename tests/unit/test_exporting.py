@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.events import bundle
-from harness.events.export_order import Made, Order
+from harness.events.export_order import ExportMade, ExportOrder
 from harness.events.log import LogWriter
 from harness.workspace.exporting import export
 from tests.fleetlib import git
@@ -54,11 +54,11 @@ def session(tmp_path: Path) -> Path:
     return folder
 
 
-def exported(session: Path, *, checkpoints: bool = False) -> tuple[Made, bundle.Manifest, str]:
+def exported(session: Path, *, checkpoints: bool = False) -> tuple[ExportMade, bundle.Manifest, str]:
     """What was made, its manifest, and every file that its commits hold."""
     file = session.parent.parent / "out.watchfloor.tar"
     ledger = session / "no-ledger"
-    made = export(Order(session=str(session), ledger=str(ledger), file=str(file), checkpoints=checkpoints))
+    made = export(ExportOrder(session=str(session), ledger=str(ledger), file=str(file), checkpoints=checkpoints))
     checked = bundle.check(file)
     assert checked.ok
     assert checked.manifest is not None

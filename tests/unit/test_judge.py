@@ -120,8 +120,8 @@ def test_what_is_left_out_is_said() -> None:
 
 def test_it_is_asked_again_once_after_a_reply_that_is_none() -> None:
     bad = Reply(5, "fine")
-    assert dialogue.following([], ["goal"], 0) == dialogue.AskJudge()
-    assert dialogue.following([bad], ["goal"], 0) == dialogue.AskJudge()
+    assert dialogue.following([], ["goal"], 0) == dialogue.ReplyWanted()
+    assert dialogue.following([bad], ["goal"], 0) == dialogue.ReplyWanted()
     over = dialogue.following([bad, bad], ["goal"], 0)
     assert isinstance(over, dialogue.JudgeOver)
     assert over.answer is None
@@ -134,10 +134,10 @@ def test_it_may_have_a_few_commands_run_and_then_must_decide() -> None:
     step = dialogue.following([first], ["goal"], 2)
     assert step == dialogue.Run(("ls", "cat a"))
     first.ran = [Ran("c5.0", "ls", "exit 0", "a\n"), Ran("c5.1", "cat a", "exit 0", "A\n")]
-    assert dialogue.following([first], ["goal"], 2) == dialogue.AskJudge()
+    assert dialogue.following([first], ["goal"], 2) == dialogue.ReplyWanted()
     assert "$ cat a\n[exit 0]\nA" in dialogue.messages("case", [first], ["goal"])[-1]["content"]
     again = Reply(9, wants)
-    assert dialogue.following([first, again], ["goal"], 2) == dialogue.AskJudge()
+    assert dialogue.following([first, again], ["goal"], 2) == dialogue.ReplyWanted()
     assert "No more commands" in dialogue.messages("case", [first, again], ["goal"])[-1]["content"]
     endless = dialogue.following([first, *([again] * dialogue.MOST_REPLIES)], ["goal"], 2)
     assert isinstance(endless, dialogue.JudgeOver)

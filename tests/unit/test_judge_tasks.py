@@ -19,7 +19,7 @@ from harness.events import evaluation_events as ev
 from harness.events import tools
 from harness.events import types as t
 from harness.events.describe import describe
-from harness.events.evaluation import Stage
+from harness.events.evaluation import JudgeStage
 from harness.events.iterations import COMMIT, Iterations
 from harness.events.session_state import SessionState
 from harness.judge import case
@@ -296,7 +296,7 @@ def test_a_case_that_was_laid_out_while_a_person_spoke_is_of_no_use() -> None:
     w = Judged()
     asked, laid_out, word = w.evaluation(w.claim(), ev.SATISFIED)
     w.put(asked, t.UserMessage(text="Do X first", origin="human"), laid_out)
-    assert w.view.state.judging.stage is Stage.NONE
+    assert w.view.state.judging.stage is JudgeStage.NONE
     owed = w.view.state.course.owed[0]
     w.put(t.PlanUpdated(steps=[], trigger=owed.trigger, reason=owed.reason, about=owed.about))
     assert isinstance(w.step(), decide.Ask), "the agent hears it; the judge is not asked"

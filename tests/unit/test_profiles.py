@@ -80,7 +80,7 @@ def sent(own: Own, messages: bytes = HI) -> tuple[dict[str, Any], frozenset[str]
     client = anthropic.Anthropic(api_key="k", base_url="http://127.0.0.1:9", max_retries=0, http_client=http)
     tools = [{"name": "a", "description": "a", "input_schema": {"type": "object", "properties": {}}}]
     offered = own_means.offered(own, [*tools, events_tools.TABLE["memory"].definition()])
-    request = stream.ModelRequest("claude-sonnet-5-5", 9, [{"type": "text", "text": "s"}], offered, messages, own=own)
+    request = stream.AttemptRequest("claude-sonnet-5-5", 9, [{"type": "text", "text": "s"}], offered, messages, own=own)
     assert isinstance(stream.attempt(client, request, lambda: None), Failure)
     client.close()
     named = seen[0].headers.get("anthropic-beta", "")

@@ -18,7 +18,7 @@ from harness.events import pull_events as p
 from harness.events import secret
 from harness.events import types as t
 from harness.events.fold import fold
-from harness.events.pulling import CheckLine, PlanLine, PullState, PullView, after, pushes
+from harness.events.pulling import CheckLine, PlanEntryLine, PullState, PullView, after, pushes
 from harness.events.receipts import Receipt
 from harness.events.untrusted import to_display
 
@@ -128,7 +128,7 @@ def view(hostile: str) -> PullView:
         count=2,
         verified=True,
         commits=[hostile, "Second"],
-        plan=[PlanLine("e1", hostile, True)],
+        plan=[PlanEntryLine("e1", hostile, True)],
         checks=[CheckLine(hostile, False)],
     )
 
@@ -201,7 +201,7 @@ def test_a_request_is_never_larger_than_a_forge_takes(letter: str, size: int, en
     made = msgspec.structs.replace(
         view("x"),
         goal=text,
-        plan=[PlanLine(f"e{n}", text[:400], False) for n in range(entries)],
+        plan=[PlanEntryLine(f"e{n}", text[:400], False) for n in range(entries)],
         checks=[CheckLine(text[:400], True)] * entries,
     )
     body = pull_text.body(made, [receipt(text[:400])] * entries, finder)
@@ -212,7 +212,7 @@ def test_a_request_is_never_larger_than_a_forge_takes(letter: str, size: int, en
 
 
 def test_the_plan_says_which_entries_pass() -> None:
-    plan = [PlanLine("US-1", "Add the cart", True), PlanLine("US-2", "Mail\nthe `bill`", False)]
+    plan = [PlanEntryLine("US-1", "Add the cart", True), PlanEntryLine("US-2", "Mail\nthe `bill`", False)]
     body = pull_text.body(msgspec.structs.replace(view("x"), plan=plan), [], finder)
     shown = body.partition("## Plan\n\n")[2].partition("\n\n## Checks")[0].split("\n")
     assert [line[:6] for line in shown] == ["- [x] ", "- [ ] "]
@@ -223,7 +223,7 @@ def test_the_plan_says_which_entries_pass() -> None:
 
 def test_a_large_plan_is_cut_at_a_line_and_says_so() -> None:
     wide = "\U0001f600" * 290
-    many = [PlanLine(f"e{n}", wide[:250], True) for n in range(60)]
+    many = [PlanEntryLine(f"e{n}", wide[:250], True) for n in range(60)]
     body = pull_text.body(msgspec.structs.replace(view("x"), plan=many), [receipt(wide)] * 60, finder)
     kept, cut, end = body.partition("\n\nIt is cut here: a request takes no more.\n\n")
     assert cut

@@ -12,7 +12,7 @@ from harness.events.session_events import SessionIntent
 from harness.events.views import DONE, REVIEW, SessionRow
 from harness.protocol.paths import Folders
 from harness.supervisor.fleet.fleet import Fleet, Money
-from harness.supervisor.fleet.rooms import Indexed, Merged
+from harness.supervisor.fleet.rooms import Indexed, MergedInto
 from harness.supervisor.upkeep.merged_watch import MergedWatch
 from harness.workspace.standing import stands, tips
 from tests.fleetlib import git, make_repository
@@ -69,7 +69,7 @@ def test_where_it_was_merged_is_what_the_log_says(tmp_path: Path) -> None:
     session.state.intent = SessionIntent(name="n", goal="g", repo="/r", branch="b", worktree="/w", model="m")
     assert session.merged is None
     session.state.merging = MergeState(ended=MergeEnded(merge_id="m1", outcome=MERGED, into="main", commit="ab"))
-    assert session.merged == Merged("/r", "main", "ab")
+    assert session.merged == MergedInto("/r", "main", "ab")
 
 
 async def test_the_row_goes_back_to_review_and_comes_again(repo: Path, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from harness.events.views import ApprovalView
 from harness.policy import grants
 from harness.supervisor import ids
 from harness.supervisor.calls import cards, comparison, questions, ratchet
-from harness.supervisor.calls.consequences import Case, Consequences, DecisionWish, above, cap_of
+from harness.supervisor.calls.consequences import Consequences, DecisionCase, DecisionWish, above, cap_of
 from harness.supervisor.calls.judging import Judging
 from harness.supervisor.calls.on_record import action_of, input_of, stored_action
 from harness.supervisor.endpoints.credentials import Credentials
@@ -207,7 +207,7 @@ class Approvals:
             by=by,
             shown_hash=d.shown_hash,
         )
-        bodies = await self._consequences.of(Case(session, asked, d, record))
+        bodies = await self._consequences.of(DecisionCase(session, asked, d, record))
         # before it is on record, or another session would ask again in between
         if asked.kind in ITEM_KINDS and d.decision == Decision.RETRY:
             self._gates.answered(str(asked.detail.get("endpoint", "")))

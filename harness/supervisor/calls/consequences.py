@@ -46,7 +46,7 @@ class DecisionWish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class DecisionCase:
     """One decision on one open request."""
 
     session: Session
@@ -63,7 +63,7 @@ class Consequences:
         self._credentials = credentials
         self._purse = purse
 
-    async def of(self, case: Case) -> list[t.Body]:
+    async def of(self, case: DecisionCase) -> list[t.Body]:
         """The records that carry it out. Raises OpError ``bad_edit``, ``bad_request``, ``bad_value``, ``stale``."""
         d = case.decision
         asked = case.asked
@@ -123,7 +123,7 @@ class Consequences:
             return [questions.taken(case.session.state, asked)]
         return []
 
-    async def _tool(self, case: Case) -> list[t.Body]:
+    async def _tool(self, case: DecisionCase) -> list[t.Body]:
         d = case.decision
         asked = case.asked
         session = case.session
@@ -168,7 +168,7 @@ class Consequences:
                 "stale", f"what it would run on has changed: {'; '.join(changed)[:500]}", "look at the request again"
             )
 
-    async def _cap(self, case: Case) -> list[t.Body]:
+    async def _cap(self, case: DecisionCase) -> list[t.Body]:
         d = case.decision
         asked = case.asked
         session = case.session

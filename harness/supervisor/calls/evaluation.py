@@ -12,7 +12,7 @@ import msgspec
 
 from harness.events import reader
 from harness.events import types as t
-from harness.events.evaluation import Stage
+from harness.events.evaluation import JudgeStage
 from harness.events.evaluation_events import PLAN_CRITERION
 from harness.events.framing import LogError
 from harness.events.iterations import Began
@@ -47,7 +47,7 @@ async def step(session: Session) -> None:
 
 
 def _wanted(s: SessionState) -> bool:
-    return s.judging.stage is Stage.REQUESTED and s.finish_up is None
+    return s.judging.stage is JudgeStage.REQUESTED and s.finish_up is None
 
 
 async def _lay_out(session: Session, wanted: t.JudgeWanted) -> None:

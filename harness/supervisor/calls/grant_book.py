@@ -10,11 +10,11 @@ from typing import TypeAlias
 from harness.events.folded_log import Kind
 from harness.policy.grant_records import Entry, decode
 from harness.policy.granted import Grants
-from harness.supervisor.book import Book, Words
+from harness.supervisor.book import Book, BookWords
 
 GRANTS: Kind[Grants, Entry] = Kind("grants", "a rule", Grants, Grants.apply, decode, lambda entry: "supervisor")
 GrantBook: TypeAlias = Book[Grants, Entry]
-_WORDS = Words("the rules that you made cannot be read, so every request asks", "this is not on record")
+_WORDS = BookWords("the rules that you made cannot be read, so every request asks", "this is not on record")
 
 
 def open_book(folder: Path) -> GrantBook:

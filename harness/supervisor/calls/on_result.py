@@ -11,7 +11,7 @@ from harness.events.action import action_hash
 from harness.events.call_states import CallEnd
 from harness.events.decision import Ruling
 from harness.events.merge_events import RAN_FOR
-from harness.plan.counts import CheckVerdict
+from harness.plan.counts import CheckCount
 from harness.policy.build import build_action
 from harness.policy.facts import Facts, FenceFacts
 from harness.policy.judge import judge
@@ -82,13 +82,13 @@ def _facts(session: Session, settings: Settings, command: str, result: Path) -> 
     return replace(facts, fence=FenceFacts(facts.fence.read, (), tuple(binds)))
 
 
-async def _judged(session: Session, command: str) -> CheckVerdict:
+async def _judged(session: Session, command: str) -> CheckCount:
     s = session.state
     ran = s.merging.ran
     if ran is None or not ran.status:
         raise OpError("lost", f"nobody saw the end of the check {command!r}", "merge again")
     if ran.status != CallEnd.OK and ran.exit_code is None:
-        return CheckVerdict(False, f"{ran.status}: {ran.preview[:300]}")
+        return CheckCount(False, f"{ran.status}: {ran.preview[:300]}")
     output = await results.output_of(session, ran.output, ran.preview)
     made = await results.judged(session, command, ran.status, ran.exit_code, output)
     known = s.verdicts.get(command)

@@ -20,7 +20,7 @@ from harness.events.decision import Decision
 from harness.events.ratchet import TOUCHED, RunCheck, some
 from harness.events.request import Request
 from harness.events.session_state import SessionState
-from harness.plan.counts import CheckVerdict
+from harness.plan.counts import CheckCount
 from harness.plan.stakes import hangs, round_over
 from harness.supervisor import ids
 from harness.supervisor.calls import comparison, plans, results, trials
@@ -146,7 +146,7 @@ async def _judge(session: Session, call_id: str, check: RunCheck) -> None:
     elif touched:
         await session.append(_violation(s, call_id, touched, len(found.protected)))
     if changed := [one.path for one in (*found.differences, *touched)]:
-        verdict = CheckVerdict(False, f"protected files were written to while it ran: {some(changed)}", verdict.counts)
+        verdict = CheckCount(False, f"protected files were written to while it ran: {some(changed)}", verdict.counts)
     seen = verdict.counts
     cheat = _caught(s, call_id, check.command, verdict.why) if verdict.caught else []
     await session.append(

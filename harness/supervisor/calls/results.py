@@ -8,7 +8,7 @@ from harness.events.call_states import CallEnd
 from harness.events.framing import LogError
 from harness.events.session_state import SessionState
 from harness.plan import counts
-from harness.plan.counts import CheckVerdict, Counts
+from harness.plan.counts import CheckCount, Counts
 from harness.plan.protected import Rules
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.fleet.session import Session
@@ -19,7 +19,7 @@ from harness.workspace.worktrees import open_worktree
 _LOOK_S = 120.0
 
 
-async def judged(session: Session, command: str, status: str, exit_code: int | None, output: str) -> CheckVerdict:
+async def judged(session: Session, command: str, status: str, exit_code: int | None, output: str) -> CheckCount:
     """What a check's end and output say, by what its first run in this session counted and by what the files that
     decide say of skips. Raises WorkspaceError.
     """

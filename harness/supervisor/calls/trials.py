@@ -11,7 +11,7 @@ from harness.events import types as t
 from harness.events.ratchet import RunCheck
 from harness.events.trial import TrialRef, Tried
 from harness.plan import counts, inline, python_tests
-from harness.plan.counts import CheckVerdict
+from harness.plan.counts import CheckCount
 from harness.plan.trials import BROKEN, Next, Trial, settle
 from harness.policy.facts import Facts, FenceFacts
 from harness.supervisor.calls import results
@@ -26,7 +26,7 @@ INVERTED = "it wants its tests to fail"
 _RAN = ("ok", "error")
 
 
-async def confirm(session: Session, call_id: str, check: RunCheck, verdict: CheckVerdict) -> CheckVerdict | None:
+async def confirm(session: Session, call_id: str, check: RunCheck, verdict: CheckCount) -> CheckCount | None:
     """The verdict on a check that passes, after its trials; None while one is due or under way.
 
     Raises OpError, LinkLost, WorkspaceError.
@@ -49,7 +49,7 @@ async def confirm(session: Session, call_id: str, check: RunCheck, verdict: Chec
         if check.trials:
             await session.do("clearing after trials", _LOOK_S, lambda: trying.clear(folder_of(session)))
         if due.why:
-            return CheckVerdict(False, due.why, verdict.counts, caught=True)
+            return CheckCount(False, due.why, verdict.counts, caught=True)
         return replace(verdict, untried=due.untried)
     ref = TrialRef(due.kind, call_id, f"wf_{secrets.token_hex(6)}")
     given: dict[str, object] = {"command": _command(check.command, ref)}

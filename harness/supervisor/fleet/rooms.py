@@ -118,7 +118,7 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedInto:
     """The branch ``into`` of a repository stood on ``commit`` when a session's work was merged into it."""
 
     repo: str

@@ -29,7 +29,7 @@ from harness.supervisor.fleet.rooms import (
     Counted,
     Indexed,
     KeptStates,
-    Merged,
+    MergedInto,
     Printed,
     Published,
     Shown,
@@ -190,14 +190,16 @@ class Session:
         self.troubles.linked()
 
     @property
-    def merged(self) -> Merged | None:
+    def merged(self) -> MergedInto | None:
         """Where its work was merged, as its log says; None when it was not."""
         if self.loaded:
             ended = self.state.merging.ended if self.state.merging.merged else None
             intent = self.state.intent
-            return Merged(intent.repo, ended.into, ended.commit) if ended is not None and intent is not None else None
+            return (
+                MergedInto(intent.repo, ended.into, ended.commit) if ended is not None and intent is not None else None
+            )
         row = self.indexed.row if self.indexed is not None else None
-        return Merged(row.repo, row.merged, row.merged_commit) if row is not None and row.merged_commit else None
+        return MergedInto(row.repo, row.merged, row.merged_commit) if row is not None and row.merged_commit else None
 
     def merge_stands(self, commit: str, still: bool) -> None:
         """Whether the branch that it was merged into has that ``commit`` was looked up."""

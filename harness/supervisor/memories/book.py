@@ -11,10 +11,10 @@ from harness.memory import wishes
 from harness.memory.model import Memories
 from harness.memory.records import Actor, Entry, Origin
 from harness.memory.store import MEMORIES
-from harness.supervisor.book import Book, Words
+from harness.supervisor.book import Book, BookWords
 
 MemoryBook: TypeAlias = Book[Memories, Entry]
-_WORDS = Words("what was remembered cannot be read", "this was not remembered")
+_WORDS = BookWords("what was remembered cannot be read", "this was not remembered")
 
 
 def open_book(folder: Path, changed: Callable[[], None]) -> MemoryBook:

@@ -48,7 +48,7 @@ class Totals:
     fleet_cap: int | None = None
 
 
-class CapReached(Exception):
+class OverCap(Exception):
     """A reservation would pass a cap; nothing was reserved."""
 
     def __init__(self, reached: t.BudgetReached) -> None:
@@ -119,7 +119,7 @@ class Purse:
             await self._prices.fetch(session.state.intent.model)
 
     async def reserve(self, session: Session, wanted: Reserve) -> Reservation:
-        """See `Bookkeeper.reserve`. Raises CapReached, OpError ``no_space``, ``ledger``: then it only has to wait, and
+        """See `Bookkeeper.reserve`. Raises OverCap, OpError ``no_space``, ``ledger``: then it only has to wait, and
         asks again by itself; the session says so meanwhile.
         """
         try:
@@ -145,7 +145,7 @@ class Purse:
             await self._live().forsake(session.sid, session.folder.log, wanted, gen)
             made = await self._live().reserve(session.sid, wanted, s.caps, allowance_nano=allowance, gen=gen)
         except reservations.CapReached as exc:
-            raise CapReached(
+            raise OverCap(
                 t.BudgetReached(
                     cap=exc.cap,
                     used=exc.used,

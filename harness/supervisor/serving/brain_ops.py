@@ -30,7 +30,7 @@ from harness.protocol.op import Op
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.money.purse import CapReached
+from harness.supervisor.money.purse import OverCap
 from harness.supervisor.serving.parts import Parts
 from harness.supervisor.serving.server import Connection, Fields, Handler, Reply
 
@@ -117,7 +117,7 @@ class BrainOps:
             raise OpError("cap", f"the cap {late.cap} is reached: {late.used} of {late.limit} s")
         try:
             held = await self._p.purse.reserve(session, wanted)
-        except CapReached as exc:
+        except OverCap as exc:
             await ask_cap(session, exc.reached)
             raise OpError("cap", str(exc)) from exc
         session.shown_anew()

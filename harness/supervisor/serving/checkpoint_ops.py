@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from harness.events.checkpoint_views import CheckpointList, CheckpointMade, CheckpointView
 from harness.events.checkpoints import Checkpoint
-from harness.events.replies import Forked
+from harness.events.replies import ForkBegun
 from harness.events.undo_views import Restored
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.finding import Find
@@ -49,7 +49,7 @@ class CheckpointOps:
         done = self._p.restoring.restore(session, text_of(m, "checkpoint"), c.by)
         return await self._answered(session, "the restoring", done)
 
-    async def fork(self, c: Connection, m: Fields) -> Forked:
+    async def fork(self, c: Connection, m: Fields) -> ForkBegun:
         """Another session begins from this one's checkpoint."""
         parent = await self._find(m)
         goal = text_of(m, "goal", MAX_GOAL)
@@ -59,7 +59,7 @@ class CheckpointOps:
         self._p.conductor.start(session)
         await self._p.purse.know_price(session)
         origin = session.state.intent.forked if session.state.intent is not None else None
-        return Forked(
+        return ForkBegun(
             sid=session.sid,
             name=session.name,
             checkpoint_id=origin.checkpoint_id if origin is not None else "",

@@ -16,7 +16,7 @@ from harness.events.replies import (
     Sessions,
     Status,
     Verified,
-    Violation,
+    ViolationView,
 )
 from harness.events.rows import Money
 from harness.supervisor.fleet.session import Session
@@ -149,4 +149,4 @@ class FleetOps:
             if s.loaded or (s.indexed is not None and s.indexed.current)
         }
         found = await at_home(lambda: invariants.check(self._p.folders, live=True, index=rows))
-        return Invariants(violations=[Violation(id=v.id, sid=v.sid, text=v.text) for v in found])
+        return Invariants(violations=[ViolationView(id=v.id, sid=v.sid, text=v.text) for v in found])

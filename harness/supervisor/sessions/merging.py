@@ -33,7 +33,7 @@ from harness.workspace.discard import discard
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.git import open_repository
 from harness.workspace.merge_rules import Refusal, Situation, refusal
-from harness.workspace.merging import Conflict, MergeWish, Place, Result
+from harness.workspace.merging import MergeConflict, MergePlace, MergeResult, MergeWish
 from harness.workspace.private import Worktree
 from harness.workspace.taken import Taken
 from harness.workspace.worktrees import open_worktree
@@ -98,7 +98,7 @@ class Merging:
         head = seen.head
         await self._keepers.take_up(session)
         merge_id = ids.merge_id()
-        if isinstance(made, Conflict):
+        if isinstance(made, MergeConflict):
             at = f"at {made.at}" if made.at else ""
             ended = _ended(merge_id, m.CONFLICTS, asked.wish.how, place, head, why=at, by=by, conflicts=made.files)
             await session.append(ended)
@@ -133,14 +133,16 @@ class Merging:
         await session.append(ended)
         return ended
 
-    async def _made(self, session: Session, asked: Asked) -> tuple[Worktree, Place, Situation, Result | Conflict]:
+    async def _made(
+        self, session: Session, asked: Asked
+    ) -> tuple[Worktree, MergePlace, Situation, MergeResult | MergeConflict]:
         """Both sides looked at and brought together. Raises OpError."""
         intent = session.state.intent
         goal = intent.goal if intent is not None else ""
         rules = results.rules_of(session.state)
         taken = _taken(session.state.merging)
 
-        def work() -> tuple[Worktree, Place, Situation, Result | Conflict]:
+        def work() -> tuple[Worktree, MergePlace, Situation, MergeResult | MergeConflict]:
             tree = open_worktree(private_of(session))
             known = self._reviewed.hold(tree, session.name, asked.seen, "merge")
             if asked.commit:
@@ -179,7 +181,7 @@ class Merging:
             await at_home(_clear, root.parent)
         return [one for one in done if not one.passed]
 
-    async def _moved(self, session: Session, place: Place, started: t.MergeStarted) -> t.MergeEnded:
+    async def _moved(self, session: Session, place: MergePlace, started: t.MergeStarted) -> t.MergeEnded:
         outcome = m.MERGED
         why = ""
         try:
@@ -275,7 +277,7 @@ def _settled(session: Session, started: t.MergeStarted) -> t.MergeEnded:
     tree = open_worktree(private_of(session))
     repository = open_repository(Path(started.repo))
     shown = not repository.bare and checkout.branch_of(repository.git_dir) == started.into
-    place = Place(repository.common, repository.git_dir, repository.root, started.into, started.onto, shown)
+    place = MergePlace(repository.common, repository.git_dir, repository.root, started.into, started.onto, shown)
     if not checkout.arrived(place.git_dir, place.ref, started.result):
         checkout.unlock(place.git_dir, started.merge_id)
         merging.let_go(tree)
@@ -317,7 +319,15 @@ def _over(started: t.MergeStarted, outcome: str, why: str) -> t.MergeEnded:
 
 
 def _ended(
-    merge_id: str, outcome: str, how: str, place: Place, head: str, *, why: str, by: t.By, conflicts: Sequence[str] = ()
+    merge_id: str,
+    outcome: str,
+    how: str,
+    place: MergePlace,
+    head: str,
+    *,
+    why: str,
+    by: t.By,
+    conflicts: Sequence[str] = (),
 ) -> t.MergeEnded:
     return t.MergeEnded(
         merge_id=merge_id,

@@ -14,7 +14,7 @@ from harness.events.action import PushAction, action_hash
 from harness.events.call_states import CallEnd, CallStage
 from harness.events.decision import Ruling
 from harness.events.merging import named
-from harness.events.pulling import CheckLine, PlanLine, PullView
+from harness.events.pulling import CheckLine, PlanEntryLine, PullView
 from harness.events.words import counted
 from harness.policy.build import build_action
 from harness.policy.judge import judge
@@ -265,6 +265,6 @@ def _view(session: Session, made: _Made) -> PullView:
         commits=[one for one in made.subjects if one],
         loose=list(made.loose),
         seen=made.seen,
-        plan=[PlanLine(entry.id, entry.title, passes[entry.id]) for entry in plan],
+        plan=[PlanEntryLine(entry.id, entry.title, passes[entry.id]) for entry in plan],
         checks=[CheckLine(command, code == 0, command in s.untried) for command, code in s.checks.items()],
     )

@@ -97,7 +97,7 @@ def start_on_a_clock(f: Fleet) -> WallClock:
     python = home / "bin" / "python"
     python.write_text(_PYTHON.format(library=library, file=clock.file, name=python, python=real.resolve()))
     python.chmod(0o755)
-    command = [python, "-P", "-s", "-m", "app.main", "supervisor", "start"]
+    command: list[str | Path] = [python, "-P", "-s", "-m", "app.main", "supervisor", "start"]
     subprocess.run(command, env=f.env, check=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=90)
     return clock
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
 from harness.events import types as t
 from harness.events.fold import fold
 from harness.events.reader import read
@@ -147,7 +149,7 @@ class Fleet:
 
     def row(self, sid: str) -> dict[str, Any]:
         with Client(UnixSocket(self.folders.supervisor_socket)) as client:
-            return dict(client.call("session", sid=sid)["row"])
+            return msgspec.convert(client.call("session", sid=sid)["row"], dict[str, Any])
 
     def row_or_start(self, sid: str) -> dict[str, Any]:
         """The row, starting the supervisor when none lives."""
@@ -189,7 +191,7 @@ class Fleet:
     def requests(self) -> list[dict[str, Any]]:
         """Every open request, as ``approvals --json`` prints them, without a process for the look."""
         with Client(UnixSocket(self.folders.supervisor_socket)) as client:
-            return list(client.call("approvals")["approvals"])
+            return msgspec.convert(client.call("approvals")["approvals"], list[dict[str, Any]])
 
     def approval(self, sid: str, timeout: float = 60.0) -> dict[str, Any]:
         """The first open request of a session; the supervisor is started when none lives."""
@@ -205,7 +207,7 @@ class Fleet:
 
     def violations(self) -> list[dict[str, Any]]:
         with Client(UnixSocket(self.folders.supervisor_socket), timeout=60) as client:
-            return list(client.call("invariants")["violations"])
+            return msgspec.convert(client.call("invariants")["violations"], list[dict[str, Any]])
 
     def supervisor_log(self) -> str:
         try:
@@ -217,7 +219,7 @@ class Fleet:
 
     def supervisor_pid(self) -> int:
         with Client(UnixSocket(self.folders.supervisor_socket)) as client:
-            return int(client.hello["pid"])
+            return msgspec.convert(client.hello["pid"], int)
 
     def keeper_pid(self, sid: str) -> int:
         return max((r.seq, r.body.pid) for r in self.records(sid) if isinstance(r.body, t.KeeperStarted))[1]
@@ -267,7 +269,8 @@ def apart(made: Fleet) -> Iterator[Fleet]:
 
 
 def _not_over(client: Client) -> list[str]:
-    return [str(row["sid"]) for row in client.call("sessions")["rows"] if row["state"] not in OVER]
+    rows = msgspec.convert(client.call("sessions")["rows"], list[dict[str, Any]])
+    return [str(row["sid"]) for row in rows if row["state"] not in OVER]
 
 
 def kill(pid: int) -> None:

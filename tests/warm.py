@@ -268,7 +268,7 @@ def _main(listener: int, end: int) -> int:
 def _command() -> int:
     from app.main import main
 
-    os.posix_spawn = functools.partial(_of_a_command, os.posix_spawn)  # type: ignore[assignment]
+    os.posix_spawn = functools.partial(_of_a_command, os.posix_spawn)
     return main()
 
 
@@ -276,7 +276,7 @@ def _guardian(asked: _Asked) -> NoReturn:
     from harness.supervisor.guardian import main
 
     os.setsid()
-    os.posix_spawn = functools.partial(_of_a_guardian, os.posix_spawn)  # type: ignore[assignment]
+    os.posix_spawn = functools.partial(_of_a_guardian, os.posix_spawn)
     reborn.run(main, [*_GUARDIAN, *asked.args_given], asked.env)
 
 

@@ -41,5 +41,5 @@ async def _on_event(self: App[object], event: events.Event) -> None:
 
 
 if __name__ == "__main__":
-    App.on_event = _on_event  # type: ignore[method-assign]
+    App.on_event = _on_event  # type: ignore[method-assign, assignment]
     sys.exit(main())

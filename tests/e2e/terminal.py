@@ -119,18 +119,21 @@ class Tmux:
         """Wait until all these texts are on screen."""
         wait_for(f"seeing {texts}", lambda: all(text in self.screen for text in texts), lambda: self.screen, timeout)
 
+    def _key(self, key: str) -> None:
+        before = keys_handled(self.root)
+        self.run("send-keys", key)
+        wait_for(
+            f"{key} having its effect",
+            lambda: keys_handled(self.root) > before or "left with" in self.screen,
+            lambda: self.screen,
+        )
+
     def keys(self, *keys: str) -> None:
         """Press keys (tmux's names) as a person does: each when the one before has had its effect, or the program has
         left, and not faster.
         """
         for key in keys:
-            before = keys_handled(self.root)
-            self.run("send-keys", key)
-            wait_for(
-                f"{key} having its effect",
-                lambda n=before: keys_handled(self.root) > n or "left with" in self.screen,
-                lambda: self.screen,
-            )
+            self._key(key)
             time.sleep(HUMAN_S)
 
     def type(self, text: str) -> None:

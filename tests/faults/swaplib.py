@@ -244,9 +244,9 @@ def _touched(w: World, dice: random.Random) -> tuple[bytes, ...]:
 
 def _remade_folder(w: World, dice: random.Random) -> tuple[bytes, ...]:
     """The same content in a folder of its own number."""
-    shutil.copytree(w.at(b"place"), w.beside + b"/place")
+    shutil.copytree(os.fsdecode(w.at(b"place")), os.fsdecode(w.beside + b"/place"))
     remove(w.at(b"place"))
-    shutil.move(w.beside + b"/place", w.at(b"place"))
+    shutil.move(os.fsdecode(w.beside + b"/place"), os.fsdecode(w.at(b"place")))
     return ()
 
 
@@ -290,14 +290,14 @@ def _place_is_a_link(w: World, dice: random.Random) -> tuple[str, ...]:
     """With the same content behind it, outside or inside."""
     target = w.beside + b"/target" if dice.random() < 0.5 else w.at(b"place/b")
     if target.startswith(w.beside):
-        shutil.copytree(w.at(PLACE), target)
+        shutil.copytree(os.fsdecode(w.at(PLACE)), os.fsdecode(target))
     remove(w.at(PLACE))
     os.symlink(target, w.at(PLACE))
     return (shown(PLACE),)
 
 
 def _above_is_a_link(w: World, _dice: random.Random) -> tuple[str, ...]:
-    shutil.copytree(w.at(b"place"), w.beside + b"/target")
+    shutil.copytree(os.fsdecode(w.at(b"place")), os.fsdecode(w.beside + b"/target"))
     remove(w.at(b"place"))
     os.symlink(w.beside + b"/target", w.at(b"place"))
     return ("place",)

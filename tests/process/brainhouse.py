@@ -49,7 +49,7 @@ class BrainNursery:
         if not data:
             raise ConnectionError("the nursery is gone")
         for body in self._decoder.feed(data):
-            message = frames.parse(body)
+            message: dict[str, Any] = frames.parse(body)
             if message.get("push") == "exited":
                 self.exits[message["pid"]] = message["code"]
             else:
@@ -196,7 +196,7 @@ class House:
         )
 
     def put(self, *bodies: t.Body) -> None:
-        wires = [t.to_wire(b) for b in bodies]
+        wires: list[dict[str, Any]] = [t.to_wire(b) for b in bodies]
         self.link.append(*((w["type"], w["data"]) for w in wires))
 
     def spec(self, gen: int, **changes: Any) -> dict[str, Any]:
@@ -215,6 +215,7 @@ class House:
 
     def wake(self, **changes: Any) -> int:
         """Fork a brain, then grant it the lease, in the supervisor's order."""
+        assert self.nursery is not None
         self.gen += 1
         reply = self.nursery.call("spawn", brain=self.spec(self.gen, **changes))
         assert reply["ok"], reply
@@ -252,6 +253,7 @@ class House:
         timeout: float = 60.0,
     ) -> int:
         """Answer calls until the brain has left; its exit code."""
+        assert self.nursery is not None
         deadline = time.monotonic() + timeout
         while pid not in self.nursery.exits:
             self.nursery.read(0.01)

@@ -74,7 +74,7 @@ class Link:
             self.ended = True
             return
         for body in self._decoder.feed(data):
-            message = frames.parse(body)
+            message: dict[str, Any] = frames.parse(body)
             if "push" in message:
                 self.pushes.append(message)
             else:

@@ -55,14 +55,14 @@ def fill(root: Path) -> None:
     (root / ".env").write_text("SECRET=1\n")
     for package in ("left-pad", "right-pad/node_modules/inner"):
         (root / "node_modules" / package).mkdir(parents=True)
-        for name in ("index.js", "package.json"):
-            (root / "node_modules" / package / name).write_text(f"// {package} {name}\n")
+        for file in ("index.js", "package.json"):
+            (root / "node_modules" / package / file).write_text(f"// {package} {file}\n")
     (root / "build").mkdir()
     (root / "build" / "out.o").write_bytes(pick.randbytes(5000))
     (root / "cache.bin").write_bytes(pick.randbytes(300_000))
     (root / "zero").write_bytes(b"")
-    with open(root / "sparse", "wb") as file:
-        file.truncate(1 << 20)
+    with open(root / "sparse", "wb") as sparse:
+        sparse.truncate(1 << 20)
     (root / "empty" / "inside").mkdir(parents=True)
     for mode in (0o600, 0o755, 0o444, 0o000, 0o4755):
         (root / f"mode{mode:o}").write_text(f"{mode:o}")
@@ -71,14 +71,14 @@ def fill(root: Path) -> None:
         (root / f"dir{mode:o}").mkdir()
         (root / f"dir{mode:o}" / "file").write_text("x")
         (root / f"dir{mode:o}").chmod(mode)
-    for name, target in (
+    for link, target in (
         ("link", "README.md"),
         ("dangling", "nowhere"),
         ("tosrc", "src"),
         ("toetc", "/etc"),
         ("loop", "loop"),
     ):
-        (root / name).symlink_to(target)
+        (root / link).symlink_to(target)
     (root / "twin1").write_text("twins\n")
     os.link(root / "twin1", root / "twin2")
     os.mkfifo(root / "pipe", 0o640)

@@ -136,5 +136,5 @@ async def shown(
             yield made
     finally:
         await world.stop()
-        for session in world.sessions.values():
-            session.writer.close()
+        for each in world.sessions.values():
+            each.writer.close()

@@ -767,7 +767,7 @@ def hostile(world: World) -> None:
             json.dumps({"userStories": [{"id": payload, "title": payload, "passes": False}]}), "utf-8"
         )
     world.fleet["fence"] = PAYLOADS[0]
-    world.fleet["warnings"] = [PAYLOADS[1]]  # type: ignore[assignment]
+    world.fleet["warnings"] = [PAYLOADS[1]]
 
 
 SCENES = {"empty": lambda world: None, "crowd": crowd, "crowd50": lambda world: crowd(world, 50), "hostile": hostile}

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,12 +87,12 @@ def run_tool(root: Path, name: str, given: dict[str, Any]) -> tuple[str, bool]:
             return f"old text found {text.count(given['old'])} times in {path}", True
         path.write_text(text.replace(given["old"], given["new"]))
         return "edited", False
-    argv = {
+    made: dict[str, Callable[[], list[str]]] = {
         "exec": lambda: given["argv"],
         "shell": lambda: ["sh", "-c", given["script"]],
         "search": lambda: ["grep", "-rnE", given["pattern"], str(path)],
-    }[name]()
-    done = subprocess.run(argv, cwd=root, capture_output=True, text=True, timeout=30)
+    }
+    done = subprocess.run(made[name](), cwd=root, capture_output=True, text=True, timeout=30)
     return f"exit code {done.returncode}\n{done.stdout}{done.stderr}", done.returncode != 0 and name != "search"
 
 
@@ -119,8 +119,12 @@ def play(
     played = Played(messages, "", 0, [], [])
     while played.turns < limit:
         with client.beta.messages.stream(
-            model=model, max_tokens=4096, messages=messages, tools=TOOLS, cache_control={"type": "ephemeral"}
-        ) as stream:  # type: ignore[arg-type]
+            model=model,
+            max_tokens=4096,
+            messages=messages,  # type: ignore[arg-type]
+            tools=TOOLS,  # type: ignore[arg-type]
+            cache_control={"type": "ephemeral"},
+        ) as stream:
             message = stream.get_final_message()
         played.turns += 1
         messages.append({"role": "assistant", "content": [b.to_dict() for b in message.content]})

@@ -341,7 +341,7 @@ def accept(reply: Assembly, tools: list[Block], ms: int, used_up: float | None =
     )
 
 
-def _incredible(usage: Usage, request: ModelRequest) -> str:
+def _incredible(usage: Usage, request: AttemptRequest) -> str:
     """Which of these counts no request of this size can have, in words; empty when none is. A token is a byte at least,
     and an endpoint that summarises the context by itself first reads and writes twice.
     """

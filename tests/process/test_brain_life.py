@@ -156,7 +156,7 @@ def test_killed_in_the_middle_of_a_reply_and_woken_again(make: Make, nursery: Br
     assert len(house.of("tool.proposed")) == 1
     (failed,) = house.of("model.failed")
     assert failed["kind"] == "cut"
-    assert house.money.settled[0].get("unknown") is True
+    assert "usage" not in house.money.settled[0], "nobody knows what it cost"
     attempts = [(r["request_id"], r["attempt"]) for r in house.of("model.request")]
     assert attempts[:2] == [(attempts[0][0], 1), (attempts[0][0], 2)]
     assert house.of("session.ended")[0]["outcome"] == "done"
@@ -224,7 +224,7 @@ def test_trouble_that_passes_is_waited_out(make: Make) -> None:
         assert len(server.requests) == 3
     assert [f["kind"] for f in house.of("model.failed")] == ["overloaded", "overloaded"]
     assert [r["attempt"] for r in house.of("model.request")] == [1, 2, 3]
-    assert [bool(s.get("unknown")) for s in house.money.settled] == [False, True, False]
+    assert ["usage" not in s for s in house.money.settled] == [False, True, False]
     assert house.of("session.ended")[0]["outcome"] == "done"
 
 
@@ -354,7 +354,7 @@ def test_stopped_during_a_reply(make: Make, nursery: BrainNursery) -> None:
         assert nursery.exit_code(house.wake()) == 0
     assert house.of("tool.proposed") == []
     assert house.of("model.message") == []
-    assert house.money.settled[0].get("unknown") is True
+    assert "usage" not in house.money.settled[0], "nobody knows what it cost"
 
 
 def test_a_damaged_reply_blob_parks_with_its_name(make: Make, nursery: BrainNursery) -> None:

@@ -10,9 +10,7 @@ from typing import ClassVar
 
 import msgspec
 from rich.style import Style
-from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
@@ -22,7 +20,7 @@ from harness.events.framing import LogError
 from harness.events.untrusted import to_display
 from widgets import log_line
 from widgets.cells import Line, clip
-from widgets.lines import LOG_KEYS, ScrolledLines
+from widgets.following import FollowingLines
 from widgets.log_rows import LogSource, Needle, Rows
 
 _CACHED = 600
@@ -32,7 +30,7 @@ _ASKED_S = 0.02
 _FILTERS: tuple[frozenset[str] | None, ...] = (None, *(frozenset((group,)) for group in GROUPS))
 
 
-class EventLog(ScrolledLines):
+class EventLog(FollowingLines):
     """Time, kind and one line of words per record. The owner calls `sync` on its tick while the widget is visible."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -70,7 +68,6 @@ class EventLog(ScrolledLines):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        *LOG_KEYS,
         Binding("enter", "open_record", "Open", show=False),
     ]
 
@@ -90,18 +87,13 @@ class EventLog(ScrolledLines):
             self.seq = seq
 
     def __init__(self, *, compact: bool = False, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__(id=id)
-        self.compact = compact
-        self.follow = True
+        super().__init__(compact=compact, id=id)
         self._rows: Rows | None = None
         self._empty = True
         self._holes = False
         self._problem = ""
-        self._count = 0
-        self._cursor = -1
         self._needle: Needle | None = None
         self._searching = False
-        self._own_scroll = False
         self._strips: dict[tuple[int, bool], Strip] = {}
         self._styles: dict[str, Style] = {}
         self.set_class(compact, "-compact")
@@ -124,7 +116,7 @@ class EventLog(ScrolledLines):
             except (LogError, OSError) as exc:
                 self._problem = str(exc)
         self._forget()
-        self._resize()
+        self._resize(self._shown)
         self.refresh()
 
     def sync(self) -> bool:
@@ -140,7 +132,7 @@ class EventLog(ScrolledLines):
         except (LogError, OSError) as exc:
             self._close()
             self._problem = str(exc)
-            self._resize()
+            self._resize(self._shown)
             self.refresh()
             return False
         if rows.arrived() or self._holes:
@@ -151,7 +143,7 @@ class EventLog(ScrolledLines):
             self.refresh()
         old = self._count
         if len(rows) != old or before:
-            self._grow(old, before)
+            self._grow(len(rows), before)
         elif added or more:
             self._refresh_head()
         return more
@@ -168,7 +160,7 @@ class EventLog(ScrolledLines):
         self._rows.step(_STEP_S)
         self._forget()
         self._cursor = -1
-        self._resize()
+        self._resize(self._shown)
         if not self.follow and seq is not None and len(self._rows):
             self._put_cursor(self._rows.position_of(seq))
         self.refresh()
@@ -273,125 +265,17 @@ class EventLog(ScrolledLines):
         if needle is not None:
             self.post_message(self.Searched(needle.text, -1 if hit is None else hit))
 
-    # -- cursor and scrolling ----------------------------------------------------------------------
-
     @property
-    def _head(self) -> int:
-        return 0 if self.compact else 1
-
-    @property
-    def _page(self) -> int:
-        return max(1, self.size.height - self._head)
-
-    def action_cursor(self, step: int) -> None:
-        start = self._cursor if self._cursor >= 0 else self._count - 1
-        self._stop_following()
-        self._put_cursor(start + step)
-
-    def action_page(self, pages: int) -> None:
-        self.action_cursor(pages * max(1, self._page - 1))
-
-    def action_first(self) -> None:
-        self._stop_following()
-        self._put_cursor(0)
-
-    def action_last(self) -> None:
-        self._cursor = -1
-        self._follow(True)
-        self._to_end()
-        self.refresh()
+    def _shown(self) -> int:
+        return len(self._rows) if self._rows is not None else 0
 
     def action_open_record(self) -> None:
         if (seq := self.cursor_seq) is not None:
             self.post_message(self.Opened(seq))
 
-    def on_click(self, event: events.Click) -> None:
-        row = round(self.scroll_y) + event.y - self._head
-        if event.y >= self._head and 0 <= row < self._count:
-            self._stop_following()
-            self._put_cursor(row)
-            if event.chain == 2:
-                self.action_open_record()
-
-    def _put_cursor(self, position: int) -> None:
-        old = self._cursor
-        self._cursor = max(0, min(position, self._count - 1)) if self._count else -1
-        top = round(self.scroll_y)
-        if self._cursor < top:
-            self._scroll(self._cursor)
-        elif self._cursor >= top + self._page:
-            self._scroll(self._cursor - self._page + 1)
-        for row in (old, self._cursor):
-            self._refresh_row(row)
-        self._refresh_head()
-
-    def _stop_following(self) -> None:
-        if self._cursor < 0 and self._count:
-            self._cursor = self._count - 1
-        self._follow(False)
-
-    def _follow(self, follow: bool) -> None:
-        if follow != self.follow:
-            self.follow = follow
-            self._refresh_head()
-
-    def _scroll(self, y: float) -> None:
-        self._own_scroll = True
-        try:
-            self.scroll_target_y = y
-            self.scroll_y = y
-        finally:
-            self._own_scroll = False
-
-    def _to_end(self) -> None:
-        self._scroll(self.max_scroll_y)
-
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Scrolling up by any means stops following; reaching the end again takes it up."""
-        super().watch_scroll_y(old_value, new_value)
-        if self._own_scroll or self._rows is None or round(old_value) == round(new_value):
-            return
-        at_end = new_value >= self.max_scroll_y
-        self._follow(at_end)
-        if at_end:
-            self._cursor = -1
-
-    # -- size --------------------------------------------------------------------------------------
-
-    def _resize(self) -> None:
-        """Tell the scrolling how many rows there are, without a layout of the whole screen (nothing else moves)."""
-        self._count = len(self._rows) if self._rows is not None else 0
-        size = Size(self.size.width, self._count + self._head)
-        if size != self.virtual_size:
-            self.set_reactive(EventLog.virtual_size, size)
-            if self.is_mounted:
-                self._own_scroll = True
-                try:
-                    self._scroll_update(size)
-                finally:
-                    self._own_scroll = False
-        if self.follow:
-            self._to_end()
-
-    def _grow(self, old: int, before: int) -> None:
-        top = round(self.scroll_y)
-        self._resize()
-        if before and not self.follow:
-            # Older matches appeared above: what the reader looks at stays where it is.
-            self._scroll(top + before)
-            self._cursor += before if self._cursor >= 0 else 0
-        if before or self.follow or self._count < old:
-            self.refresh()
-            return
-        first = max(old, top)
-        last = min(self._count, top + self._page)
-        if first < last:
-            self.refresh(Region(0, first - top + self._head, self.size.width, last - first))
-        self._refresh_head()
-
     def on_resize(self) -> None:
         self._strips.clear()
-        self._resize()
+        self._resize(self._shown)
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
@@ -410,15 +294,6 @@ class EventLog(ScrolledLines):
         self._close()
 
     # -- drawing -----------------------------------------------------------------------------------
-
-    def _refresh_row(self, position: int) -> None:
-        y = position - round(self.scroll_y) + self._head
-        if self._head <= y < self.size.height:
-            self.refresh(Region(0, y, self.size.width, 1))
-
-    def _refresh_head(self) -> None:
-        if not self.compact:
-            self.refresh(Region(0, 0, self.size.width, 1))
 
     def _style(self, name: str) -> Style:
         style = self._styles.get(name)

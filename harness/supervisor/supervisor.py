@@ -98,7 +98,7 @@ class Supervisor:
         self.keepers.leaving = self._stop.is_set
         self.gates = Gates(credentials, lambda: self.settings.config, self.fleet, lambda: self.server.nudge())
         credentials.changed = self.gates.rekeyed
-        self.fleet.at_gate = self.gates.words
+        self.fleet.at_gate = self.gates.requests.words
         self.caps = CapWaits(self.fleet, purse)
         self.space = Space(folders)
         self.fence = FenceReport()

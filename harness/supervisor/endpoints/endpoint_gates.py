@@ -1,6 +1,4 @@
-"""The gates of all endpoints: brains held back until they may ask, parked sessions woken when their turn comes, one
-request in the queue for all.
-"""
+"""The gates of all endpoints: brains held back until they may ask, parked sessions woken when their turn comes."""
 
 from __future__ import annotations
 
@@ -10,24 +8,21 @@ import math
 import random
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import assert_never
 
 from harness.agents.supervisor_requests import Admitted, AttemptOutcome
-from harness.budget import prices
-from harness.events import endpoints
-from harness.events import types as t
-from harness.events.endpoints import ITEM_KINDS, EndpointView
-from harness.events.session_state import OpenApproval, SessionState
+from harness.events.endpoints import ITEM_KINDS
+from harness.events.session_state import SessionState
 from harness.events.states import Desired, ParkedFor
-from harness.protocol.api_key import credential
-from harness.protocol.config import Config, ConfigError
+from harness.protocol.config import Config
 from harness.protocol.credential import Credential
 from harness.supervisor.endpoints import endpoint_gate as g
-from harness.supervisor.endpoints import gate_words
-from harness.supervisor.endpoints.credentials import Credentials, fingerprint
+from harness.supervisor.endpoints.credentials import Credentials
 from harness.supervisor.endpoints.endpoint_gate import Key
-from harness.supervisor.endpoints.gate_words import boottime, wall
+from harness.supervisor.endpoints.gate_requests import GateRequests
+from harness.supervisor.endpoints.gate_words import boottime
+from harness.supervisor.endpoints.standings import Standings
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
@@ -44,74 +39,30 @@ class Gates:
         self, credentials: Credentials, config: Callable[[], Config], fleet: Fleet, nudge: Callable[[], None]
     ) -> None:
         self._credentials = credentials
-        self._config = config
         self._fleet = fleet
         self._nudge = nudge
-        self._gates: dict[Key, g.Gate] = {}
-        self._at: dict[str, Key] = {}
-        self._models: dict[str, str] = {}
+        self._standings = Standings(credentials, config)
+        self.requests = GateRequests(self._standings, config, fleet)
         self._bells: dict[str, asyncio.Event] = {}
         self._alarms: dict[Key, asyncio.TimerHandle] = {}
         self._shown: dict[Key, tuple[object, ...]] = {}
-        self._asking: set[Key] = set()
         self._settled = False
         fleet.observe(self._note)
 
-    # -- which gate --------------------------------------------------------------------------------
-
     def credential(self, s: SessionState) -> Credential | None:
         """What the session asks its endpoint with."""
-        if s.intent is None:
-            return None
-        configured: Credential | None = None
-        # an unreadable key file is a missing key: the request says which endpoint needs one
-        with contextlib.suppress(ConfigError):
-            configured = credential(self._config())
-        return self._credentials.find(s.intent.base_url, s.intent.credential, configured)
-
-    def _key(self, session: Session) -> Key:
-        found = self.credential(session.state)
-        url = session.state.intent.base_url if session.state.intent is not None else ""
-        return Key(url, fingerprint(found) if found is not None else "")
-
-    def _gate(self, key: Key) -> g.Gate:
-        """The gate, made when new: next to a closed one of the same endpoint it begins with a probe."""
-        made = self._gates.get(key)
-        if made is None:
-            made = g.Gate()
-            self._gates[key] = made
-            closed = next(
-                (k for k, other in self._gates.items() if k.url == key.url and not k.model and other.state != g.OPEN),
-                None,
-            )
-            if closed is not None and key.name:
-                other = self._gates[closed]
-                now = boottime()
-                made.doubt("network" if other.state == g.PERSON else other.why, other.message, now, now)
-        return made
-
-    def _own(self, session: Session, key: Key) -> Key:
-        """The gate of the model that it asks: its agent's, unless a judge or a planner of it asks another one."""
-        agents = session.state.intent.model if session.state.intent is not None else ""
-        return key._replace(model=self._models.get(session.sid, agents))
-
-    def _standing(self, session: Session) -> tuple[Key, ...]:
-        """The gates that the session stands at."""
-        key = self._at.get(session.sid)
-        if key is None or session.state.intent is None:
-            return ()
-        return tuple(k for k in (key, self._own(session, key)) if k in self._gates)
+        return self._standings.credential(s)
 
     # -- asking ------------------------------------------------------------------------------------
 
     def _ask(self, session: Session, key: Key) -> g.Answer:
         sid = session.sid
         now = boottime()
-        if self._at.get(sid, key) != key:
+        if self._standings.at.get(sid, key) != key:
             self.left(session)
-        self._at[sid] = key
-        whole = self._gate(key)
-        own = self._gates.get(self._own(session, key))
+        self._standings.at[sid] = key
+        whole = self._standings.gate(key)
+        own = self._standings.gates.get(self._standings.own(session, key))
         answer = own.may(sid, now) if own is not None else g.Go()
         if isinstance(answer, g.Go):
             answer = whole.may(sid, now)
@@ -130,9 +81,9 @@ class Gates:
         """
         assert session.state.intent is not None
         key = Key(session.state.intent.base_url, name)
-        if self._own(session, key).model != model:
+        if self._standings.own(session, key).model != model:
             self.left(session)
-            self._models[session.sid] = model
+            self._standings.models[session.sid] = model
         end = boottime() + HOLD_S
         bell = asyncio.Event()
         self._bells[session.sid] = bell
@@ -144,18 +95,18 @@ class Gates:
                     raise OpError("paused", f"the session is wanted {session.state.desired}")
                 bell.clear()
                 # it was forked before another key was given: its own would be refused
-                if (now := self._key(session).name) and now != name:
+                if (now := self._standings.key(session).name) and now != name:
                     self.left(session)
                     return Admitted(held="its key was replaced; it goes on with the new one")
                 answer = self._ask(session, key)
                 match answer:
                     case g.Go():
-                        for standing in self._standing(session):
-                            self._gates[standing].sent(session.sid, boottime())
+                        for standing in self._standings.of(session):
+                            self._standings.gates[standing].sent(session.sid, boottime())
                         self._after(session)
                         return Admitted(probe=answer.probe)
                     case g.Poison():
-                        self._gate(key).excuse(session.sid)
+                        self._standings.gate(key).excuse(session.sid)
                         what = (
                             f"the endpoint failed {answer.times} times at this session's request while it answered"
                             " others"
@@ -165,8 +116,8 @@ class Gates:
                         left = end - boottime()
                         if left <= 0 or self._long(session, end):
                             return Admitted(
-                                held=self.words(session) or "the endpoint is not to be asked now",
-                                since=self._since(session),
+                                held=self.requests.words(session) or "the endpoint is not to be asked now",
+                                since=self.requests.since(session),
                             )
                     case _:
                         assert_never(answer)
@@ -181,7 +132,7 @@ class Gates:
         return any(
             (gate.state == g.PERSON and not gate.retried)
             or (gate.state == g.LIMITED and not gate.probe and gate.next_try > end)
-            for gate in (self._gates[k] for k in self._standing(session))
+            for gate in (self._standings.gates[k] for k in self._standings.of(session))
         )
 
     def may_wake(self, session: Session) -> bool:
@@ -190,9 +141,9 @@ class Gates:
         """
         if not self._settled:
             return False
-        key = self._key(session)
+        key = self._standings.key(session)
         if not key.name:
-            gate = self._gate(key)
+            gate = self._standings.gate(key)
             if gate.state != g.PERSON or gate.retried:
                 gate.told("", AttemptOutcome("no_key"), boottime(), 0.0)
             self._ask(session, key)
@@ -206,8 +157,8 @@ class Gates:
 
     def heard(self, session: Session) -> None:
         """The first words of a reply have come."""
-        for key in self._standing(session):
-            self._gates[key].heard(session.sid, boottime(), random.random())
+        for key in self._standings.of(session):
+            self._standings.gates[key].heard(session.sid, boottime(), random.random())
         self._after(session)
 
     def told(self, session: Session, outcome: AttemptOutcome) -> float | None:
@@ -215,61 +166,62 @@ class Gates:
         intent = session.state.intent
         if intent is None:
             return None
-        key = self._at.setdefault(session.sid, self._key(session))
-        own = self._own(session, key)
+        key = self._standings.at.setdefault(session.sid, self._standings.key(session))
+        own = self._standings.own(session, key)
         now = boottime()
         roll = random.random()
-        if outcome.kind == "model_unknown" or own in self._gates:
+        if outcome.kind == "model_unknown" or own in self._standings.gates:
             if outcome.kind in ("ok", "model_unknown"):
-                self._gate(own).told(session.sid, outcome, now, roll)
+                self._standings.gate(own).told(session.sid, outcome, now, roll)
             else:
-                self._gates[own].left(session.sid)
+                self._standings.gates[own].left(session.sid)
         if outcome.kind == "auth":
             self._credentials.mark_bad(key.name)
-        gate = self._gate(key)
+        gate = self._standings.gate(key)
         gate.told(session.sid, AttemptOutcome("answered") if outcome.kind == "model_unknown" else outcome, now, roll)
         self._after(session)
         return gate.next_try - now if gate.state in (g.DOWN, g.LIMITED) else None
 
     def unsent(self, session: Session) -> None:
         """What was let through is not asked, or nobody will hear what came of it."""
-        for key in self._standing(session):
-            self._gates[key].lost(session.sid)
+        for key in self._standings.of(session):
+            self._standings.gates[key].lost(session.sid)
         self._after(session)
 
     def left(self, session: Session) -> None:
         """The session does not want to ask."""
-        standing = self._standing(session)
-        self._models.pop(session.sid, None)
+        standing = self._standings.of(session)
+        self._standings.models.pop(session.sid, None)
         if not standing:
             return
         for key in standing:
-            gate = self._gates[key]
+            gate = self._standings.gates[key]
             gate.ended(session.sid) if session.state.terminal else gate.left(session.sid)
         self._after(session)
-        del self._at[session.sid]
+        del self._standings.at[session.sid]
         for key in standing:
             self._stir(key)
-            if key.model and self._gates[key].state == g.OPEN:
+            gate = self._standings.gates[key]
+            if key.model and gate.state == g.OPEN:
                 self._drop(key)
-            elif self._gates[key].state == g.PERSON and not self._gates[key].line and not self._gates[key].flying:
+            elif gate.state == g.PERSON and not gate.line and not gate.flying:
                 self._drop(key)  # who comes next finds out anew
 
     def _drop(self, key: Key) -> None:
-        del self._gates[key]
+        del self._standings.gates[key]
         self._shown.pop(key, None)
         if (alarm := self._alarms.pop(key, None)) is not None:
             alarm.cancel()
 
     def retry(self, session: Session) -> None:
         """A person wants it tried again now."""
-        for key in self._standing(session):
-            self._gates[key].answered(boottime())
+        for key in self._standings.of(session):
+            self._standings.gates[key].answered(boottime())
         self._after(session)
 
     def answered(self, label: str) -> None:
         """A person answered the request of that gate: one session tries, and with it all go on."""
-        for key, gate in list(self._gates.items()):
+        for key, gate in list(self._standings.gates.items()):
             if key.label == label:
                 gate.answered(boottime())
                 self._stir(key)
@@ -279,19 +231,19 @@ class Gates:
         """The settings or the key file changed: who would ask with another key now looks again, and nobody needs to say
         retry.
         """
-        for sid, at in list(self._at.items()):
-            if (session := self._fleet.sessions.get(sid)) is not None and self._key(session) != at:
+        for sid, at in list(self._standings.at.items()):
+            if (session := self._fleet.sessions.get(sid)) is not None and self._standings.key(session) != at:
                 self._ring(sid)
 
     # -- the clock ---------------------------------------------------------------------------------
 
     def _after(self, session: Session) -> None:
-        for key in self._standing(session):
+        for key in self._standings.of(session):
             self._settle(key, session.sid)
 
     def _settle(self, key: Key, but: str = "") -> None:
         """Whatever changed at a gate: ring those who may go (who did it knows), set its alarm, tell who looks."""
-        gate = self._gates[key]
+        gate = self._standings.gates[key]
         now = boottime()
         for sid in gate.wake(now):
             if sid != but:
@@ -308,7 +260,7 @@ class Gates:
 
     def _alarm(self, key: Key) -> None:
         self._alarms.pop(key, None)
-        if key in self._gates:
+        if key in self._standings.gates:
             self._settle(key)
 
     def _ring(self, sid: str) -> None:
@@ -319,13 +271,13 @@ class Gates:
 
     def _stir(self, key: Key) -> None:
         """Have everybody at the gate look again: rows say something else, and who carries its request may change."""
-        for sid, at in list(self._at.items()):
+        for sid, at in list(self._standings.at.items()):
             if at == key._replace(model="") and (session := self._fleet.sessions.get(sid)) is not None:
                 session.touch()
 
     def _note(self, session: Session) -> None:
         """A session changed: one that is not wanted running does not wait for anything."""
-        if session.sid not in self._at:
+        if session.sid not in self._standings.at:
             return
         if session.state.desired != Desired.RUNNING or session.state.terminal or session.removing:
             if (bell := self._bells.get(session.sid)) is not None:
@@ -345,7 +297,7 @@ class Gates:
         limited = s.parked is not None and s.parked.why == ParkedFor.LIMITED
         if item is None and failed is None and not limited:
             return
-        key = self._key(session)
+        key = self._standings.key(session)
         if item is not None and (label := str(item.detail.get("endpoint", ""))).count("|") == 2:
             key = Key(*label.split("|"))
         why = "network"
@@ -366,12 +318,12 @@ class Gates:
             ago = max(0.0, time.time() - datetime.fromisoformat(since).timestamp())
             if why == "auth":
                 self._credentials.mark_bad(key.name)
-            gate = self._gates.setdefault(key, g.Gate())
+            gate = self._standings.gates.setdefault(key, g.Gate())
             gate.doubt(why, message, now - ago, now, asked=item is not None)
             if item is not None:  # it goes on carrying the request, so that a person finds the one they know
-                self._at[session.sid] = key._replace(model="")
+                self._standings.at[session.sid] = key._replace(model="")
                 if key.model:
-                    self._models[session.sid] = key.model
+                    self._standings.models[session.sid] = key.model
                 gate.line.setdefault(session.sid, -math.inf)
 
     def begin(self) -> None:
@@ -379,99 +331,3 @@ class Gates:
         self._settled = True
         for session in self._fleet:
             session.wake()
-
-    # -- the one request ---------------------------------------------------------------------------
-
-    async def carry(self, session: Session) -> None:
-        """Let one waiting session have the request of its gate in its log; withdraw what nobody needs to answer any
-        more.
-        """
-        mine = [a for a in session.state.approvals.values() if a.kind in ITEM_KINDS and not a.call_id]
-        if mine and session.lock.locked():
-            return  # it is being decided this moment
-        key = self._needs_person(session)
-        if stale := [a for a in mine if key is None or str(a.detail.get("endpoint", "")) != key.label]:
-            why = "nothing of it needs you any more" if key is None else "another request says it now"
-            await session.append(*(t.ApprovalWithdrawn(approval_id=a.approval_id, why=why) for a in stale))
-        if key is None or len(mine) > len(stale) or key in self._asking or self.carried(key) is not None:
-            return
-        self._asking.add(key)
-        try:
-            await session.append(gate_words.request(key, self._gates[key], gate_words.how_to_set(self._config())))
-        finally:
-            self._asking.discard(key)
-
-    def _needs_person(self, session: Session) -> Key | None:
-        for key in self._standing(session):
-            gate = self._gates[key]
-            if (
-                gate.state == g.PERSON
-                and not gate.retried
-                and session.sid in gate.line
-                and session.state.desired == Desired.RUNNING
-            ):
-                # with another key it goes to another gate
-                return key if key._replace(model="") == self._key(session) else None
-        return None
-
-    def carried(self, key: Key) -> OpenApproval | None:
-        """The open request of a gate, whoever has it."""
-        for sid, at in self._at.items():
-            session = self._fleet.sessions.get(sid)
-            if session is not None and at == key._replace(model=""):
-                for approval in session.state.approvals.values():
-                    if approval.kind in ITEM_KINDS and str(approval.detail.get("endpoint", "")) == key.label:
-                        return approval
-        return None
-
-    def warnings(self, session: Session) -> list[str]:
-        """What will hold up a session that was just launched."""
-        intent = session.state.intent
-        if intent is None:
-            return []
-        found = []
-        key = self._key(session)
-        if not key.name:
-            found.append(
-                f"there is no key for {key.url}, so the session waits: {gate_words.how_to_set(self._config())}"
-            )
-        if not prices.lookup(intent.model).known:
-            found.append(
-                f"the model {intent.model} is in no price list here: it is counted at the dearest price known, and the"
-                " endpoint may not know it"
-            )
-        closed = [
-            (at, gate)
-            for at in (key, key._replace(model=intent.model))
-            if (gate := self._gates.get(at)) is not None and gate.state != g.OPEN
-        ]
-        return [*found, *(endpoints.sentence(self._view(at, gate), datetime.now(UTC)) for at, gate in closed)]
-
-    # -- in words ----------------------------------------------------------------------------------
-
-    def views(self) -> tuple[EndpointView, ...]:
-        """Every endpoint that somebody waits for."""
-        return tuple(
-            self._view(key, gate)
-            for key, gate in self._gates.items()
-            if gate.state != g.OPEN and (gate.line or gate.flying)
-        )
-
-    def _view(self, key: Key, gate: g.Gate) -> EndpointView:
-        return gate_words.view(key, gate, self._carrying(key, gate))
-
-    def _carrying(self, key: Key, gate: g.Gate) -> str:
-        """The open request that a closed gate needs answered; empty when there is none."""
-        open_now = self.carried(key) if gate.state == g.PERSON else None
-        return open_now.approval_id if open_now is not None else ""
-
-    def words(self, session: Session) -> str:
-        """What a session that stands in line waits for; empty when it does not."""
-        now = boottime()
-        at = ((key, self._gates[key]) for key in self._standing(session))
-        said = (gate_words.in_line(key, gate, session.sid, self._carrying(key, gate), now) for key, gate in at)
-        return next(filter(None, said), "")
-
-    def _since(self, session: Session) -> str:
-        """Since when the gate is closed that it stands at."""
-        return next((wall(self._gates[k].since) for k in self._standing(session) if self._gates[k].state != g.OPEN), "")

@@ -63,7 +63,7 @@ class CheckpointOps:
             sid=session.sid,
             name=session.name,
             checkpoint_id=origin.checkpoint_id if origin is not None else "",
-            warnings=self._p.gates.warnings(session),
+            warnings=self._p.gates.requests.warnings(session),
         )
 
     async def _answered(self, session: Session, what: str, work: Coroutine[Any, Any, T]) -> T:

@@ -42,7 +42,7 @@ class FleetFeed:
                 epoch=p.epoch,
                 fence=p.fence.summary,
                 warnings=warnings,
-                endpoints=p.gates.views(),
+                endpoints=p.gates.requests.views(),
                 troubles=health.fleet(
                     {
                         **p.settings.problems,

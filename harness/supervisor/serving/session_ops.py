@@ -47,7 +47,7 @@ class SessionOps:
         session = await self._p.launcher.launch(m)
         self._p.conductor.start(session)
         await self._p.purse.know_price(session)
-        warnings = [*self._p.gates.warnings(session), *_unmarked(session.state)]
+        warnings = [*self._p.gates.requests.warnings(session), *_unmarked(session.state)]
         return Launched(sid=session.sid, name=session.name, warnings=warnings)
 
     async def starts(self, c: Connection, m: Fields) -> Starts:

@@ -97,7 +97,7 @@ class Brains:
         """Bring the session's brain in line with its log: adopt or bury, then what is due: ask about its park, wait, or
         wake.
         """
-        await self._gates.carry(session)
+        await self._gates.requests.carry(session)
         if session.thinking.brain is None and session.state.lease is not None:
             await self._adopt(session, session.state.lease)
         self._mended(session)
@@ -113,7 +113,7 @@ class Brains:
         elif self._gates.may_wake(session):
             await self._wake(session)
         else:
-            await self._gates.carry(session)
+            await self._gates.requests.carry(session)
 
     @staticmethod
     def _mended(session: Session) -> None:

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -256,7 +256,7 @@ class Feed:
             self._pause = min(_LONGEST_PAUSE_S, self._pause * 2)
             self._set(Dirty.LINK, link=Link("lost", str(exc).splitlines()[0]))
 
-    def _set(self, dirty: Dirty, **changed: Any) -> None:
+    def _set(self, dirty: Dirty, **changed: object) -> None:
         self._take(msgspec.structs.replace(self.snapshot, **changed), dirty)
 
     def _take(self, snapshot: Snapshot, dirty: Dirty) -> None:

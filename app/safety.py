@@ -181,13 +181,13 @@ def quiet_driver(pace: Pace) -> type[Any] | None:
                 yield from self._typed(self._replies.feed(late, now))
             yield from self._typed(self._replies.expire(now))
 
-        def _typed(self, text: str) -> Iterator[Any]:
+        def _typed(self, text: str) -> Iterator[object]:
             # An empty feed means end of file to the parser, which a read of nothing but answers is not.
             if text:
                 yield from self._seen(super().feed(text))
 
         @staticmethod
-        def _seen(found: Iterable[Any]) -> Iterator[Any]:
+        def _seen(found: Iterable[object]) -> Iterator[object]:
             for event in found:
                 if isinstance(event, (events.Key, events.MouseDown, events.MouseUp, events.Paste)):
                     pace.arrived(event.time)

@@ -39,7 +39,7 @@ def completion(ctx: Context, args: argparse.Namespace) -> int:
     return exits.OK
 
 
-def _asked(what: str, command: str) -> dict[str, Any]:
+def _asked(what: str, command: str) -> dict[str, object]:
     """Words that a command prints, one a line. In zsh by a function: a command in a specification would be run for
     every verb when the script is loaded, and never again.
     """

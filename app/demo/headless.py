@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import time
 from dataclasses import dataclass, field
-from typing import Any
 
 from app.cli.output import emit
 from app.demo import stage
@@ -21,7 +20,7 @@ from harness.protocol.client import Client
 from harness.protocol.transport import UnixSocket
 
 LIMIT_S = 90.0
-Row = dict[str, Any]
+Row = dict[str, object]
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import get_args
 
 import msgspec
 
@@ -44,7 +44,7 @@ class Billed(_Read):
     knows.
     """
 
-    iterations: list[Any] | None = None
+    iterations: list[object] | None = None
 
 
 class Message(msgspec.Struct):
@@ -55,7 +55,7 @@ class Message(msgspec.Struct):
     usage: Billed
     content: list[Block]
     stop_reason: str | None = None
-    stop_details: dict[str, Any] | None = None
+    stop_details: dict[str, object] | None = None
 
 
 class _Delta(msgspec.Struct):
@@ -94,7 +94,7 @@ class _Signature(_Delta, tag="signature_delta"):
 
 
 class _Citation(_Delta, tag="citations_delta"):
-    citation: dict[str, Any]
+    citation: dict[str, object]
 
 
 class _Compaction(_Delta, tag="compaction_delta"):
@@ -111,7 +111,7 @@ _Piece = _Text | _Json | _Thinking | _Signature | _Citation | _Compaction
 
 class _Stop(msgspec.Struct):
     stop_reason: str | None = None
-    stop_details: dict[str, Any] | None = None
+    stop_details: dict[str, object] | None = None
 
 
 class _Total(msgspec.Struct):
@@ -121,7 +121,7 @@ class _Total(msgspec.Struct):
     input_tokens: _Number = None
     cache_creation_input_tokens: _Number = None
     cache_read_input_tokens: _Number = None
-    iterations: list[Any] | None = None
+    iterations: list[object] | None = None
 
 
 class Event(msgspec.Struct):

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from harness.events import tools
 from harness.events.blocks import Block
@@ -34,11 +33,11 @@ class Own:
         return 0 < self.compact_from <= tokens
 
 
-def fields(own: Own, messages: bytes) -> tuple[dict[str, Any], frozenset[str]]:
+def fields(own: Own, messages: bytes) -> tuple[dict[str, object], frozenset[str]]:
     """What a request with these encoded messages says of it, and the betas that it must name: also for a block that is
     sent back, whatever is wanted by now.
     """
-    edits: list[dict[str, Any]] = []
+    edits: list[dict[str, object]] = []
     betas: set[str] = set()
     if own.clear_from:
         edits.append(_clearing(own))
@@ -57,9 +56,9 @@ def offered(own: Own, definitions: list[Block]) -> list[Block]:
     return [dict(_MEMORY) if tool["name"] == tools.MEMORY else tool for tool in definitions]
 
 
-def _clearing(own: Own) -> dict[str, Any]:
+def _clearing(own: Own) -> dict[str, object]:
     """In steps that pay for the prompt cache that each breaks; what was read from memory stays."""
-    edit: dict[str, Any] = {
+    edit: dict[str, object] = {
         "type": "clear_tool_uses_20250919",
         "trigger": _tokens(own.clear_from),
         "keep": {"type": "tool_uses", "value": _KEPT_USES},
@@ -68,5 +67,5 @@ def _clearing(own: Own) -> dict[str, Any]:
     return edit | ({"exclude_tools": [tools.MEMORY]} if own.memory else {})
 
 
-def _tokens(count: int) -> dict[str, Any]:
+def _tokens(count: int) -> dict[str, object]:
     return {"type": "input_tokens", "value": count}

@@ -255,7 +255,7 @@ def _open(client: anthropic.Anthropic, request: AttemptRequest, deadlines: Deadl
     """A response whose body is yet to be read, as ``client.beta.messages.stream`` asks for it, with a body that is
     encoded already: the SDK would copy and walk the whole of it for each request.
     """
-    head: dict[str, Any] = {
+    head: dict[str, object] = {
         "model": request.model,
         "max_tokens": request.max_tokens,
         "system": request.system,

@@ -54,7 +54,7 @@ class Wire:
         request.extensions["trace"] = self._traced
         self._head_s = request.extensions.get("timeout", {}).get("read")
 
-    def _traced(self, name: str, info: Mapping[str, Any]) -> None:
+    def _traced(self, name: str, info: Mapping[str, object]) -> None:
         if name.endswith(_CONNECTED):
             self._stream = info["return_value"]
         elif name.endswith(".receive_response_headers.started"):

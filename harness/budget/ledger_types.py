@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from harness.events.types import Usage
@@ -106,7 +104,7 @@ def decode(line: bytes) -> LedgerRecord | None:
     return None if kind is None else msgspec.json.decode(outer.data, type=kind)
 
 
-def to_wire(record: LedgerRecord) -> tuple[str, dict[str, Any]]:
+def to_wire(record: LedgerRecord) -> tuple[str, dict[str, object]]:
     """(type, data) as the log writer takes them."""
-    data: dict[str, Any] = msgspec.to_builtins(record)
+    data: dict[str, object] = msgspec.to_builtins(record)
     return NAMES[type(record)], data

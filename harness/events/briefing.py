@@ -309,7 +309,7 @@ _HANDLERS: Mapping[type[t.Body], Callable[[Briefing, t.Record, Any], None]] = {
 }
 
 
-def _always(kind: str) -> Callable[[Any], str]:
+def _always(kind: str) -> Callable[[object], str]:
     return lambda _: kind
 
 

@@ -28,7 +28,7 @@ class Hold:
     hard: bool
 
 
-def report(limits: Limits, facts: dict[str, Any], no_group: str, *, root: bool) -> list[Hold]:
+def report(limits: Limits, facts: dict[str, object], no_group: str, *, root: bool) -> list[Hold]:
     """Every resource of a call.
 
     ``facts`` are those of `harness.hands.probe`; ``no_group`` says why there are no cgroups (empty: there are).
@@ -41,11 +41,11 @@ def report(limits: Limits, facts: dict[str, Any], no_group: str, *, root: bool) 
     ]
 
 
-def as_dicts(holds: list[Hold]) -> list[dict[str, Any]]:
+def as_dicts(holds: list[Hold]) -> list[dict[str, object]]:
     return [asdict(hold) for hold in holds]
 
 
-def _memory(limits: Limits, facts: dict[str, Any], no_group: str) -> Hold:
+def _memory(limits: Limits, facts: dict[str, object], no_group: str) -> Hold:
     together = limits.together()
     each = limits.each()
     if together is None and each is None:
@@ -89,7 +89,7 @@ def _processes(limits: Limits, facts: dict[str, Any], no_group: str, *, root: bo
     return Hold("processes", text, "; ".join(means), holds=True, hard=hard)
 
 
-def _processor(limits: Limits, facts: dict[str, Any], no_group: str) -> Hold:
+def _processor(limits: Limits, facts: dict[str, object], no_group: str) -> Hold:
     time = "the time limit of each call"
     nice = f"priority below everything else (nice {facts.get('nice', 0)})"
     if no_group:

@@ -75,7 +75,7 @@ class _Ground:
         shutil.copytree(self.own, self.private)
         (self.private / "objects-private").mkdir()
 
-    def action(self, given: dict[str, Any]) -> ExecAction:
+    def action(self, given: dict[str, object]) -> ExecAction:
         """The probe as a session's exec call."""
         binds = [(str(self.common), str(self.common), "ro"), (str(self.private), str(self.own), "rw")]
         binds += [(os.path.join(_OURS, name), f"{_SHOWN}/{name}", "ro") for name in ("hands", "linux")]
@@ -180,7 +180,7 @@ def check(allowed: limits.Limits = limits.DEFAULT) -> dict[str, Any]:
     limit, how, holds, hard}]}``, the last for calls with the limits ``allowed``; never raises for a fence that does not
     work, but says so in ``reason``.
     """
-    report: dict[str, Any] = {
+    report: dict[str, object] = {
         "ok": False,
         "reason": "",
         "bwrap": "",
@@ -242,7 +242,7 @@ def _unchanged(ground: _Ground, home: str, before: tuple[bytes, bytes]) -> dict[
 
 def _judged(results: Mapping[str, tuple[bool, str]], unchanged: Mapping[str, bool]) -> list[dict[str, Any]]:
     """A line for each act: those that must fail or change nothing, and those that must go well."""
-    tests: list[dict[str, Any]] = []
+    tests: list[dict[str, object]] = []
     for name in probe.FORBIDDEN:
         went, detail = results.get(name, (True, "was not tried"))
         ok = unchanged.get(name, True) and (not went or name in _ONLY_HOST)
@@ -257,7 +257,7 @@ def _judged(results: Mapping[str, tuple[bool, str]], unchanged: Mapping[str, boo
     return tests
 
 
-def _tried(ground: _Ground, allowed: limits.Limits) -> dict[str, Any]:
+def _tried(ground: _Ground, allowed: limits.Limits) -> dict[str, object]:
     before = _repository(ground)
     with _listeners(ground) as given:
         outcome, output, survivors = run(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from harness.events.evaluation_events import FAILED, NEEDS_REVISION, SATISFIED, Finding
 
@@ -30,7 +29,7 @@ class NoAnswer(ValueError):
     """A reply is no verdict; the message says what is wrong with it, in words for the judge."""
 
 
-def schema() -> dict[str, Any]:
+def schema() -> dict[str, object]:
     """The JSON schema of an answer, in the part of the language that model APIs take."""
     text = {"type": "string"}
     finding = _object({"criterion": text, "holds": {"type": "boolean"}, "reason": text})
@@ -45,7 +44,7 @@ def schema() -> dict[str, Any]:
     )
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
+def _object(properties: dict[str, object]) -> dict[str, object]:
     return {
         "type": "object",
         "properties": properties,
@@ -83,14 +82,14 @@ def read(text: str, criteria: Collection[str]) -> Answer:
     return Answer(verdict, _text(data, "summary"), drift, known, commands)
 
 
-def _list(data: Mapping[str, Any], name: str) -> list[Any]:
+def _list(data: Mapping[str, object], name: str) -> list[object]:
     value = data.get(name, [])
     if not isinstance(value, list):
         raise NoAnswer(f"{name} must be a list")
     return value
 
 
-def _text(data: Mapping[str, Any], name: str) -> str:
+def _text(data: Mapping[str, object], name: str) -> str:
     value = data.get(name, "")
     if not isinstance(value, str):
         raise NoAnswer(f"{name} must be a text")

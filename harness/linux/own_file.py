@@ -10,7 +10,6 @@ import re
 import select
 import stat
 from pathlib import Path
-from typing import Any
 
 LIMIT = 4 << 20
 _PIECE = 1 << 16
@@ -74,7 +73,7 @@ def given(path: str, limit: int) -> bytes:
     return bytes(found)
 
 
-def tables(text: str, file: str | Path, error: type[Unusable]) -> dict[str, Any]:
+def tables(text: str, file: str | Path, error: type[Unusable]) -> dict[str, object]:
     """What stands in a file in TOML. Raises ``error`` for what is none, or is nested too deep to be read."""
     import tomllib  # only where there is a file: the floor's first paint does not wait for the parser
 

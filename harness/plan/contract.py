@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from harness.events.words import line
 from harness.judge.case import cut, sealed
@@ -99,7 +99,7 @@ def _body(lines: Sequence[str]) -> bool:
     return not first.startswith("## ")
 
 
-def schema() -> dict[str, Any]:
+def schema() -> dict[str, object]:
     """The JSON schema of the evaluator's answer."""
     properties = {"objections": {"type": "array", "items": {"type": "string"}}, "agrees": {"type": "boolean"}}
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}

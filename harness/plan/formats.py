@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 FEATURES = "features"
 STORIES = "userStories"
@@ -120,14 +119,14 @@ def flipped(plan: Plan, passes: Mapping[int, bool]) -> Plan:
     return read("".join([*parts, plan.text[done:]]).encode())
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     made = dict(pairs)
     if len(made) != len(pairs):
         raise ValueError("an object has the same key twice")
     return made
 
 
-def _form(whole: object) -> tuple[str, list[Any], tuple[str, ...]]:
+def _form(whole: object) -> tuple[str, list[object], tuple[str, ...]]:
     if isinstance(whole, list):
         return FEATURES, whole, ()
     if isinstance(whole, dict):
@@ -172,24 +171,24 @@ def _within(text: str, most: int, where: str, what: str) -> str:
     return text
 
 
-def _about(item: Mapping[str, Any], title: str) -> str:
+def _about(item: Mapping[str, object], title: str) -> str:
     value = item.get("description")
     return value.strip() if isinstance(value, str) and value != title else ""
 
 
-def _priority(item: Mapping[str, Any]) -> int:
+def _priority(item: Mapping[str, object]) -> int:
     value = item.get("priority")
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 31 else 0
 
 
-def _texts(item: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
+def _texts(item: Mapping[str, object], name: str, where: str) -> tuple[str, ...]:
     value = item.get(name, [])
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise BadPlan(f"{where}: {name} is no list of texts")
     return tuple(value)
 
 
-def _phase(item: Mapping[str, Any]) -> str:
+def _phase(item: Mapping[str, object]) -> str:
     name = item.get("phase")
     return str(name).strip() if isinstance(name, str | int) and not isinstance(name, bool) else ""
 
@@ -204,7 +203,7 @@ def _gate(value: object, where: str) -> str:
     return _within(value.strip(), _MOST_GATE, where, "gate")
 
 
-def _groups(around: Mapping[str, Any]) -> tuple[Group, ...]:
+def _groups(around: Mapping[str, object]) -> tuple[Group, ...]:
     """What stands under ``phases``: names, or objects with a name and perhaps a gate and entries; anything else that
     somebody keeps there is not ours.
     """

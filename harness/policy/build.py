@@ -51,7 +51,7 @@ def build_action(
     given = asked
     if found.kind == PushAction.KIND and "argv" in asked:
         given = {**asked, "argv": list(push.clean_argv(asked["argv"], facts.remotes))}
-    common: dict[str, Any] = {
+    common: dict[str, object] = {
         "tool": tool,
         "fence": _fence(found, facts),
         "session": sid,
@@ -104,9 +104,9 @@ def _content_sha(tool: str, asked: Mapping[str, object]) -> str | None:
     return hashlib.sha256(str(content).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _world(found: Reach, facts: Facts) -> dict[str, Any]:
+def _world(found: Reach, facts: Facts) -> dict[str, object]:
     """What must still be so when it starts: the world that the decision was given in."""
-    pre: dict[str, Any] = {
+    pre: dict[str, object] = {
         "files": dict(sorted(facts.hashes.items())),
         "head": facts.head,
         "worktree": dict(facts.identity),

@@ -11,7 +11,6 @@ import hashlib
 import os.path
 import re
 import shlex
-from typing import Any
 
 import msgspec
 
@@ -185,7 +184,7 @@ def _what(action: Action, wider: Wider) -> str:
     return action.script
 
 
-def _placed(value: Any, action: Action) -> Any:
+def _placed(value: object, action: Action) -> object:
     """The same value with the folders that only this session has named for what they are; what is written like such a
     name stays apart from it.
     """

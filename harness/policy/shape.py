@@ -9,7 +9,6 @@ import hashlib
 import os.path
 import re
 from collections.abc import Collection, Iterable
-from typing import Any
 
 from harness.events.action import Action, ExecAction, FileAction, PushAction, canonical
 from harness.events.approved import Shape
@@ -44,7 +43,7 @@ def facts_of(action: Action, read: Collection[str] = ()) -> dict[str, str]:
     program = pre.get("program")
     if isinstance(program, dict) and program.get("path") in read:
         program = "shown"
-    values: dict[Fact, Any] = {
+    values: dict[Fact, object] = {
         Fact.PLACE: action.cwd,
         Fact.REACH: [action.access, fence.fenced, fence.network, list(fence.hosts)],
         Fact.FOLDERS: [list(fence.read), list(fence.write), [list(bind) for bind in fence.binds]],
@@ -62,7 +61,7 @@ def facts_of(action: Action, read: Collection[str] = ()) -> dict[str, str]:
     return {fact: _digest(value, action.session) for fact, value in values.items()}
 
 
-def _digest(value: Any, sid: str) -> str:
+def _digest(value: object, sid: str) -> str:
     body = canonical({"value": value})
     if sid:
         body = body.replace(sid.encode(), b"{session}")

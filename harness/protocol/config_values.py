@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
 
 from harness.protocol.amounts import counted, seconds, size, usd_to_nano
 from harness.protocol.config_sections import FRESH, JUDGE_AT, SCREENS, SECTIONS, LimitsConfig
@@ -32,7 +31,7 @@ _LEAST_BYTES = {"memory": 64 << 20, "process_memory": 64 << 20, "memory_free": 0
 _NEVER = frozenset(("/", "/usr", "/etc", "/tmp", "/root", "/home", "/opt", "/var", "/run", "/proc", "/sys", "/dev"))
 
 
-def value_of(section: str, key: str, raw: object) -> Any:
+def value_of(section: str, key: str, raw: object) -> object:
     """The value of a known key, as its section takes it. Raises ValueError, which says what it must be."""
     special = _OWN.get(section, {}).get(key) or _OWN.get(section, {}).get("")
     if special is not None:

@@ -12,7 +12,6 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from harness.events import tools
 from harness.events.decision import Ruling
@@ -89,7 +88,7 @@ class Role:
         """True when the role has this tool."""
         return EVERY_TOOL in self.tools or tool in self.tools
 
-    def offered(self) -> list[dict[str, Any]]:
+    def offered(self) -> list[dict[str, object]]:
         """Its tools as the Messages API wants them, in the table's order."""
         return [tool.definition() for tool in tools.TABLE.values() if self.may_use(tool.name)]
 
@@ -109,7 +108,7 @@ class _Reader:
     name: str
     text: str
     source: str
-    data: Mapping[str, Any]
+    data: Mapping[str, object]
 
     def role(self) -> Role:
         for key in self.data:

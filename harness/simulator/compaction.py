@@ -44,7 +44,7 @@ def check(messages: list[dict[str, Any]], betas: frozenset[str]) -> None:
                 _check(f"messages.{i}.content.{j}", message["role"], part, betas)
 
 
-def _check(where: str, role: str, given: dict[str, Any], betas: frozenset[str]) -> None:
+def _check(where: str, role: str, given: dict[str, object], betas: frozenset[str]) -> None:
     if BETAS[EDIT] not in betas:
         raise ApiError(400, f"{where}: Input tag '{KIND}' found using 'type' does not match any of the expected tags")
     if role != "assistant":
@@ -70,7 +70,7 @@ def after(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return messages
 
 
-def output_of(made: dict[str, Any]) -> int:
+def output_of(made: dict[str, object]) -> int:
     """Tokens that writing the block took."""
     return tokens.of_text(str(made["content"]))
 

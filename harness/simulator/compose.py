@@ -14,7 +14,7 @@ from harness.simulator.script import Turn
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 TOOL_OVERHEAD = 12
-_START: dict[str, dict[str, Any]] = {
+_START: dict[str, dict[str, object]] = {
     "text": {"text": ""},
     "thinking": {"thinking": "", "signature": ""},
     "tool_use": {"input": {}},
@@ -36,7 +36,7 @@ def identifier(prefix: str, seed: str) -> str:
 class Piece:
     """One event of the stream; ``output`` tokens are generated up to and including it."""
 
-    data: dict[str, Any]
+    data: dict[str, object]
     output: int
 
     def encode(self) -> bytes:
@@ -147,7 +147,7 @@ def message(turn: Turn, *, model: str, seed: str, prompt: Tokens, max_tokens: in
     """The turn as a message, ended by ``max_tokens`` where it is longer: the last block is then incomplete, as on the
     real service.
     """
-    content: list[dict[str, Any]] = []
+    content: list[dict[str, object]] = []
     inputs: list[str] = []
     left = max_tokens
     cut = False
@@ -186,6 +186,6 @@ def message(turn: Turn, *, model: str, seed: str, prompt: Tokens, max_tokens: in
     return Message(identifier("msg", seed), model, content, inputs, stop, prompt, max(1, max_tokens - left))
 
 
-def begun_with(made: dict[str, Any], message: Message, took: Tokens) -> Message:
+def begun_with(made: dict[str, object], message: Message, took: Tokens) -> Message:
     """The message behind the block of a compaction, which took so many tokens of its own."""
     return replace(message, content=[made, *message.content], inputs=["", *message.inputs], compacted=took)

@@ -26,7 +26,6 @@ import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from harness.simulator import scenarios as shipped
 from harness.simulator.faults import FaultError, parse_fault
@@ -108,7 +107,7 @@ class Step:
     otherwise: str
 
 
-def parse(data: dict[str, Any]) -> Scenario:
+def parse(data: dict[str, object]) -> Scenario:
     """A scenario from TOML data. Raises ValueError or re.error."""
     name = data.get("name")
     pattern = data.get("pattern")

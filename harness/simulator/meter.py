@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from harness.simulator.catalog import Model, Tokens, cost
 
@@ -34,7 +33,7 @@ class Meter:
     total: Account = field(default_factory=Account)
     keys: dict[str, Account] = field(default_factory=dict)
     conversations: dict[tuple[str, str, str], Account] = field(default_factory=dict)
-    recent: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KEEP))
+    recent: deque[dict[str, object]] = field(default_factory=lambda: deque(maxlen=KEEP))
 
     def _accounts(self, key: str, scenario: str, goal: str) -> tuple[Account, Account, Account]:
         return (

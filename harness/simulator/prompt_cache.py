@@ -96,7 +96,7 @@ def _prefixes(blocks: list[Block]) -> tuple[list[int], list[bytes]]:
     return sums, hashes
 
 
-def blocks_of(body: dict[str, Any]) -> list[Block]:
+def blocks_of(body: dict[str, object]) -> list[Block]:
     """The prompt of a validated request as blocks. Raises ApiError on too many or misordered breakpoints."""
     blocks = list(_blocks(body))
     automatic = _ttl(body)
@@ -132,7 +132,7 @@ def _block(kind: bytes, part: dict[str, Any]) -> Block:
     return Block(kind + b" " + tokens.encode(part), _ttl(part))
 
 
-def _ttl(part: dict[str, Any]) -> str | None:
+def _ttl(part: dict[str, object]) -> str | None:
     control = part.get("cache_control")
     if control is None:
         return None

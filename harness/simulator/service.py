@@ -119,7 +119,7 @@ class Service:
             turn = Turn("x" * fault.size)
             room = fault.size
         prompt = self.cache.account(key, model, blocks, now)
-        made: dict[str, Any] | None = None
+        made: dict[str, object] | None = None
         took = prompt
         if (least := compaction.trigger(body)) is not None and total >= least:
             made = compaction.block(counted["messages"])

@@ -59,7 +59,7 @@ _BLOCKS = frozenset(
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}\Z")
 _VENDORS = {"memory_20250818": "memory"}
 """By type of a tool that the service knows: the name that it must have."""
-Block = dict[str, Any]
+Block = dict[str, object]
 
 
 def _fail(message: str) -> ApiError:
@@ -93,7 +93,7 @@ def check(body: object, *, counting: bool = False, betas: frozenset[str] = froze
     return body
 
 
-def _max_tokens(body: dict[str, Any], model: catalog.Model) -> None:
+def _max_tokens(body: dict[str, object], model: catalog.Model) -> None:
     value = body["max_tokens"]
     if isinstance(value, bool) or not isinstance(value, int):
         raise _fail("max_tokens: Input should be a valid integer")

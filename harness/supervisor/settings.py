@@ -10,7 +10,6 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
@@ -160,7 +159,7 @@ class _Wake(FileSystemEventHandler):
 async def follow(settings: Settings, folder: Path) -> None:
     """Keep ``settings`` current until cancelled: inotify wakes us, a slow poll is the truth."""
     wake = asyncio.Event()
-    observer: Any = None
+    observer: object = None
     try:
         observer = Observer()
         observer.schedule(_Wake(asyncio.get_running_loop(), wake), str(folder), recursive=False)

@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from harness.workspace import processes
 from harness.workspace.errors import WorkspaceError
@@ -39,7 +39,7 @@ class _Job:
     __slots__ = ("_loop", "began", "dropped", "future", "lasting", "limit", "limit_s", "what", "work")
 
     def __init__(
-        self, what: str, limit_s: float, work: Callable[[], Any], lasting: bool, loop: asyncio.AbstractEventLoop
+        self, what: str, limit_s: float, work: Callable[[], object], lasting: bool, loop: asyncio.AbstractEventLoop
     ) -> None:
         self.what = what
         self.limit_s = limit_s
@@ -48,7 +48,7 @@ class _Job:
         self.limit: processes.Limit | None = None
         self.began = 0.0
         self.dropped = False
-        self.future: asyncio.Future[Any] = loop.create_future()
+        self.future: asyncio.Future[object] = loop.create_future()
         self._loop = loop
 
     def do(self) -> None:
@@ -147,7 +147,7 @@ class Threads:
             job.dropped = True
             return job.began > 0
 
-    async def call(self, work: Callable[..., T], *args: Any) -> T:
+    async def call(self, work: Callable[..., T], *args: object) -> T:
         """``work(*args)`` in one of the threads, however long it takes. For what only we write."""
         return await self.run(getattr(work, "__name__", "work"), _DAY_S, lambda: work(*args))
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
 
 _WHOLE = 400
 """Bytes of a text, as a request spells it, up to which its short form would gain nothing."""
@@ -21,14 +20,14 @@ def cleared_result(text: str, call_id: str) -> str:
     return f"[cleared: {size} bytes of output; read_output with call {call_id} shows it]"
 
 
-def cleared_input(given: dict[str, Any]) -> dict[str, Any]:
+def cleared_input(given: dict[str, object]) -> dict[str, object]:
     """The short form of an input: every long text becomes its size, its hash and, where it is a command, how it
     begins. A short input stays.
     """
     return {name: _short(name, value) for name, value in given.items()}
 
 
-def _short(name: str, value: Any) -> Any:
+def _short(name: str, value: object) -> object:
     if isinstance(value, list):
         text = "\n".join(str(part) for part in value)
         return value if _size(text) <= _WHOLE else [*map(_begin, map(str, value[:2])), _mark(text)]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from harness.events import said, tools
 from harness.events import types as t
@@ -205,7 +204,7 @@ def line(text: str, most: int = _LINE) -> str:
     return flat if len(flat) <= most else f"{flat[: most - 2]} …"
 
 
-def _call(tool: str, given: Mapping[str, Any]) -> str:
+def _call(tool: str, given: Mapping[str, object]) -> str:
     """A call as one line: the command itself, or the tool and what it is about."""
     argv = given.get("argv")
     if isinstance(argv, list):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from msgspec import UNSET
 
@@ -66,7 +66,7 @@ class CheckpointOps:
             warnings=self._p.gates.requests.warnings(session),
         )
 
-    async def _answered(self, session: Session, what: str, work: Coroutine[Any, Any, T]) -> T:
+    async def _answered(self, session: Session, what: str, work: Coroutine[object, object, T]) -> T:
         try:
             return await unanswered.answered(self._p.fleet, session, what, work)
         finally:

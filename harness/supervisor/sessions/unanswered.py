@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from harness.events.trouble import NONE, Trouble
 from harness.linux.proc import Identity, look
@@ -34,7 +34,7 @@ def _stopped(session: Session) -> bool:
     return seen is not None and seen.stopped
 
 
-async def answered(fleet: Fleet, session: Session, what: str, work: Coroutine[Any, Any, T]) -> T:
+async def answered(fleet: Fleet, session: Session, what: str, work: Coroutine[object, object, T]) -> T:
     """The result of ``work``, which asks the session's keeper.
 
     Raises OpError ``mute`` (nothing was sent) or ``unsure`` (it may still be done).

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from genai_prices.data_snapshot import get_snapshot
 
-from harness.budget.prices import DEAREST, Price, Rates
+from harness.budget.rates import DEAREST, Price, Rates
 
 VENDOR = "anthropic"
 _PICO_PER_TOKEN = Decimal(1_000_000)

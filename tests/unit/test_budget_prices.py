@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.budget.prices import DEAREST, cost, lookup, worst_case
+from harness.budget.prices import cost, lookup, worst_case
+from harness.budget.rates import DEAREST
 from harness.events.types import Usage
 
 DAY = date(2026, 11, 21)

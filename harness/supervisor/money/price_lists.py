@@ -10,7 +10,7 @@ from datetime import date
 import msgspec
 
 from harness.budget import prices
-from harness.budget.prices import Price
+from harness.budget.rates import Price
 from harness.supervisor.processes.nursery_client import scrubbed
 
 _PATIENCE_S = 20.0

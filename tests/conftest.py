@@ -5,6 +5,7 @@ takes longest.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import signal
@@ -16,6 +17,8 @@ from hypothesis import HealthCheck, settings
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # a shell that begins them in the background has them ignore ctrl+c, and with them each program that one is sent to
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+gc.disable()  # what is loaded and collected stays
 
 settings.register_profile("watchfloor", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("watchfloor")
@@ -67,6 +70,13 @@ def _rank(path: Path) -> tuple[int, int]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Workers take a module at a time (``--dist loadfile``), in this order."""
     items.sort(key=lambda item: _rank(item.path))
+
+
+def pytest_collection_finish() -> None:
+    """Let nobody look for garbage again among what is there for good."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -69,26 +69,6 @@ def wait_for(name: str, condition: Callable[[], object], shown: Callable[[], str
         time.sleep(0.02)
 
 
-@contextmanager
-def fleet(root: Path, scene: str) -> Iterator[None]:
-    """A `World` with this scene in a process of its own."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.tui.app_world", str(root), scene],
-        cwd=REPOSITORY,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-    )
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        yield
-    finally:
-        process.kill()
-        process.wait()
-        if process.stdout:
-            process.stdout.close()
-
-
 class Tmux:
     """One tmux server with one window, on a socket of its own."""
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from app.pace import QUIET_S
-from tests.e2e.terminal import BarePty, fleet, have_tmux, in_pty, in_tmux, wait_for
+from tests.e2e.terminal import BarePty, have_tmux, in_pty, in_tmux, wait_for
+from tests.tui.app_world import beside
 
 BEGIN = b"\x1b[200~"
 END = b"\x1b[201~"
@@ -92,7 +93,7 @@ def drawn(screen: BarePty, words: bytes) -> bool:
 
 @pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS)
 def test_no_paste_decides_and_the_keyboard_lives_on(tmp_path: Path, payload: bytes) -> None:
-    with fleet(tmp_path, "crowd"), in_pty(tmp_path) as screen:
+    with beside(tmp_path, "crowd"), in_pty(tmp_path) as screen:
         armed(screen)
         screen.send(BEGIN + payload + END)
         heard(screen)
@@ -106,7 +107,7 @@ def test_no_paste_cut_anywhere_decides(tmp_path: Path) -> None:
     terminal's.
     """
     data = BEGIN + b"x\x1b" + CTRL_Y + b"y" + END + CTRL_Y + END
-    with fleet(tmp_path, "crowd"), in_pty(tmp_path) as screen:
+    with beside(tmp_path, "crowd"), in_pty(tmp_path) as screen:
         armed(screen)
         for cut in range(1, len(data)):
             for pause in (0.0, 0.03, 0.15):
@@ -126,7 +127,7 @@ def test_the_chord_right_after_a_paste_is_refused_in_words(tmp_path: Path) -> No
 def refused_after_a_paste(root: Path) -> bool:
     """False when the screen stood still for so long that the chord came a second after the paste."""
     root.mkdir()
-    with fleet(root, "crowd"), in_pty(root) as screen:
+    with beside(root, "crowd"), in_pty(root) as screen:
         armed(screen)
         pasted = time.monotonic()
         screen.send(BEGIN + b"x" + END)
@@ -147,7 +148,7 @@ def refused_after_a_paste(root: Path) -> bool:
 
 @pytest.mark.parametrize("payload", [b"yes\x19\x19 approve\n\x19", b"\x19yes", b"\x19\x19"])
 def test_a_paste_without_brackets_decides_nothing(tmp_path: Path, payload: bytes) -> None:
-    with fleet(tmp_path, "crowd"), in_pty(tmp_path) as screen:
+    with beside(tmp_path, "crowd"), in_pty(tmp_path) as screen:
         armed(screen)
         screen.send(payload)
         heard(screen)
@@ -161,7 +162,7 @@ def test_a_paste_without_brackets_decides_nothing(tmp_path: Path, payload: bytes
 )
 @pytest.mark.parametrize("brackets", [True, False])
 def test_no_paste_in_tmux_decides(tmp_path: Path, payload: str, brackets: bool) -> None:
-    with fleet(tmp_path, "crowd"), in_tmux(tmp_path, 120, 40) as tmux:
+    with beside(tmp_path, "crowd"), in_tmux(tmp_path, 120, 40) as tmux:
         tmux.see("NEEDS YOU")
         tmux.keys("2")
         tmux.see("● ctrl+y approves exactly this, once")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.terminal import fleet, have_tmux, in_pty, in_tmux, keys_seen
-from tests.tui.app_world import PAYLOADS
+from tests.e2e.terminal import have_tmux, in_pty, in_tmux, keys_seen
+from tests.tui.app_world import PAYLOADS, beside
 
 pytestmark = [pytest.mark.tmux, pytest.mark.skipif(not have_tmux(), reason="tmux is not installed")]
 
@@ -27,7 +27,7 @@ WALK = (
 
 
 def test_no_payload_presses_a_key_or_decides(tmp_path: Path) -> None:
-    with fleet(tmp_path, "hostile"), in_tmux(tmp_path, 150, 45) as tmux:
+    with beside(tmp_path, "hostile"), in_tmux(tmp_path, 150, 45) as tmux:
         tmux.see("NEEDS YOU 14")
         tmux.keys(*WALK)
         tmux.see("NEEDS YOU 14")
@@ -52,7 +52,7 @@ def test_answers_that_do_come_press_no_key(tmp_path: Path) -> None:
         n for n in range(15, 40) if not any(answers[at : at + n].endswith(b"\x1b") for at in range(0, len(answers), n))
     )
     pieces = [answers[at : at + size] for at in range(0, len(answers), size)]
-    with fleet(tmp_path, "crowd"), in_pty(tmp_path) as screen:
+    with beside(tmp_path, "crowd"), in_pty(tmp_path) as screen:
         screen.until("the floor", lambda output: b"NEEDS YOU" in output)
         screen.press(b"2")
         screen.until("the armed card", lambda output: b"approves exactly this" in output)

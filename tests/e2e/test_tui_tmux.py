@@ -13,7 +13,8 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from tests.e2e.terminal import HUMAN_S, fleet, have_tmux, in_pty, in_tmux, keys_seen, sequences, wait_for
+from tests.e2e.terminal import HUMAN_S, have_tmux, in_pty, in_tmux, keys_seen, sequences, wait_for
+from tests.tui.app_world import beside
 
 pytestmark = pytest.mark.tmux
 needs_tmux = pytest.mark.skipif(not have_tmux(), reason="tmux is not installed")
@@ -49,7 +50,7 @@ def asked(root: Path) -> list[str]:
 
 @needs_tmux
 def test_it_starts_follows_resizes_and_detaches(tmp_path: Path) -> None:
-    with fleet(tmp_path, "crowd"), in_tmux(tmp_path, 120, 40) as tmux:
+    with beside(tmp_path, "crowd"), in_tmux(tmp_path, 120, 40) as tmux:
         tmux.see("NEEDS YOU 3", "cart-discount", "today", "? help")
         tmux.run("resize-window", "-x", "80", "-y", "24")
         tmux.see("NEEDS YOU 3", "? help")
@@ -77,7 +78,7 @@ def test_a_window_that_no_client_shows_is_not_watched_and_its_title_counts_what_
     def pane_title() -> str:
         return tmux.run("display-message", "-p", "#{pane_title}").strip()
 
-    with fleet(tmp_path, "crowd"), in_tmux(tmp_path, 120, 40) as tmux:
+    with beside(tmp_path, "crowd"), in_tmux(tmp_path, 120, 40) as tmux:
         before = pane_title()
         tmux.see("NEEDS YOU 3")
         wait_for("the count in the title", lambda: re.fullmatch(r"◆ \d+ · Watchfloor", pane_title()), pane_title)
@@ -99,7 +100,7 @@ def test_a_window_that_no_client_shows_is_not_watched_and_its_title_counts_what_
 
 @needs_tmux
 def test_a_chord_in_a_real_terminal_approves_what_was_shown(tmp_path: Path) -> None:
-    with fleet(tmp_path, "crowd"), in_tmux(tmp_path, 120, 40) as tmux:
+    with beside(tmp_path, "crowd"), in_tmux(tmp_path, 120, 40) as tmux:
         tmux.see("NEEDS YOU")
         tmux.keys("2", "C-y")
         tmux.see("WILL RUN")
@@ -112,7 +113,7 @@ def test_a_chord_in_a_real_terminal_approves_what_was_shown(tmp_path: Path) -> N
 
 @needs_tmux
 def test_pasting_into_the_queue_decides_nothing(tmp_path: Path) -> None:
-    with fleet(tmp_path, "crowd"), in_tmux(tmp_path, 120, 40) as tmux:
+    with beside(tmp_path, "crowd"), in_tmux(tmp_path, 120, 40) as tmux:
         tmux.see("NEEDS YOU")
         tmux.keys("2")
         tmux.see("● ctrl+y approves exactly this, once")
@@ -132,7 +133,7 @@ def test_pasting_into_the_queue_decides_nothing(tmp_path: Path) -> None:
 
 @needs_tmux
 def test_without_a_fleet_it_begins_friendly(tmp_path: Path) -> None:
-    with fleet(tmp_path, "empty"), in_tmux(tmp_path, 80, 24) as tmux:
+    with beside(tmp_path, "empty"), in_tmux(tmp_path, 80, 24) as tmux:
         tmux.see("No sessions yet", "launch an agent")
 
 
@@ -141,7 +142,7 @@ def test_every_byte_on_the_terminal_is_text_or_the_frameworks_own(tmp_path: Path
     scene = {"dark": "hostile", "light": "crowd", "ansi": "hostile"}[theme]
     (tmp_path / "config").mkdir(mode=0o700)
     (tmp_path / "config" / "config.toml").write_text(f'[ui]\ntheme = "{theme}"\n')
-    with fleet(tmp_path, scene), in_pty(tmp_path, 120, 40) as screen:
+    with beside(tmp_path, scene), in_pty(tmp_path, 120, 40) as screen:
         screen.until("the floor", lambda output: b"NEEDS YOU" in output)
         for keys in (
             b"2",

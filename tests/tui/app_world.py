@@ -1,19 +1,21 @@
 """A small supervisor for the screen's tests: real session logs, the real fold, the real socket protocol; it decides
 nothing by itself.
 
-Also a program (``python -m tests.tui.app_world ROOT SCENE``) that serves a scene for the terminal tests and writes
-every request it gets to ``ROOT/calls.jsonl``.
+`beside` serves a scene to a program of its own, for the terminal tests, and writes every request it gets to
+``ROOT/calls.jsonl``.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
 import os
-import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -773,18 +775,36 @@ def hostile(world: World) -> None:
 SCENES = {"empty": lambda world: None, "crowd": crowd, "crowd50": lambda world: crowd(world, 50), "hostile": hostile}
 
 
-async def _main(root: Path, scene: str) -> None:
-    world = World(folders(root), root / "calls.jsonl")
-    SCENES[scene](world)
-    async with world:
-        print("ready", flush=True)
-        await asyncio.get_running_loop().create_future()
+@contextlib.contextmanager
+def beside(root: Path, scene: str) -> Iterator[None]:
+    """A scene that is served by a thread: for a test that waits, and does not await."""
+    ready: Future[Callable[[], object]] = Future()
+    thread = threading.Thread(target=asyncio.run, args=(_serve(root, scene, ready),), name="world")
+    thread.start()
+    end = ready.result()
+    try:
+        yield
+    finally:
+        end()
+        thread.join()
+
+
+async def _serve(root: Path, scene: str, ready: Future[Callable[[], object]]) -> None:
+    """Serve until what ``ready`` gets is called."""
+    over = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    try:
+        world = World(folders(root), root / "calls.jsonl")
+        SCENES[scene](world)
+        async with world:
+            ready.set_result(lambda: loop.call_soon_threadsafe(over.set))
+            await over.wait()
+    except BaseException as exc:
+        if ready.done():
+            raise
+        ready.set_exception(exc)
 
 
 def stamp(seconds_ago: float) -> str:
     """A log timestamp so many seconds back."""
     return datetime.fromtimestamp(time.time() - seconds_ago, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-
-
-if __name__ == "__main__":
-    asyncio.run(_main(Path(sys.argv[1]), sys.argv[2]))

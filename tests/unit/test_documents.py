@@ -26,6 +26,7 @@ def meant(name: str) -> list[Path]:
     return [path for path in files() if f"/{path.relative_to(ROOT)}".endswith(f"/{name}")]
 
 
+@cache
 def defined(path: Path) -> set[str]:
     """Every name that a module gives to something."""
     found: set[str] = set()

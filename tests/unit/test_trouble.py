@@ -34,16 +34,23 @@ INSIDE = re.compile(
 TABLES = {"SESSION": SESSION, "PARKED": PARKED, "FLEET": FLEET}
 
 
-def source() -> Iterator[tuple[Path, ast.Module]]:
-    for path in sorted(HARNESS.rglob("*.py")):
-        if "simulator" not in path.parts:
-            yield path, ast.parse(path.read_text())
+Part = ast.Call | ast.Assign | ast.Dict | ast.Subscript
+Source = list[tuple[Path, list[Part]]]
 
 
-def calls(name: str) -> Iterator[tuple[str, ast.Call]]:
+@pytest.fixture(scope="module")
+def source() -> Source:
+    return [
+        (path, [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, Part)])
+        for path in sorted(HARNESS.rglob("*.py"))
+        if "simulator" not in path.parts
+    ]
+
+
+def calls(source: Source, name: str) -> Iterator[tuple[str, ast.Call]]:
     """Every call of a function or class of this name, with where it stands."""
-    for path, tree in source():
-        for node in ast.walk(tree):
+    for path, nodes in source:
+        for node in nodes:
             if isinstance(node, ast.Call) and name in (getattr(node.func, "id", ""), getattr(node.func, "attr", "")):
                 yield f"{path.relative_to(HARNESS)}:{node.lineno}", node
 
@@ -60,10 +67,10 @@ def argument(call: ast.Call, at: int, name: str) -> set[str]:
     return texts(given[0]) if given else set()
 
 
-def test_every_code_of_a_refusal_has_its_words() -> None:
-    found = {code: where for where, call in calls("OpError") for code in argument(call, 0, "code")}
-    for path, tree in source():  # errors that carry their code on the class, or set it before they are raised
-        for node in ast.walk(tree):
+def test_every_code_of_a_refusal_has_its_words(source: Source) -> None:
+    found = {code: where for where, call in calls(source, "OpError") for code in argument(call, 0, "code")}
+    for path, nodes in source:  # errors that carry their code on the class, or set it before they are raised
+        for node in nodes:
             if isinstance(node, ast.Assign) and any(getattr(target, "id", "") == "code" for target in node.targets):
                 found |= {code: f"{path.relative_to(HARNESS)}:{node.lineno}" for code in texts(node.value) if code}
             if isinstance(node, ast.Dict):  # as a process puts it on the wire
@@ -77,9 +84,9 @@ def test_every_code_of_a_refusal_has_its_words() -> None:
     assert set(CODES.values()) <= SESSION.keys()
 
 
-def test_every_reason_to_park_has_its_words() -> None:
-    untyped = {why for _, call in calls("SessionParked") for why in argument(call, 99, "why")} | {
-        why for _, call in calls("Park") for why in argument(call, 0, "why")
+def test_every_reason_to_park_has_its_words(source: Source) -> None:
+    untyped = {why for _, call in calls(source, "SessionParked") for why in argument(call, 99, "why")} | {
+        why for _, call in calls(source, "Park") for why in argument(call, 0, "why")
     }
     assert not untyped, "why an agent leaves is a ParkedFor: the checker of types knows them all then"
     assert set(ParkedFor) <= PARKED.keys()
@@ -91,19 +98,19 @@ def test_every_kind_of_request_has_its_words() -> None:
         assert trouble.requested(kind).person, "a request waits for a person"
 
 
-def test_every_part_that_is_set_aside_has_its_name() -> None:
-    found = {part for _, call in calls("quarantine") for part in argument(call, 1, "part")}
+def test_every_part_that_is_set_aside_has_its_name(source: Source) -> None:
+    found = {part for _, call in calls(source, "quarantine") for part in argument(call, 1, "part")}
     assert found == {"brain", "supervisor"}
     assert found <= PARTS.keys()
 
 
-def test_every_trouble_of_a_session_comes_from_the_table() -> None:
-    kinds = {where: kind for where, call in calls("Trouble") for kind in argument(call, 0, "kind")}
+def test_every_trouble_of_a_session_comes_from_the_table(source: Source) -> None:
+    kinds = {where: kind for where, call in calls(source, "Trouble") for kind in argument(call, 0, "kind")}
     assert len(kinds) > 5
     assert {where: kind for where, kind in kinds.items() if kind not in SESSION} == {}
     problems = set()
-    for _, tree in source():
-        for node in ast.walk(tree):
+    for _, nodes in source:
+        for node in nodes:
             if isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "problems":
                 problems |= texts(node.slice)
     assert {"policy", "config", "watch"} <= problems

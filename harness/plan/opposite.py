@@ -7,6 +7,7 @@ says. Such code agrees with the other value too.
 from __future__ import annotations
 
 import ast
+import zlib
 
 EQUAL = frozenset(
     {"assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertSetEqual", "assertTupleEqual"}
@@ -14,15 +15,28 @@ EQUAL = frozenset(
 )
 """Ways to compare that ask their two arguments whether they are equal."""
 _TURNED = frozenset({"assertTrue", "assertFalse"})
+_LEAST = 101
+_SPAN = 887
+"""By how much another value is more than the one expected: no test counts its own calls so far."""
 _NOT_AGAIN = (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
 """What is done once only, or not where it stands."""
-_TRIED = """
+_ASKED = """
 try:
     pass
 except BaseException:
     pass
 else:
     {word}_held(lambda: 0)
+"""
+_TURNED_ROUND = """
+try:
+    pass
+except BaseException:
+    pass
+else:
+    {word}_turned({wrong})
+"""
+_DONE = """
 try:
     pass
 except BaseException:
@@ -31,72 +45,97 @@ except BaseException:
 
 
 def asked(line: ast.Assert | ast.Expr, original: ast.stmt, word: str) -> list[ast.stmt]:
-    """The lines that ask this assertion the other way, tell `word_held` of what stood against the other value when
-    that was agreed with, and then do ``original``, whatever comes of it. Only the original when it is none to turn.
+    """The lines that ask this assertion the other way, tell of what agreed with that, and then do ``original``,
+    whatever comes of it. Only the original when it is none to turn.
+
+    Asking does again what the assertion does, so what counts its calls comes to other values by itself: to none so far
+    off as the one asked for, but to another truth, which tells only where it is not so (``word_turned``).
     """
-    found = _turned(line)
-    if found is None or any(isinstance(node, _NOT_AGAIN) for node in ast.walk(line)):
+    if any(isinstance(node, _NOT_AGAIN) for node in ast.walk(line)):
         return [original]
-    other, value = found
-    first, second = ast.parse(_TRIED.format(word=word)).body
-    assert isinstance(first, ast.Try)
+    first = _compared(line, word) or _truth(line, word)
+    if first is None:
+        return [original]
+    (second,) = ast.parse(_DONE).body
     assert isinstance(second, ast.Try)
-    first.body = [other]
-    told = first.orelse[0]
-    assert isinstance(told, ast.Expr)
-    assert isinstance(told.value, ast.Call)
-    told.value.args = [ast.Lambda(ast.arguments([], [], None, [], [], None, []), value)]
     second.body = [original]
     return [first, second]
 
 
-def _turned(line: ast.Assert | ast.Expr) -> tuple[ast.stmt, ast.expr] | None:
-    """The assertion with another value expected, and what is compared with it."""
+def _compared(line: ast.Assert | ast.Expr, word: str) -> ast.Try | None:
+    """An assertion that two values are equal, asked with another one of what is expected."""
     if isinstance(line, ast.Assert):
         test = line.test
         if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
             return None
-        left, right, value = _sides(test.left, test.comparators[0])
-        return ast.Assert(ast.Compare(left, test.ops, [right]), None), value
-    call = line.value
+        sides = (test.left, test.comparators[0])
+    else:
+        call = line.value
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            return None
+        if call.func.attr not in EQUAL or len(call.args) < 2 or _spread(call):
+            return None
+        sides = (call.args[0], call.args[1])
+    (first,) = ast.parse(_ASKED.format(word=word)).body
+    assert isinstance(first, ast.Try)
+    first.body = [_with(line, *_sides(*sides, _LEAST + zlib.crc32(word.encode()) % _SPAN))]
+    (told,) = first.orelse
+    assert isinstance(told, ast.Expr)
+    assert isinstance(told.value, ast.Call)
+    value = sides[1] if _calls(sides[1]) and not _calls(sides[0]) else sides[0]
+    told.value.args = [ast.Lambda(ast.arguments([], [], None, [], [], None, []), value)]
+    return first
+
+
+def _with(line: ast.Assert | ast.Expr, left: ast.expr, right: ast.expr) -> ast.stmt:
+    """The assertion with these two sides, and without its message."""
+    if isinstance(line, ast.Assert):
+        return ast.Assert(ast.Compare(left, [ast.Eq()], [right]), None)
+    assert isinstance(line.value, ast.Call)
+    return ast.Expr(ast.Call(line.value.func, [left, right], []))
+
+
+def _truth(line: ast.Assert | ast.Expr, word: str) -> ast.Try | None:
+    """An assertion that something is true, or is not, asked with the opposite."""
+    call = line.value if isinstance(line, ast.Expr) else None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return None
-    if any(isinstance(arg, ast.Starred) for arg in call.args):
+    if call.func.attr not in _TURNED or not call.args or _spread(call):
         return None
-    if call.func.attr in EQUAL and len(call.args) >= 2:
-        left, right, value = _sides(*call.args[:2])
-        return ast.Expr(ast.Call(call.func, [left, right], [])), value
-    if call.func.attr in _TURNED and call.args:
-        value = call.args[0]
-        return ast.Expr(ast.Call(call.func, [ast.UnaryOp(ast.Not(), value)], [])), value
-    return None
+    (first,) = ast.parse(_TURNED_ROUND.format(word=word, wrong=call.func.attr == "assertTrue")).body
+    assert isinstance(first, ast.Try)
+    kept = ast.Call(ast.Name(f"{word}_kept", ast.Load()), [call.args[0]], [])
+    first.body = [ast.Expr(ast.Call(call.func, [ast.UnaryOp(ast.Not(), kept)], []))]
+    return first
 
 
-def _sides(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr, ast.expr]:
-    """Both sides with another value on the one that says what is expected, and the other side."""
+def _spread(call: ast.Call) -> bool:
+    return any(isinstance(arg, ast.Starred) for arg in call.args)
+
+
+def _sides(left: ast.expr, right: ast.expr, by: int) -> tuple[ast.expr, ast.expr]:
+    """Both sides, with another value on the one that says what is expected."""
     if _calls(right) and not _calls(left):
-        return _other(left), right, right
-    return left, _other(right), left
+        return _other(left, by), right
+    return left, _other(right, by)
 
 
 def _calls(one: ast.expr) -> bool:
     return any(isinstance(node, ast.Call) for node in ast.walk(one))
 
 
-def _other(one: ast.expr) -> ast.expr:
+def _other(one: ast.expr, by: int) -> ast.expr:
     """A value like this one, and never equal to it."""
     if isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.USub) and isinstance(one.operand, ast.Constant):
-        return ast.UnaryOp(one.op, _other(one.operand))
+        return ast.UnaryOp(one.op, _other(one.operand, by))
     if isinstance(one, ast.Constant):
         value = one.value
-        if isinstance(value, bool):
-            return ast.Constant(not value)
-        if isinstance(value, (int, float)):
-            return ast.Constant(value + 3)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return ast.Constant(value + by)
         if isinstance(value, str):
-            return ast.Constant(value + ("7" if value.isdigit() else "s"))
+            return ast.Constant(f"{value}{by}" if value.isdigit() else f"{value}s{by}")
         if isinstance(value, bytes):
-            return ast.Constant(value + b"s")
+            return ast.Constant(value + b"s%d" % by)
     if isinstance(one, (ast.List, ast.Tuple)) and one.elts and isinstance(one.elts[-1], ast.Constant):
-        return type(one)([*one.elts, one.elts[-1]], ast.Load())
-    return ast.Tuple([one, ast.Constant("s")], ast.Load())
+        return type(one)([*one.elts, _other(one.elts[-1], by)], ast.Load())
+    return ast.Tuple([one, ast.Constant(f"s{by}")], ast.Load())

@@ -102,6 +102,19 @@ def WORD_held(value):
         kind = int
     if kind.__module__ == "builtins" or WORD_work(kind):
         WORD_lied.append(1)
+WORD_now = []
+def WORD_kept(value):
+    WORD_now[:] = [value]
+    return value
+def WORD_turned(wrong):
+    value = WORD_now.pop()
+    try:
+        truths = {bool(value) for _ in range(3)}
+    except BaseException:
+        return
+    kind = type(value)
+    if wrong in truths and (kind.__module__ == "builtins" or WORD_work(kind)):
+        WORD_lied.append(1)
 def WORD_watches():
     import sys
     for one in (sys.gettrace(), sys.getprofile()):

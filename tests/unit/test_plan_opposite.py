@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import unittest
+
 import pytest
 
 from harness.plan.python_tests import broken, failed
 
 WORD = "wf_0123456789ab"
 HEAD = "import unittest\nfrom unittest.mock import ANY\n\n\ndef given(value):\n    return value\n\n\n"
+CASE = "unittest.TestCase()"
+COUNTS = "calls = []\n    def count():\n        calls.append(1)\n        return len(calls)\n"
+GROWS = "made = []\n    def grow():\n        made.append(1)\n        return 1\n"
+ONCE = "seen = []\n    def first():\n        seen.append(1)\n        return len(seen) == 1\n"
+OTHER = "seen = []\n    def turn():\n        seen.append(1)\n        return len(seen) % 2 == 1\n"
 HONEST = {
     "a number": "assert given(4) == 4",
     "a number below zero": "assert -4 == given(-4)",
@@ -27,6 +34,12 @@ HONEST = {
     "a way to compare": "unittest.TestCase().assertEqual(given(4), 4)",
     "a way to compare lists": "unittest.TestCase().assertListEqual([4], given([4]))",
     "a way to ask for truth": "unittest.TestCase().assertTrue(given(1))\n    unittest.TestCase().assertFalse(given(0))",
+    "what counts its calls": f"{COUNTS}    assert count() == 1\n    assert count() == 2\n    assert count() == 3",
+    "what counts by three": f"{COUNTS}    assert 3 * count() == 3\n    assert 3 * count() == 6",
+    "what grows with each call": f"{GROWS}    assert grow() == 1\n    assert made == [1]\n    assert made == [1]",
+    "what is true once": f"{ONCE}    {CASE}.assertTrue(first())\n    {CASE}.assertFalse(first())",
+    "what is true every other time": f"{OTHER}    {CASE}.assertTrue(turn())\n    {CASE}.assertFalse(turn())",
+    "what runs out": f"more = [1]\n    {CASE}.assertEqual(more.pop(), 1)\n    {CASE}.assertTrue(not more)",
     "what is no comparison": "assert given(4)\n    given(4)",
 }
 
@@ -62,6 +75,35 @@ SEES = (
 def test_it():
     """
 )
+
+
+REPLACED = """import unittest
+real = unittest.TestCase.assert{name}
+
+
+def quiet(self, *values):
+    pass
+
+
+unittest.TestCase.assert{name} = quiet
+
+
+def test_it():
+    unittest.TestCase().assert{name}({given})
+"""
+
+
+@pytest.mark.parametrize(("name", "given"), [("Equal", "4, 5"), ("True", "4 == 4"), ("False", "4 == 5")])
+def test_a_way_to_compare_that_refuses_nothing_keeps_a_test_from_failing(name: str, given: str) -> None:
+    real = getattr(unittest.TestCase, f"assert{name}")
+    names: dict[str, object] = {"__name__": "sums"}
+    try:
+        exec(broken("tests/test_it.py", REPLACED.format(name=name, given=given), WORD, frozenset()), names)
+        run = names["test_it"]
+        assert callable(run)
+        run()
+    finally:
+        setattr(unittest.TestCase, f"assert{name}", real)
 
 
 @pytest.mark.parametrize(

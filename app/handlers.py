@@ -56,9 +56,11 @@ def in_list(at: Callable[[], Moves], why_not: Callable[[], str], room: str = "li
 
 
 def bindings(*scopes: str, priority: bool = False) -> list[BindingType]:
-    """The registry's bindings of these scopes, by action id so that the keymap can change them."""
+    """The registry's bindings of these scopes, by action id so that the keymap can change them. What belongs to fewer
+    of them comes first: it is what says why a key that two share does nothing.
+    """
+    found = [a for a in ACTIONS if set(scopes) & set(a.scopes)]
     return [
         Binding(",".join(a.keys), f"do('{a.id}')", a.title, show=False, id=a.id, priority=priority)
-        for a in ACTIONS
-        if set(scopes) & set(a.scopes)
+        for a in sorted(found, key=lambda a: len(a.scopes))
     ]

@@ -14,6 +14,9 @@ EQUAL = frozenset(
     | {"assertSequenceEqual", "assertMultiLineEqual", "assertCountEqual"}
 )
 """Ways to compare that ask their two arguments whether they are equal."""
+_COMES_ONCE = frozenset({"next", "wait", "acquire", "recv", "accept", "result", "communicate", "input"})
+_ONCE_ALONE = frozenset({"get", "join"})
+"""Those too when they are given nothing: else they look something up, or put texts together."""
 _TURNED = frozenset({"assertTrue", "assertFalse"})
 _LEAST = 101
 _SPAN = 887
@@ -51,7 +54,7 @@ def asked(line: ast.Assert | ast.Expr, original: ast.stmt, word: str) -> list[as
     Asking does again what the assertion does, so what counts its calls comes to other values by itself: to none so far
     off as the one asked for, but to another truth, which tells only where it is not so (``word_turned``).
     """
-    if any(isinstance(node, _NOT_AGAIN) for node in ast.walk(line)):
+    if any(isinstance(node, _NOT_AGAIN) or _waits(node) for node in ast.walk(line)):
         return [original]
     first = _compared(line, word) or _truth(line, word)
     if first is None:
@@ -60,6 +63,14 @@ def asked(line: ast.Assert | ast.Expr, original: ast.stmt, word: str) -> list[as
     assert isinstance(second, ast.Try)
     second.body = [original]
     return [first, second]
+
+
+def _waits(node: ast.AST) -> bool:
+    """Whether it takes what comes only once, or waits for it: done again, it may wait for ever."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return name in _COMES_ONCE or (name in _ONCE_ALONE and not node.args)
 
 
 def _compared(line: ast.Assert | ast.Expr, word: str) -> ast.Try | None:

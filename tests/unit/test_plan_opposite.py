@@ -9,8 +9,19 @@ import pytest
 from harness.plan.python_tests import broken, failed
 
 WORD = "wf_0123456789ab"
-HEAD = "import unittest\nfrom unittest.mock import ANY\n\n\ndef given(value):\n    return value\n\n\n"
+HEAD = """import queue
+import threading
+import unittest
+from unittest.mock import ANY
+
+
+def given(value):
+    return value
+
+
+"""
 CASE = "unittest.TestCase()"
+HOLDS = "held = queue.Queue()\n    held.put(1)\n"
 COUNTS = "calls = []\n    def count():\n        calls.append(1)\n        return len(calls)\n"
 GROWS = "made = []\n    def grow():\n        made.append(1)\n        return 1\n"
 ONCE = "seen = []\n    def first():\n        seen.append(1)\n        return len(seen) == 1\n"
@@ -40,6 +51,8 @@ HONEST = {
     "what is true once": f"{ONCE}    {CASE}.assertTrue(first())\n    {CASE}.assertFalse(first())",
     "what is true every other time": f"{OTHER}    {CASE}.assertTrue(turn())\n    {CASE}.assertFalse(turn())",
     "what runs out": f"more = [1]\n    {CASE}.assertEqual(more.pop(), 1)\n    {CASE}.assertTrue(not more)",
+    "what comes once": f"{HOLDS}    assert held.get() == 1\n    {CASE}.assertTrue(held.empty())",
+    "who is waited for once": "gate = threading.Semaphore(1)\n    assert gate.acquire() == True",
     "what is no comparison": "assert given(4)\n    given(4)",
 }
 

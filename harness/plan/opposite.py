@@ -14,7 +14,9 @@ EQUAL = frozenset(
     | {"assertSequenceEqual", "assertMultiLineEqual", "assertCountEqual"}
 )
 """Ways to compare that ask their two arguments whether they are equal."""
-_COMES_ONCE = frozenset({"next", "wait", "acquire", "recv", "accept", "result", "communicate", "input"})
+_COMES_ONCE = frozenset({"next", "acquire", "accept", "result", "communicate", "input"})
+_WAITING = ("wait", "recv")
+"""How such names begin."""
 _ONCE_ALONE = frozenset({"get", "join"})
 """Those too when they are given nothing: else they look something up, or put texts together."""
 _TURNED = frozenset({"assertTrue", "assertFalse"})
@@ -70,7 +72,7 @@ def _waits(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    return name in _COMES_ONCE or (name in _ONCE_ALONE and not node.args)
+    return name in _COMES_ONCE or name.startswith(_WAITING) or (name in _ONCE_ALONE and not node.args)
 
 
 def _compared(line: ast.Assert | ast.Expr, word: str) -> ast.Try | None:

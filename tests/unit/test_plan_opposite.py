@@ -52,6 +52,7 @@ HONEST = {
     "what is true every other time": f"{OTHER}    {CASE}.assertTrue(turn())\n    {CASE}.assertFalse(turn())",
     "what runs out": f"more = [1]\n    {CASE}.assertEqual(more.pop(), 1)\n    {CASE}.assertTrue(not more)",
     "what comes once": f"{HOLDS}    assert held.get() == 1\n    {CASE}.assertTrue(held.empty())",
+    "what is received once": f"{HOLDS}    recv_one = held.get\n    assert recv_one() == 1",
     "who is waited for once": "gate = threading.Semaphore(1)\n    assert gate.acquire() == True",
     "what is no comparison": "assert given(4)\n    given(4)",
 }

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 from datetime import date
 
 import msgspec
 
 from harness.budget import prices
 from harness.budget.rates import Price
-from harness.supervisor.processes.nursery_client import scrubbed
+from harness.supervisor.processes.programs import printed
 
 _PATIENCE_S = 20.0
 
@@ -51,27 +50,7 @@ async def _learn(model: str, day: date) -> None:
 
 
 async def _asked(model: str, day: date) -> Price:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",
-        "-s",
-        "-m",
-        "harness.budget.price_list",
-        model,
-        day.isoformat(),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env=scrubbed(network=False),
-        cwd="/",
-    )
-    try:
-        out, _ = await asyncio.wait_for(process.communicate(), _PATIENCE_S)
-    except BaseException:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-        raise
+    out = await printed("harness.budget.price_list", model, day.isoformat(), within_s=_PATIENCE_S)
     found = msgspec.json.decode(out, type=Price)
     if found.model != model:
         raise ValueError(f"asked for the price of {model!r} and told of {found.model!r}")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import sys
 
 import msgspec
 
 from harness.events.replies import FenceTested
-from harness.supervisor.processes.nursery_client import scrubbed
+from harness.supervisor.processes.programs import printed
 
 TIMEOUT = 120.0
 _LEAVE = 3.0
@@ -38,26 +37,8 @@ class FenceReport:
 
     @staticmethod
     async def _try(limits: dict[str, int | None]) -> FenceTested:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",
-            "-s",
-            "-m",
-            "harness.hands.selftest",
-            "--json",
-            "--limits",
-            json.dumps(limits),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env=scrubbed(network=False),
-            cwd="/",
-        )
-        try:
-            out, _ = await asyncio.wait_for(process.communicate(), TIMEOUT)
-        except BaseException:
-            await _ended(process)
-            raise
+        asked = json.dumps(limits)
+        out = await printed("harness.hands.selftest", "--json", "--limits", asked, within_s=TIMEOUT, grace_s=_LEAVE)
         return msgspec.json.decode(out, type=FenceTested)
 
     def warnings(self) -> list[str]:
@@ -69,13 +50,3 @@ class FenceReport:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._done.wait(), 10.0)
         return self._result or FenceTested(ok=False, reason="the self-test is still running")
-
-
-async def _ended(process: asyncio.subprocess.Process) -> None:
-    """End the self-test: it is given a moment to take away what it made."""
-    with contextlib.suppress(ProcessLookupError):
-        process.terminate()
-        try:
-            await asyncio.wait_for(process.wait(), _LEAVE)
-        except TimeoutError:
-            process.kill()

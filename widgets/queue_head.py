@@ -72,7 +72,7 @@ class QueueHead(PaintedLines):
             self.refresh()
 
     def set_held(self, held: Sequence[SessionRow]) -> None:
-        """Sessions that need a person without asking anything: said here while there is no request."""
+        """Sessions that need a person without asking anything: counted, and named here while there is no request."""
         if list(held) != self._held:
             self._held = list(held)
             self.refresh()
@@ -109,6 +109,8 @@ class QueueHead(PaintedLines):
                 line.left("queue ", quiet)
             else:
                 line.left(f"◆ {words.counted(len(self._views), 'open request')} ", self._style("call"))
+                if self._held:
+                    line.left(f"· {words.counted(len(self._held), 'session')} to look at ", quiet)
             return line.strip(base, "─", rule)
         if head is None and self._held:
             first = self._held[0]
@@ -121,7 +123,7 @@ class QueueHead(PaintedLines):
         if head is None:
             return Line(width).left(" ✓ ", self._style("good")).left("Nothing needs you.", quiet).strip(base)
         line = Line(width).left(" ", quiet)
-        more = len(self._views) - 1
+        more = len(self._views) + len(self._held) - 1
         others = f" and {more} more" if more and width >= _ROOMY else ""
         line.right(f"{self._key} opens it{others} ", quiet).right(f" {words.age(head.ts, time.time())} · ", quiet)
         risk = self._style("alarm" if head.risk in ("critical", "high") else "attention")

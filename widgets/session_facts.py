@@ -46,7 +46,7 @@ def evidence(row: SessionRow) -> list[tuple[str, str]]:
         ("for", words.age(row.since, now) or "unknown"),
         ("source", row.source),
         ("evidence", row.evidence),
-        ("last event", f"{row.last_event}, seq {row.seq}, {seen} ago" if seen else "none"),
+        ("last event", f"{row.last_event}, record {row.seq} of its log, {seen} ago" if seen else "none"),
         ("you want it", row.desired),
         ("verified", _VERIFIED[row.verified] if row.all_passed else "no"),
         ("", ""),

@@ -23,7 +23,7 @@ from app.screens.card_screen import WATCH_S, CardScreen
 from app.screens.deciding import Deciding
 from app.screens.queue_foot import Looked, nothing_open, standing
 from app.screens.queue_refusals import NOTHING, Refusal
-from app.screens.session_commands import SessionCommands
+from app.screens.session_commands import SessionCommands, not_going_on
 from harness.events import needs, trouble
 from harness.events.decision import Decision
 from harness.events.request import Request
@@ -36,7 +36,8 @@ from widgets.queue_list import QueueList
 
 _NOTICE_S = 4.0
 _BAD_NOTICE_S = 10.0
-_HELPS = ("session.continue", "session.resume")
+_GOES_ON = ("session.continue", "session.resume")
+_HELPS = (*_GOES_ON, "session.pause", "session.say")
 
 
 class QueueScreen(CardScreen, SessionCommands):
@@ -200,7 +201,7 @@ class QueueScreen(CardScreen, SessionCommands):
             at_end=self.card.scroll_offset.y >= self.card.max_scroll_y > 0,
             foldable=self.card.foldable,
             rings=self.rings,
-            helps=next(filter(self.can, _HELPS), ""),
+            helps=next(filter(self.can, _GOES_ON), ""),
         )
 
     # -- what decisions ask of the screen ----------------------------------------------------------
@@ -278,7 +279,7 @@ class QueueScreen(CardScreen, SessionCommands):
             "queue.finish": Handler(
                 lambda: do.plainly("finish"), of(unless("this request does not offer to finish up", "finish"))
             ),
-            "queue.stop": Handler(do.stop, of(unless("this request does not offer to stop its session", "stop"))),
+            "queue.stop": Handler(self._end, of(self._not_ending)),
             "queue.done": Handler(lambda: do.plainly("done"), of(queue_refusals.not_in_doubt)),
             "queue.accept": Handler(lambda: do.plainly("done"), of(queue_refusals.not_finished)),
             "queue.failed": Handler(lambda: do.plainly("failed"), of(unless(queue_refusals.IN_DOUBT, "failed"))),
@@ -288,6 +289,18 @@ class QueueScreen(CardScreen, SessionCommands):
     def _of(self, refusal: Refusal) -> Callable[[], str]:
         """Asks it about the request on screen."""
         return lambda: NOTHING if self._shown is None else refusal(self._shown)
+
+    def _end(self) -> None:
+        """Nothing is refused with a session that only rings: it asks nothing."""
+        if self.target is not None:
+            self._stop()
+        else:
+            self.deciding.stop()
+
+    def _not_ending(self, view: ApprovalView) -> str:
+        if self.target is not None:
+            return not_going_on(self.target)
+        return queue_refusals.not_stopping(view)
 
     def _approval(self) -> str:
         return queue_words.approval(self._shown)[0] if self._shown is not None else ""

@@ -23,6 +23,9 @@ def unless(sentence: str, *options: str) -> Refusal:
     return lambda view: "" if set(options) & set(view.options) else sentence
 
 
+not_stopping = unless("this request does not offer to stop its session", "stop")
+
+
 def shown(view: ApprovalView) -> str:
     """Something is on screen, and that is enough."""
     return ""

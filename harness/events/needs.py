@@ -31,7 +31,7 @@ def held(row: SessionRow) -> ApprovalView | None:
     """
     if row.group != ERRORS:
         return None
-    said = {DO: row.do or _LOOK, COMMAND: row.command, "next": row.next, "seen": row.evidence}
+    said = {"goal": row.goal, DO: row.do or _LOOK, COMMAND: row.command, "next": row.next, "seen in": row.evidence}
     return ApprovalView(
         approval_id=_PREFIX + row.sid,
         sid=row.sid,

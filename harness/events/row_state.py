@@ -38,7 +38,7 @@ def without_criterion(s: SessionState) -> bool:
 
 def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:
     """(state, detail, evidence) of a session: the single place where a row's state is chosen."""
-    at = f"seq {s.seq} {s.last_event}"
+    at = f"record {s.seq} of its log, {s.last_event}"
     if s.ended is not None:
         return s.ended.outcome, "; ".join(filter(None, (s.merging.words(), s.pulling.words(), s.ended.reason))), at
     if s.desired == Desired.STOPPED:

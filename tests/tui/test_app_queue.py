@@ -585,6 +585,25 @@ async def test_a_failed_session_is_an_item_that_says_what_to_do_and_takes_no_dec
         assert type(s.app.screen).__name__ == "SessionScreen"
 
 
+async def test_an_alarm_is_dealt_with_where_it_is_read(tmp_path: Path) -> None:
+    alarm = t.AlarmRaised(alarm="silent", words="nothing came of it for 40m", value=2400, limit=1800, evidence=[9])
+
+    def scene(world: World) -> None:
+        world.log(world.add("cart"), alarm)
+
+    async with shown(tmp_path, lambda world: (one(world), scene(world))) as s:
+        await s.see("1 open request · 1 session to look at")
+        await s.press("2", "end")
+        await s.see("nothing came of it for 40m", "record 9 of its log")
+        await s.press("m")
+        await s.see("Say to cart")
+        await s.press("escape", "s")
+        await s.see("Stop cart")
+        await s.press("escape", "p")
+        await s.until("it is paused", lambda: s.world.of("desire"))
+        assert not s.world.of("decide")
+
+
 @pytest.mark.parametrize("size", [(60, 20), *SIZES])
 async def test_the_key_that_defers_puts_the_alarm_of_a_session_off(tmp_path: Path, size: tuple[int, int]) -> None:
     alarm = t.AlarmRaised(alarm="silent", words="nothing came of it for 40m \x1b[2J", value=2400, limit=1800)

@@ -152,7 +152,7 @@ def test_the_row_and_the_queue_say_it_until_it_is_put_off_and_again_after_that()
     (item,) = needs.items([made], [])
     assert item.kind == RINGS
     assert item.detail[needs.COMMAND] == "watchfloor snooze s1"
-    assert item.detail["seen"] == "records 2"
+    assert item.detail["seen in"] == "record 2 of its log"
     w.log(t.AlarmSnoozed(alarms=[SILENT], until=until(w.now, 60)))
     quiet = row("s1", w.state, live, now=w.now + 59)
     assert (quiet.group, quiet.alarms) == (RUNNING, [])

@@ -41,7 +41,8 @@ def _finish(b: t.FinishUp) -> Line:
 
 @_on(t.BreakerOpened)
 def _breaker(b: t.BreakerOpened) -> Line:
-    return Line("breaker", f"{b.kind} {b.count} times" + (f": {first(b.detail)}" if b.detail else ""), "bad")
+    times = f"{b.kind.replace('_', ' ')} {b.count} times"
+    return Line("breaker", f"{times}: {first(b.detail)}" if b.detail else times, "bad")
 
 
 def caps_words(caps: t.Caps) -> str:

@@ -5,6 +5,7 @@ A wish that holds what looks like a secret is not kept. What is there and cannot
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from app.wish import Wish
 from harness.events.framing import BadLine
 from harness.events.regular import opened
 from harness.events.secret import found
+from harness.events.untrusted import to_display, to_display_lines
+from harness.events.views import SessionRow
 from harness.linux.durable import replace_file
 
 FILE = "launches.json"
@@ -45,6 +48,19 @@ def launched(known: Launches, wish: Wish) -> Launches:
         return known
     rest = [one for one in known.past if (one.repo, one.goal) != (wish.repo, wish.goal)]
     return replace(known, past=(wish, *rest)[:MOST])
+
+
+def elsewhere(known: Launches, first: Wish, rows: Iterable[SessionRow]) -> list[Wish]:
+    """What sessions were launched for that ``known`` does not hold, as from the command line, the newest first: the
+    goal, repository and model of each in an otherwise ``first`` form.
+    """
+    there = {(one.repo, one.goal) for one in known.past}
+    made: dict[tuple[str, str], Wish] = {}
+    for row in sorted(rows, key=lambda r: r.created, reverse=True):
+        key = (to_display(row.repo), "\n".join(to_display_lines(row.goal)))
+        if row.goal and key not in there:
+            made.setdefault(key, replace(first, repo=key[0], goal=key[1], model=to_display(row.model)))
+    return list(made.values())[:MOST]
 
 
 def kept(known: Launches, name: str, wish: Wish) -> Launches:

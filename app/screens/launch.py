@@ -289,9 +289,10 @@ class LaunchForm(Form[str]):
 
     def _earlier(self) -> None:
         kept = list(self._known.templates.items())
+        others = launches.elsewhere(self._known, self._begun, self.host.snapshot.rows.values())
         wishes = [one for _, one in kept] + list(self._known.past)
-        if self._wish() == self._begun and not wishes and self._replaced is None:
-            self.complain("nothing was launched from here before, and no template is kept")
+        if self._wish() == self._begun and not wishes + others and self._replaced is None:
+            self.complain("nothing was launched before, and no template is kept")
             return
         choices = [Choice(f"template {name}", _short(one), one.checks) for name, one in kept]
         choices += [Choice(_short(one), Path(one.repo).name, one.checks) for one in self._known.past]
@@ -301,6 +302,8 @@ class LaunchForm(Form[str]):
         key = self.host.keys.shown("launch.earlier")
         choices.append(Choice("an empty form", f"{key} brings back what is written here"))
         wishes.append(self._begun)
+        choices += [Choice(_short(one), f"{Path(one.repo).name}, goal only") for one in others]
+        wishes += others
 
         def chosen(number: int | None) -> None:
             if number is not None:

@@ -354,7 +354,7 @@ async def test_the_form_is_filled_from_an_earlier_launch_and_from_a_template(
             return [s.app.screen.query_one(field, TextArea).text for field in ("#goal", "#checks")]
 
         await s.press("n", "f4")
-        await s.see("nothing was launched from here before")
+        await s.see("nothing was launched before")
         await s.press(*"mend", "tab", *"true", "f5")
         await s.see("Keep as a template")
         await s.press(*"usual", "ctrl+y")
@@ -370,6 +370,19 @@ async def test_the_form_is_filled_from_an_earlier_launch_and_from_a_template(
         await s.until("the earlier launch", lambda: filled() == ["mend", "true"])
     kept = launches.load(s.world.folders.state)
     assert ([one.goal for one in kept.past], list(kept.templates)) == (["mend"], ["usual"])
+
+
+async def test_the_form_offers_the_goals_of_sessions_that_were_launched_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with shown(tmp_path, lambda world: world.add("cart", goal="Mend the cart\n\x1b[2Jat once")) as s:
+        await s.press("n", "f4")
+        await s.see("Mend the cart", "goal only")
+        await s.press(*"mend", "enter")
+        goal = s.app.screen.query_one("#goal", TextArea)
+        await s.until("the goal", lambda: goal.text.startswith("Mend the cart\n"))
+        assert "\x1b" not in goal.text
 
 
 async def test_what_was_written_stands_in_the_form_that_is_opened_again(

@@ -42,8 +42,9 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
     goal = text_of(args.goal_file, "--goal-file: ") if args.goal_file else args.goal
     if not goal.strip():
         raise Usage("the goal is empty; say what the agent should achieve")
-    checks = commands(args.check) or _asked(args)
-    request = requested(args, cfg, goal, checks)
+    request = requested(args, cfg, goal, commands(args.check))  # what is refused is refused before anything is asked
+    checks = request.checks or _asked(args)
+    request = msgspec.structs.replace(request, checks=checks)
     with ctx.connect() as client:
         made = ask(client, Launched, "launch", **msgspec.to_builtins(request))
     if args.json:

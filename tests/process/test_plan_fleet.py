@@ -329,6 +329,8 @@ def test_a_launch_without_a_criterion_asks_once_and_stays_marked(f: Fleet) -> No
     given = ("launch", "--repo", str(f.repository()), "--goal", play("Done, and nobody decides."))
     asked = on_a_terminal(f, *given, answer="test -s one.txt\n")
     assert asked.count("Command (empty: none)") == 1
+    refused = on_a_terminal(f, *given, "--cap-usd", "1e99", answer="true\n", ends=2)
+    assert "Command" not in refused, "what is refused is refused before anything is asked"
     silent = f.run(*given)
     assert "no criterion was given" in silent.stdout
     assert "criterion" not in f.run(*given, "--no-criterion").stdout
@@ -339,13 +341,13 @@ def test_a_launch_without_a_criterion_asks_once_and_stays_marked(f: Fleet) -> No
     assert "◇ no criterion" in f.run("show", marked).stdout
 
 
-def on_a_terminal(f: Fleet, *args: str, answer: str) -> str:
+def on_a_terminal(f: Fleet, *args: str, answer: str, ends: int = 0) -> str:
     """What a verb says to a person at a terminal who answers so."""
     ours, theirs = pty.openpty()
     os.write(ours, answer.encode())
     command = [sys.executable, "-m", "app.main", *args]
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=f.env) as process:
-        assert process.wait(60) == 0
+        assert process.wait(60) == ends
     os.close(theirs)
     said = os.read(ours, 1 << 16).decode()
     os.close(ours)

@@ -192,7 +192,7 @@ def test_words_a_person_reads() -> None:
     )
     assert said("session.ended", {"outcome": "done", "verified": True, "summary": "all fine"}) == (
         "done",
-        "done, all checks passed: all fine",
+        "done, verified: all fine",
         "good",
     )
     assert [usd(n) for n in (0, 1_230_000_000, 12_300_000, -5)] == ["$0.00", "$1.23", "$0.0123", "$-0.0000"]

@@ -50,7 +50,7 @@ def _ended(b: t.SessionEnded) -> Line:
     verified = ", not verified" if b.outcome == "done" else ""
     tone: Tone = "bad" if b.outcome == "failed" else "warn"
     if b.verified:
-        verified = ", all checks passed"
+        verified = ", verified"
         tone = "good" if b.outcome == "done" else tone
     text = first(b.reason or b.summary)
     return Line(b.outcome, f"{b.outcome}{verified}" + (f": {text}" if text else ""), tone)

@@ -58,12 +58,14 @@ def to_png(chromium: str, svg: str, target: Path, *, limit_s: float = 60.0) -> N
 
 
 def _render(chromium: str, svg: str, target: Path, limit_s: float) -> None:
-    width, height = (int(float(x)) + 1 for x in re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg).groups())  # type: ignore[union-attr]
+    (sizes,) = re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)[:1]
+    width, height = (int(float(size)) + 1 for size in sizes)
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page.html"
         page.write_text(
             '<!doctype html><meta charset="utf-8">'  # without it Chromium guesses, and not always well
-            f"<style>body{{margin:0;background:#000}}svg{{display:block;width:{width}px;height:{height}px}}</style>{svg}",
+            f"<style>body{{margin:0;background:#000}}svg{{display:block;width:{width}px;height:{height}px}}</style>"
+            f"{svg}",
             "utf-8",
         )
         flags = [

@@ -218,7 +218,8 @@ LEAVE = _any(
 
 ANSWERS = _any(
     r"^[\W_]*(yes|no|nope|yeah|not|never|none|neither|both|because|so|thus|therefore|hence|in the end|finally|instead"
-    r"|done|good|probably|run|see|set|use|type|call|open|read|try|change|edit|check|visit|look|only|just|ja|nein|weil|oui|non|parce|sí|si|porque|sì|perché|sim|não)\b",
+    r"|done|good|probably|run|see|set|use|type|call|open|read|try|change|edit|check|visit|look|only|just"
+    r"|ja|nein|weil|oui|non|parce|sí|si|porque|sì|perché|sim|não)\b",
     r"^[\W_]*(是的?|不|没有|对|因为|はい|いいえ|なぜなら|네|아니|да|нет|потому)",
     r"\bso (it|they|that|this) (is|are|was|does|did|has)\b|^then use\b",
     r"^[\W_]*(i|we|i've|we've|ich|wir|je|nous|yo)\b"

@@ -39,7 +39,8 @@ _PHPUNIT = re.compile(r"^OK \((\d+) tests?, \d+ assertions?\)$|^Tests: (\d+), As
 _PHPUNIT_PART = re.compile(r"(Errors|Failures|Skipped|Incomplete): (\d+)")
 _JASMINE = re.compile(r"^(\d+) specs?, (\d+) failures?(?:, (\d+) pending specs?)?$", re.MULTILINE)
 _RUNS = re.compile(
-    r"(?:^|[\s;&|(/])(?:pytest|py\.test|jest|vitest|mocha|rspec|bats|prove|phpunit|jasmine)(?:\s|$)|-m\s+(?:pytest|unittest)\b"
+    r"(?:^|[\s;&|(/])(?:pytest|py\.test|jest|vitest|mocha|rspec|bats|prove|phpunit|jasmine)(?:\s|$)"
+    r"|-m\s+(?:pytest|unittest)\b"
     r"|\bgo\s+test\b|\bcargo\s+(?:test|nextest)\b"
 )
 _INVERTED = re.compile(r"^\s*!|\$\?")

@@ -24,7 +24,8 @@ _LINK = re.compile(
 )
 """What joins a command to what is said of it, and that to more."""
 _CODE = re.compile(
-    r"(?:exit(?:s|ed)?|returns?|ends?|fail(?:s|ed)?|finish(?:es)?)\s+(?:with\s+)?(?:an?\s+)?(?:exit\s+)?(?:code|status)?\s*"
+    r"(?:exit(?:s|ed)?|returns?|ends?|fail(?:s|ed)?|finish(?:es)?)\s+(?:with\s+)?(?:an?\s+)?(?:exit\s+)?"
+    r"(?:code|status)?\s*"
     r"(?:of\s+)?`?(?P<code>\d{1,3})`?(?!\w|\.\w)",
     re.IGNORECASE,
 )

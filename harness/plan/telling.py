@@ -13,7 +13,8 @@ from collections.abc import Collection
 from harness.plan.broken import PYTHON, RUST, SCRIPT, altered
 
 _WORDS = re.compile(
-    r"PYTEST_CURRENT_TEST|PYTEST_VERSION|NODE_TEST_CONTEXT|JEST_WORKER_ID|\bVITEST(?:_WORKER_ID)?\b|/proc/self/mountinfo"
+    r"PYTEST_CURRENT_TEST|PYTEST_VERSION|NODE_TEST_CONTEXT|JEST_WORKER_ID|\bVITEST(?:_WORKER_ID)?\b"
+    r"|/proc/self/mountinfo"
     r"|['\"](?:_?pytest|unittest|doctest)['\"]\s+(?:not\s+)?in\s+(?:\w+\.)*modules\b"
     r"|modules\s*(?:\.get\(|\[)\s*['\"](?:_?pytest|unittest|doctest)['\"]"
     r"|\b_getframe\b|\bcurrentframe\b|\binspect\.stack\b|\bextract_stack\b|\bprepareStackTrace\b"

@@ -204,7 +204,7 @@ def run(heard: Heard, seed: int, end: float, more: list[str], over: threading.Ev
         given = {"user": user, "seed": seed, "seconds": end - time.monotonic()}
         command = [python, "-P", "-s", "-m", "tests.attack", "--work", *more]
         command += [word for name, value in given.items() for word in (f"--{name}", str(value))]
-        worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **account(user))  # type: ignore[call-overload]
+        worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **account(user))
         reads = threading.Thread(target=_listen, args=(worker.stdout, heard, seed), daemon=True)
         reads.start()
         try:

@@ -178,17 +178,17 @@ class Ground:
 
     # -- calls -------------------------------------------------------------------------------------
 
-    def action(self, tool: str, input: dict[str, Any], tree: Worktree | None = None) -> dict[str, Any]:  # noqa: A002 -- the contract's word
+    def action(self, tool: str, given: dict[str, Any], tree: Worktree | None = None) -> dict[str, Any]:
         """The action that the supervisor would build and record."""
         self.number += 1
         facts = gather(
             tree or self.tree,
             tool,
-            input,
+            given,
             FenceConfig(),
             map(str, (self.base / "state", self.base / "run", self.base / "config")),
         )
-        return build_action(SID, f"c0.{self.number}", f"toolu_{self.number}", tool, input, facts).to_wire()
+        return build_action(SID, f"c0.{self.number}", f"toolu_{self.number}", tool, given, facts).to_wire()
 
     def allow(self, action: dict[str, Any]) -> str:
         """Put the call and an allow verdict on record; its id."""

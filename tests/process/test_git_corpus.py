@@ -104,7 +104,8 @@ def verbs(tree: Worktree) -> list[tuple[str, Callable[[], object]]]:
             try:
                 build_action("s", "c1.0", "t", tool, given, gather(tree, tool, given, FenceConfig())).to_wire()
             except WorkspaceError as exc:
-                assert "ext::" in str(exc) or "cannot be published" in str(exc) or "HEAD" in str(exc), exc  # noqa: PT017
+                if not any(said in str(exc) for said in ("ext::", "cannot be published", "HEAD")):
+                    raise
 
         return ask
 

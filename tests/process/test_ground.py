@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.events import types as t
 from harness.protocol.paths import Folders
 from tests.fleetlib import HOLD, Fleet, fleet, play, wait_for
 
@@ -116,8 +117,8 @@ def test_broken_ground_holds_the_session_at_no_cost(f: Fleet, harm: Harm) -> Non
     assert requests(f, sid) == before, "no turn is paid for meanwhile"
     harm.undo(f, sid)
     f.wait_state(sid, "done", timeout=90)
-    ended = [r.body for r in f.records(sid) if r.type == "tool.ended"]
-    assert all("could not examine" not in e.preview for e in ended), "the agent was not bothered"  # type: ignore[attr-defined]
+    ended = [r.body for r in f.records(sid) if isinstance(r.body, t.ToolEnded)]
+    assert all("could not examine" not in e.preview for e in ended), "the agent was not bothered"
     assert f.violations() == []
 
 

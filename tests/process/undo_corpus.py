@@ -26,7 +26,8 @@ PREPARE = r"""
 set -e
 echo one >> src/a.txt; git commit -qam one; echo two > src/two.txt; git add src/two.txt; git commit -qm two
 git mv notes.txt renamed.txt; git commit -qm three; chmod 755 tool.sh; git add tool.sh; git commit -qm four
-echo staged >> README.md; git add README.md; echo unstaged >> README.md; echo added > added.txt; git add added.txt; rm src/c/d/e.txt
+echo staged >> README.md; git add README.md; echo unstaged >> README.md; echo added > added.txt; git add added.txt
+rm src/c/d/e.txt
 """
 """Commits that exist only in the session's own store, staged, unstaged, added and deleted files."""
 
@@ -177,7 +178,8 @@ chmod 0 node_modules build
 chmod 700 mode0 && echo seen > mode0
 chmod u-s mode4755
 chmod -R a-w untracked
-setfattr -n user.x -v y cache.bin 2>/dev/null; touch -d 2001-01-01 README.md && echo x >> README.md && touch -d 2001-01-01 README.md
+setfattr -n user.x -v y cache.bin 2>/dev/null; touch -d 2001-01-01 README.md && echo x >> README.md && \
+touch -d 2001-01-01 README.md
 rm pipe && echo file > pipe
 rm pipe && mkfifo -m 600 pipe
 rm README.md && mkdir README.md && echo x > README.md/file
@@ -199,19 +201,23 @@ python3 -c 'import shutil; shutil.rmtree("node_modules"); shutil.rmtree("vendor"
 python3 -c 'import os; [os.remove(f) for f in os.listdir(".") if os.path.isfile(f)]'
 python3 -c 'open("cache.bin","r+b").write(b"0000")'
 python3 -c 'import mmap,os; f=open("cache.bin","r+b"); m=mmap.mmap(f.fileno(),0); m[5:9]=b"mmap"; m.flush()'
-python3 -c 'import mmap,os; f=open("cache.bin","r+b"); m=mmap.mmap(f.fileno(),0); m[5]^=1; m.close(); os.utime("cache.bin",ns=(0,0))'
-python3 -c 'import os; os.rename("src","src2"); os.mkdir("src"); os.rename("src2/a.txt","src/a.txt"); os.remove("src2/b.py")'
-python3 -c 'import os; s=os.stat("src/b.py"); open("src/b.py","w").write("def b():\n    return 2\n"); os.utime("src/b.py",ns=(s.st_atime_ns,s.st_mtime_ns))'
+python3 -c 'import mmap,os; f=open("cache.bin","r+b"); m=mmap.mmap(f.fileno(),0); m[5]^=1; m.close(); \
+os.utime("cache.bin",ns=(0,0))'
+python3 -c 'import os; os.rename("src","src2"); os.mkdir("src"); os.rename("src2/a.txt","src/a.txt"); \
+os.remove("src2/b.py")'
+python3 -c 'import os; s=os.stat("src/b.py"); open("src/b.py","w").write("def b():\n    return 2\n"); \
+os.utime("src/b.py",ns=(s.st_atime_ns,s.st_mtime_ns))'
 python3 -c 'import os; os.replace("cache.bin",b"untracked/bad\xff\xfe\x80")'
 python3 -c 'import os; os.remove(".env"); os.mkdir(".env"); os.symlink("..", ".env/up")'
-python3 -c 'import os; [open(f"many{i}","w").write(str(i)) for i in range(1500)]; os.system("rm -rf node_modules build")'
+python3 -c 'import os; [open(f"many{i}","w").write(str(i)) for i in range(1500)]; \
+os.system("rm -rf node_modules build")'
 (cd untracked && rm -f ./*)
 cd src && rm -rf ../build ../node_modules && mv ../README.md .
 sh -c 'sleep 0.01; rm -rf src' & wait
 sh <<'E' ; rm -rf build
 rsync -a --delete empty/ src/ 2>/dev/null || rm -rf src/*
 """
-"""One script a line: what happens to files."""
+"""A script each line, and what follows it behind a backslash: what happens to files."""
 
 GIT = r"""
 git reset -q --hard
@@ -235,14 +241,16 @@ git checkout -q -f . && git rebase -q --root -x 'true' || true
 git add -A . 2>/dev/null; git commit -qm everything; git reset -q --hard HEAD~4
 git add -f cache.bin .env && git commit -qm secrets && git rm -q --cached .env && rm .env
 git reset -q --hard HEAD~3 && git reflog expire --expire=now --all && git gc -q --prune=now
-git reflog expire --expire=now --all; git prune --expire=now; rm -f "$(git rev-parse --git-dir)/ORIG_HEAD"; git repack -qad
+git reflog expire --expire=now --all; git prune --expire=now; rm -f "$(git rev-parse --git-dir)/ORIG_HEAD"; \
+git repack -qad
 rm -rf "$(git rev-parse --git-dir)"/* 2>/dev/null
 rm -f "$(git rev-parse --git-dir)/index"
 echo 0000000000000000000000000000000000000000 > "$(git rev-parse --git-dir)/HEAD"
 rm -f "$(git rev-parse --git-dir)/HEAD" && mkdir "$(git rev-parse --git-dir)/HEAD"
 find "$(git rev-parse --git-dir)" -type f -exec sh -c 'echo x > "$1"' _ {} \; 2>/dev/null
 rm -rf "$(git rev-parse --git-common-dir)"/objects/* 2>/dev/null; rm -f README.md
-d=$(git rev-parse --git-common-dir)/objects; chmod -R u+w "$d"; find "$d" -type f -path '*/[0-9a-f][0-9a-f]/*' -exec truncate -s 0 {} +; rm README.md
+d=$(git rev-parse --git-common-dir)/objects; chmod -R u+w "$d"; \
+find "$d" -type f -path '*/[0-9a-f][0-9a-f]/*' -exec truncate -s 0 {} +; rm README.md
 git stash -q -u; git stash drop -q; rm -f renamed.txt
 git update-index --assume-unchanged src/a.txt && echo hidden >> src/a.txt
 git update-index --index-info </dev/null; git read-tree --empty
@@ -257,9 +265,9 @@ git revert -n HEAD~1 || git revert --quit; rm -f src/two.txt
 git merge -q --squash HEAD~2; git cherry-pick -n HEAD~3; git reset -q --hard HEAD~1
 git sparse-checkout set src 2>/dev/null; rm -f README.md
 """
-"""One script a line: what git does to files, index and commits."""
+"""Written alike: what git does to files, index and commits."""
 
 
 def scripts() -> list[str]:
     """Every script of the corpus."""
-    return [line for text in (FILES, GIT) for line in text.strip("\n").split("\n")]
+    return [line for text in (FILES, GIT) for line in text.replace(" \\\n", " ").strip("\n").split("\n")]

@@ -27,7 +27,9 @@ GOOD = {
     "a-b.c3.d": ("a-b.c3.d", None),
 }
 BAD = (
-    "evil\0.ok.com|ok.com\0|bücher.example|ok.com.|.ok.com|ok..com|-a.com|a-.com|a_b.com|127.1|2130706433|0x7f.0.0.1|0177.0.0.1|127.0.0.01|1.2.3.4.5|256.1.1.1|1.2.3|0x7f000001|me@ok.com|ok.com/|http://ok.com|ok.com:|ok.com:0|ok.com:65536|ok.com:080|ok.com:8"
+    "evil\0.ok.com|ok.com\0|bücher.example|ok.com.|.ok.com|ok..com|-a.com|a-.com|a_b.com|127.1|2130706433|0x7f.0.0.1"
+    "|0177.0.0.1|127.0.0.01|1.2.3.4.5|256.1.1.1|1.2.3|0x7f000001|me@ok.com|ok.com/|http://ok.com|ok.com:|ok.com:0"
+    "|ok.com:65536|ok.com:080|ok.com:8"
     " 0|::1|2001:db8::1|[::1|[::1]80|[::ffff:127.0.0.1]|[fe80::1%eth0]|[127.0.0.1]|*.ok.com| ok.com|ok.com"
     " |ok.com\n|１２７.0.0.1|ok。com||:80"
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import json
 from pathlib import Path
 
 import pytest
@@ -11,13 +11,23 @@ from harness.agents.accounts import Accounts
 from harness.agents.desk import Desk
 from harness.agents.journal import Journal
 from harness.agents.spec import Spec
-from harness.brain import builtin, conversation
-from harness.brain.decide import next_step
+from harness.brain import builtin
 from harness.events import types as t
 from harness.events.log import LogWriter
 from harness.events.reader import DamagedLog
+from harness.events.session_state import SessionState
 from harness.protocol.credential import Credential
 from tests.unit.test_context import Sizes, changes, long_work
+
+
+class Noting(Desk):
+    """One that says what was last to be remembered."""
+
+    known = b""
+
+    def remember(self, form: str, known: bytes) -> None:
+        self.known = known
+        super().remember(form, known)
 
 
 class Reader(builtin.BuiltIn):
@@ -25,7 +35,7 @@ class Reader(builtin.BuiltIn):
 
     def __init__(self, folder: Path, *, live: bool = False) -> None:
         self.journal = Journal(folder)
-        self.desk = Desk(self.journal, Accounts(folder / "none", "s", 1, ""))
+        self.desk = Noting(self.journal, Accounts(folder / "none", "s", 1, ""))
         spec = Spec("s", str(folder), "", "", 1, "", Credential("http://127.0.0.1:1", "k"), "claude-sonnet-4-6")
         super().__init__(spec, self.desk, builtin.ssl.create_default_context())
         self.fed = 0
@@ -37,12 +47,11 @@ class Reader(builtin.BuiltIn):
         self.fed += 1
         super().feed(record)
 
-    def goes_on(self) -> tuple[object, ...]:
-        """Everything that decides what it does next, and what it would send."""
-        step = next_step(self._view, self._drafting.sizes)
-        with contextlib.suppress(conversation.Unanswered):
-            return step, self._talk.build(self._view), self._view.facts, self._view.sizes, self.journal.state
-        return step, self._view.facts, self._view.sizes, self.journal.state
+    def knows(self, reply: t.ModelMessage) -> tuple[dict[str, object], SessionState]:
+        """Everything that decides what it does next and what it would send, once one more reply came."""
+        self.desk.live = True
+        self.feed(t.Record(self.desk.head + builtin.REMEMBER_EVERY, "2026-11-01T10:00:00Z", "brain", 1, reply))
+        return json.loads(self.desk.known), self.journal.state
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +92,8 @@ def test_going_on_from_what_was_remembered_is_going_on(
         file.unlink()
     whole = Reader(folder)
     assert whole.fed == len(records)
-    assert quick.goes_on() == whole.goes_on()
+    reply = next(r.body for r in reversed(records) if isinstance(r.body, t.ModelMessage))
+    assert quick.knows(reply) == whole.knows(reply)
 
 
 def test_what_does_not_fit_is_not_used(tmp_path: Path, records: list[t.Record]) -> None:

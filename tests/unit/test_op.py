@@ -119,7 +119,8 @@ def test_a_field_of_another_kind_is_named(op: Op[object]) -> None:
 def test_who_asks_can_read_its_answer(op: Op[object]) -> None:
     """As a supervisor or an agent does it, and as a keeper does."""
     reply = op.answered_by()
-    made = reply(**{field.name: _some(str(field.type)) for field in dataclasses.fields(reply)})  # type: ignore[arg-type]
+    fields = dataclasses.fields(reply)  # type: ignore[arg-type]
+    made = reply(**{field.name: _some(str(field.type)) for field in fields})
     sent = json.loads(frames.dump({"id": 1, "ok": True, **frames.members(made)}))
     assert msgspec.convert(sent, reply) == reader(reply)(sent) == made
 

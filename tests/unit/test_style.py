@@ -1,5 +1,6 @@
-"""Rules that no linter of ours knows: one choice an expression, one thing assigned a statement, nothing private that
-its own file never uses; and tests know the program by its public names, and hold it to no time.
+"""Rules that no linter of ours knows: a line is seen whole, whatever it says to a linter; one choice an expression, one
+thing assigned a statement, nothing private that its own file never uses; and tests know the program by its public
+names, and hold it to no time.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ SOURCES = [
     if "demo_repo" not in path.parts
 ]
 
+WIDEST = 120
+"""Characters of a line, with what it says to a linter."""
 LONGEST = 100
 """Lines of a function; what has more is several."""
 TESTS = [path.relative_to(ROOT) for path in sorted((ROOT / "tests").rglob("*.py"))]
@@ -42,21 +45,33 @@ UNPROMISED = {
 class Broken(NamedTuple):
     """What a file says against each rule."""
 
+    wide: list[int]
     lines: list[int]
     long: list[str]
     unused: list[str]
     hurried: list[int]
     hidden: list[tuple[int, str]]
+    called_own: list[tuple[int, str]]
+    made: set[str]
 
 
 @functools.cache
 def broken_in(path: Path) -> Broken:
     """Each file is read once for all rules."""
-    tree = ast.parse((ROOT / path).read_text("utf-8"))
+    text = (ROOT / path).read_text("utf-8")
+    tree = ast.parse(text)
     if path.parts[0] == "tests":
         late = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt) and hurried(node)]
-        return Broken(lines(tree), long(tree), [], late, hidden(tree))
-    return Broken(lines(tree), long(tree), unused(tree), [], [])
+        return Broken(wide(text), lines(tree), long(tree), [], late, hidden(tree), called_own(tree), made(tree))
+    return Broken(wide(text), lines(tree), long(tree), unused(tree), [], [], [], set())
+
+
+def wide(text: str) -> list[int]:
+    return [number for number, line in enumerate(text.split("\n"), 1) if len(line) > WIDEST]
+
+
+def test_a_line_is_seen_whole() -> None:
+    assert not [f"{path}: line {line}" for path in (*SOURCES, *TESTS) for line in broken_in(path).wide]
 
 
 def nested(node: ast.AST) -> bool:
@@ -204,6 +219,34 @@ def test_a_test_knows_no_private_name() -> None:
         for line, name in broken_in(path).hidden
         if name not in UNPROMISED.get(str(path), ())
     ]
+
+
+def called_own(tree: ast.AST) -> list[tuple[int, str]]:
+    """Private names that a class reads of itself, by line."""
+    found = [(n.lineno, n.attr) for n in ast.walk(tree) if isinstance(n, ast.Attribute) and own(n.value)]
+    return sorted((line, name) for line, name in found if name[:1] == "_" and name[:2] != "__" and name not in THEIRS)
+
+
+def made(tree: ast.AST) -> set[str]:
+    """Names that a file gives to what it makes."""
+    defined = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    stored = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+    return defined | stored | {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def test_a_test_knows_no_private_name_by_way_of_a_class_of_its_own() -> None:
+    ours = {name for path in TESTS for name in broken_in(path).made}
+    assert not [
+        f"{path}: line {line}: {name}"
+        for path in TESTS
+        for line, name in broken_in(path).called_own
+        if name not in ours and name not in UNPROMISED.get(str(path), ())
+    ]
+
+
+def test_the_rule_knows_what_a_class_inherits() -> None:
+    tree = ast.parse("class A(B):\n  def f(self): return self._b, super()._c(), self._d\n  _d = 1")
+    assert [name for _, name in called_own(tree) if name not in made(tree)] == ["_b", "_c"]
 
 
 def test_the_rule_knows_a_private_name() -> None:

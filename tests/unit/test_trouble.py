@@ -28,7 +28,8 @@ from widgets.fleet_bar import trouble_phrase
 
 HARNESS = Path(trouble.__file__).parents[1]
 INSIDE = re.compile(
-    r"\b(lease|epoch|fold|poisoned|in_doubt|no_space|keeper|brain|hands|quarantine\w*|reservation|nursery|guardian|generation)\b",
+    r"\b(lease|epoch|fold|poisoned|in_doubt|no_space|keeper|brain|hands|quarantine\w*|reservation|nursery|guardian"
+    r"|generation)\b",
     re.IGNORECASE,
 )
 TABLES = {"SESSION": SESSION, "PARKED": PARKED, "FLEET": FLEET}

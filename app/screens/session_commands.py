@@ -180,14 +180,14 @@ class SessionCommands(WatchScreen):
         row = self.target
         if row is None or not row.jobs:
             return
-        job = row.jobs[-1].partition(":")[0]
-        others = f" Others that run: {', '.join(j.partition(':')[0] for j in row.jobs[:-1])}." if row.jobs[1:] else ""
+        *older, job = row.jobs
+        others = f" Others that run: {', '.join(older)}." if older else ""
 
         def decided(yes: bool | None) -> None:
             if yes:
                 self.host.send(f"{row.name}: job {job} is told to end", "job_cancel", sid=row.sid, job=job)
 
-        text = f"{row.jobs[-1]}. Its agent is told that it was cancelled, and goes on.{others}"
+        text = f"{job}: {row.jobs[job]}. Its agent is told that it was cancelled, and goes on.{others}"
         self.app.push_screen(Confirm("End a job of", row.name, text, "end it"), decided)
 
     def _no_question(self) -> str:

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
+from harness.events.access import Access
+from harness.events.action_kind import ActionKind
 from harness.events.effect import Effect
 from harness.events.fields import BadField, flag, items, number, table, text, texts, words
 
@@ -167,7 +169,7 @@ class _Common:
     allowed; ``pre`` is the world that a decision is given in, observed again just before it starts.
     """
 
-    KIND: ClassVar[str]
+    KIND: ClassVar[ActionKind]
     tool: str
     fence: Profile
     session: str = ""
@@ -176,7 +178,7 @@ class _Common:
     input_sha: str = ""
     cwd: str = ""
     timeout_s: int = TIMEOUT_S
-    access: str = "fence"
+    access: Access = Access.FENCE
     output_bytes: int = OUTPUT_BYTES
     env: Mapping[str, str] = field(default_factory=dict)
     effects: tuple[Effect, ...] = ()
@@ -188,7 +190,7 @@ class _Common:
     unprotected: str = ""
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> ActionKind:
         return self.KIND
 
     @property
@@ -213,11 +215,11 @@ class _Common:
             "call": self.call,
             "tool": self.tool,
             "ref": self.ref,
-            "kind": self.KIND,
+            "kind": str(self.KIND),
             "input_sha": self.input_sha,
             "cwd": self.cwd,
             "timeout_s": self.timeout_s,
-            "access": self.access,
+            "access": str(self.access),
             "output_bytes": self.output_bytes,
             "env": dict(self.env),
             "fence": self.fence.to_wire(),
@@ -245,7 +247,7 @@ class FileAction(_Common):
     of a tool that writes.
     """
 
-    KIND = "file"
+    KIND = ActionKind.FILE
     path: str
     content_sha: str | None = None
 
@@ -258,7 +260,7 @@ class FileAction(_Common):
 class ExecAction(_Common):
     """One program with exact arguments."""
 
-    KIND = "exec"
+    KIND = ActionKind.EXEC
     argv: tuple[str, ...]
     outlives: bool = False
 
@@ -274,7 +276,7 @@ class ExecAction(_Common):
 class ShellAction(_Common):
     """A bash script."""
 
-    KIND = "shell"
+    KIND = ActionKind.SHELL
     script: str
     outlives: bool = False
 
@@ -290,7 +292,7 @@ class ShellAction(_Common):
 class CheckAction(_Common):
     """A done criterion, which the harness runs: a bash script."""
 
-    KIND = "check"
+    KIND = ActionKind.CHECK
     script: str
 
     def own(self) -> Wire:
@@ -301,7 +303,7 @@ class CheckAction(_Common):
 class PushAction(_Common):
     """A push. ``argv`` is what was asked for, ``remote`` its name or address, ``note`` a remark for the person."""
 
-    KIND = "push"
+    KIND = ActionKind.PUSH
     argv: tuple[str, ...]
     remote: str
     to: Destination
@@ -318,7 +320,7 @@ class RecordAction(_Common):
     process is started. Its input says all of it.
     """
 
-    KIND = "record"
+    KIND = ActionKind.RECORD
 
     def own(self) -> Wire:
         return {}
@@ -384,7 +386,7 @@ def _common(wire: Wire) -> dict[str, Any]:
         "input_sha": text(wire, "input_sha", ""),
         "cwd": cwd or fence.worktree,
         "timeout_s": number(wire, "timeout_s", 0) or TIMEOUT_S,
-        "access": text(wire, "access", "fence"),
+        "access": _access(text(wire, "access", Access.FENCE)),
         "output_bytes": number(wire, "output_bytes", 0) or OUTPUT_BYTES,
         "env": words(wire, "env"),
         "effects": tuple(Effect.parse(spelled) for spelled in texts(wire, "effects")),
@@ -395,6 +397,13 @@ def _common(wire: Wire) -> dict[str, Any]:
         "pre": None if wire.get("pre") is None else table(wire, "pre"),
         "unprotected": text(wire, "unprotected", ""),
     }
+
+
+def _access(spelled: str) -> Access:
+    try:
+        return Access(spelled)
+    except ValueError:
+        raise BadField("access") from None
 
 
 def _named(wire: Mapping[str, Any]) -> Named:

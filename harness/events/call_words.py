@@ -10,16 +10,15 @@ import shlex
 from collections import Counter
 from dataclasses import dataclass
 
-from harness.events import person_tool, plan_tool, tools, verdicts
+from harness.events import call_subject, tools, verdicts
 from harness.events import types as t
+from harness.events.access import Access, asked
 from harness.events.call_states import CallEnd
+from harness.events.call_subject import LONGEST, line
 from harness.events.describing.calls import call_text
-from harness.events.iterations import COMMIT
 from harness.events.tool import CallWords, Writes
 from harness.events.words import counted as numbered
 
-LONGEST = 600
-"""Characters of one line that are kept."""
 _SHOWN = 3
 _BOX = re.compile(r"^\s*[-*+] \[([ xX])\] ", re.MULTILINE)
 _REWRITTEN = re.compile(r"bytes; \+(\d{1,9}) -(\d{1,9})(?: at ([1-9]\d{0,8}(?:, [1-9]\d{0,8})*))?\)$")
@@ -55,12 +54,6 @@ class EndWords:
     lines: tuple[Bit, ...] = ()
 
 
-def line(text: str) -> str:
-    """The first line that says something, cut."""
-    found = next((part.strip() for part in text.split("\n") if part.strip()), "")
-    return found if len(found) <= LONGEST else found[:LONGEST] + " …"
-
-
 def script_line(script: str) -> str:
     """A script in one line: its first that does something, and how many others there are."""
     lines = script.strip().split("\n")
@@ -70,7 +63,7 @@ def script_line(script: str) -> str:
 
 def words(tool: str) -> CallWords:
     """How calls of it read; the plain words for a tool that is not ours."""
-    return tools.TABLE[tool].words if tool in tools.TABLE else CallWords()
+    return tools.ALL[tool].words if tool in tools.ALL else CallWords()
 
 
 def what(tool: str, data: dict[str, object] | None) -> str:
@@ -78,49 +71,24 @@ def what(tool: str, data: dict[str, object] | None) -> str:
     if data is None or tool not in tools.ALL:
         return line(call_text(tool, data))
     argv = data.get("argv")
-    if tool == tools.CHORE and (title := _committed(data)):
-        return line(f"commit: {title}")
-    if isinstance(argv, list) and argv:
+    subject = about(tool, data)
+    if verb := words(tool).verb:
+        said = f"{verb} {subject}"
+    elif words(tool).about is not None and subject:
+        said = subject
+    elif isinstance(argv, list) and argv:
         said = shlex.join(map(str, argv))
     elif "script" in data or "command" in data:
         said = script_line(str(data.get("script", data.get("command"))))
-    elif verb := words(tool).verb:
-        said = f"{verb} {about(tool, data)}"
-    elif tool == tools.JOB:
-        return line(" ".join(["job", *(str(data[name]) for name in ("action", "job", "until") if data.get(name))]))
-    elif tool == plan_tool.NAME:
-        return line(" ".join(str(data[name]) for name in ("action", "entry", "text") if data.get(name)))
     else:
         return line(call_text(tool, data))
-    access = data.get("access")
-    return line(said) + (f" · {access}" if access in ("network", "unfenced") else "")
-
-
-def _committed(data: dict[str, object]) -> str:
-    """The title of what a chore of the harness commits; empty when it does something else."""
-    if data.get("chore") != COMMIT:
-        return ""
-    try:
-        said = shlex.split(str(data.get("command", "")))
-        return said[said.index("-m") + 1]
-    except (ValueError, IndexError):
-        return ""
+    access = asked(data)
+    return line(said) + (f" · {access}" if access in (Access.NETWORK, Access.UNFENCED) else "")
 
 
 def about(tool: str, data: dict[str, object] | None) -> str:
     """The file, folder or pattern that a call is about."""
-    if data is None:
-        return "(large input)"
-    if tool == tools.HISTORY:
-        wanted = [line(str(data[name])) for name in ("grep", "type") if data.get(name)]
-        return "its log" + (f" for {', '.join(wanted)}" if wanted else "")
-    if tool == person_tool.NAME:
-        return line(str(data.get("question", "")))
-    path = data.get("path")
-    if tool == "search":
-        return line(str(data.get("pattern", ""))) + (f" in {line(str(path))}" if path else "")
-    where = line(str(path)) if path else "."
-    return f"{where} {line(str(data['glob']))}" if data.get("glob") else where
+    return "(large input)" if data is None else (words(tool).about or call_subject.path)(data)
 
 
 def read(tool: str, name: str) -> str:
@@ -231,8 +199,8 @@ def _ran(body: t.ToolEnded) -> EndWords:
 
 
 def _read(tool: str, body: t.ToolEnded) -> str:
-    if tool == person_tool.NAME:
-        return line(f"answered: {body.preview}")
+    if ends := words(tool).ends:
+        return line(f"{ends}: {body.preview}")
     if body.truncated or body.output is not None:
         return ""
     return numbered(len(body.preview.splitlines()), words(tool).finds)

@@ -13,10 +13,9 @@ from harness.events import tools
 from harness.events.call_events import ToolEnded, ToolProposed
 from harness.events.call_states import CallEnd
 from harness.events.checkpoint_events import Forked
+from harness.events.chores import COMMIT, SETUP
 from harness.events.iteration_events import PASSED, UNDECIDED, ApproachFailed, IterationEnded, IterationStarted
 
-SETUP = "setup"
-COMMIT = "commit"
 _OUTPUT = 3000
 """Characters kept of a chore's output, its end."""
 _WORDS = 6

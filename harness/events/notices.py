@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import msgspec
 
 from harness.events import trouble
+from harness.events.request import Request
 
 RISKY = frozenset(("high", "critical"))
 _MOST_DOUBLINGS = 5
@@ -134,9 +135,9 @@ def _line(want: Want) -> str:
 
 
 KINDS: dict[str, str] = {
-    "tool": "asks to do something",
-    "question": "asks you something",
-    **{kind: words for kind, words in trouble.REQUESTS.items() if kind not in ("tool", "question")},
+    **trouble.REQUESTS,
+    Request.TOOL: "asks to do something",
+    Request.QUESTION: "asks you something",
     trouble.HELD: "stands still or failed",
     trouble.RINGS: "goes on, and wants a look",
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from harness.events import fields
+from harness.events import call_subject, fields
 
 NAME = "ask_person"
 MAX_QUESTION = 4000
@@ -52,6 +52,11 @@ def problem(value: Mapping[str, object]) -> str | None:
     if len({option.strip() for option in options}) < len(options):
         return f"{NAME}: two options are the same"
     return None
+
+
+def subject(given: Mapping[str, object]) -> str:
+    """What a call asks, on one line."""
+    return call_subject.line(str(given.get("question", "")))
 
 
 def title(question: str) -> str:

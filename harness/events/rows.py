@@ -115,7 +115,7 @@ def _plain(sid: str, s: SessionState, live: Liveness, money: Money) -> SessionRo
         merged_commit=s.merging.ended.commit if s.merging.ended is not None and s.merging.merged else "",
         no_criterion=without_criterion(s),
         approvals=list(s.approvals),
-        jobs=[f"{name}: {job.what[:_JOB]}" for name, job in s.jobs.running.items()],
+        jobs={name: job.what[:_JOB] for name, job in s.jobs.running.items()},
         evidence=evidence,
         all_passed=passed,
         verified=passed and not untried,

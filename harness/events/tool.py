@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from harness.events import call_subject
 from harness.events.action import FileAction, RecordAction
 
 READ = "read"
@@ -29,14 +30,22 @@ class Writes(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CallWords:
-    """How a call reads as a line: ``read a.py``, several of them as ``read 6 files``, what it found as ``3 hits``.
+    """How a call reads as a line: ``read a.py``, several of them as ``read 6 files``, what it found as ``3 hits``, or,
+    where it ``ends`` with a text that is to be read, as ``answered: yes``.
 
-    Without a ``verb`` a call is shown by its name and its input.
+    Without a ``verb`` it is its subject alone; with neither it is shown by its name and its input.
     """
 
     verb: str = ""
     several: tuple[str, str] = ("called", "time")
     finds: str = "line"
+    ends: str = ""
+    about: call_subject.Subject | None = None
+    """What it is about, where that is not its ``path``; empty for a call of which it says nothing."""
+
+
+def _nothing(_given: Mapping[str, object]) -> None:
+    """Whatever fits the schema makes sense."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +62,8 @@ class Tool:
     required: tuple[str, ...]
     writes: Writes = Writes.NOTHING
     words: CallWords = CallWords()
+    problem: Callable[[Mapping[str, object]], str | None] = _nothing
+    """What makes no sense in an input that fits the schema, in a sentence for the model; None when it does."""
 
     @property
     def runs(self) -> bool:

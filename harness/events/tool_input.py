@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.events import fields, memory_files, person_tool, plan_tool
+from harness.events import fields, memory_files
+from harness.events.access import Access, asked
 from harness.events.action import ExecAction, ShellAction
 from harness.events.addresses import MAX_HOSTS, BadAddress, normal_host
 from harness.events.tool import WHY, Writes
@@ -14,6 +15,8 @@ from harness.events.words import instant
 MAX_PATH = 4096
 MAX_CONTENT = 8 * 1024 * 1024
 MAX_SCRIPT = 64 * 1024
+MAX_LIST = 128 * 1024
+"""Bytes of all the texts of a list."""
 _LIMITS = {
     "path": MAX_PATH,
     "cwd": MAX_PATH,
@@ -103,17 +106,14 @@ def _meaning(tool: str, value: Mapping[str, object]) -> str | None:
         return f"{tool}: {problem}"
     if problem := _hosts(value):
         return f"{tool}: hosts: {problem}"
-    if tool == plan_tool.NAME:
-        return plan_tool.problem(value)
-    if tool == person_tool.NAME:
-        options = _text(f"{tool}: options", "\n".join(fields.texts(value, "options")), MAX_CONTENT)
-        return options or person_tool.problem(value)
+    if problem := _listed(tool, value) or ALL[tool].problem(value):
+        return problem
     kind = ALL[tool].kind
     if kind == ExecAction.KIND:
         argv = fields.texts(value, "argv")
         if not argv[0]:
             return f"{tool}: the program name is empty"
-        return _text(f"{tool}: argv", "\n".join(argv), 128 * 1024)
+        return None
     if kind == ShellAction.KIND and not fields.text(value, "script").strip():
         return f"{tool}: the script is empty"
     if ALL[tool].writes is Writes.PIECE:
@@ -121,6 +121,14 @@ def _meaning(tool: str, value: Mapping[str, object]) -> str | None:
             return f"{tool}: old is empty; use write_file to create a file"
         if value["old"] == value["new"]:
             return f"{tool}: old and new are the same, so there is nothing to change"
+    return None
+
+
+def _listed(tool: str, value: Mapping[str, object]) -> str | None:
+    """What is wrong with the words of its lists."""
+    for name, item in value.items():
+        if isinstance(item, list) and (problem := _text(f"{tool}: {name}", "\n".join(item), MAX_LIST)):
+            return problem
     return None
 
 
@@ -142,7 +150,7 @@ def _job(value: Mapping[str, object]) -> str | None:
 def _hosts(value: Mapping[str, object]) -> str | None:
     """What is wrong with the named hosts of a call."""
     hosts = fields.texts(value, "hosts")
-    if hosts and value.get("access") != "network":
+    if hosts and asked(value) != Access.NETWORK:
         return 'name them only together with access "network"'
     if len(hosts) > MAX_HOSTS:
         return f"at most {MAX_HOSTS} can be named"

@@ -1,23 +1,24 @@
 """The tools of the built-in agent, in one table: what each is, what it writes, how it recovers, its schema for the
 model. Standard library only.
 
-A new tool is an entry here and an implementation in `harness.hands`; what a call of it may say beyond the schema is in
-`tool_input`.
+A new tool is an entry here and an implementation in `harness.hands`.
 """
 
 from __future__ import annotations
 
-from harness.events import person_tool, plan_tool
+from harness.events import call_subject, chores, person_tool, plan_tool
+from harness.events.access import ASKED, Access
 from harness.events.action import CheckAction, ExecAction, FileAction, RecordAction, ShellAction
 from harness.events.addresses import MAX_HOSTS
 from harness.events.tool import ANSWERED, CONTAINED, IRREVERSIBLE, READ, REVERSIBLE, CallWords, Tool, Writes
 
-ACCESS = ("fence", "network", "unfenced")
 DEFAULT_TIMEOUT_S = 120
 MAX_TIMEOUT_S = 3600
 JOB = "job"
 """The tool that looks at jobs, ends them and waits for them; the keeper carries it out itself."""
 MAX_JOB_S = 365 * 86_400
+EXEC = "exec"
+"""The tool that runs one program with exact arguments."""
 READ_OUTPUT = "read_output"
 """The tool that reads no file but what an earlier call gave; the keeper finds that for it."""
 MEMORY = "memory"
@@ -25,7 +26,7 @@ HISTORY = "history"
 
 _ACCESS = {
     "type": "string",
-    "enum": list(ACCESS),
+    "enum": [str(access) for access in ASKED],
     "description": (
         "fence (default): worktree writable, the rest of the system read-only or hidden, no network, /tmp fresh for"
         " each call. network: as fence, with the network: the hosts named in `hosts`, else any host, including services"
@@ -172,7 +173,7 @@ TABLE: dict[str, Tool] = {
                 "glob": {"type": "string", "description": "Only files that match, e.g. `*.py`."},
             },
             ("pattern",),
-            words=CallWords("search", ("searched", "time"), "hit"),
+            words=CallWords("search", ("searched", "time"), "hit", about=call_subject.pattern),
         ),
         Tool(
             READ_OUTPUT,
@@ -262,10 +263,10 @@ TABLE: dict[str, Tool] = {
                 },
             },
             (),
-            words=CallWords("look into", ("looked into its log", "time")),
+            words=CallWords("look into", ("looked into its log", "time"), about=call_subject.log),
         ),
         Tool(
-            "exec",
+            EXEC,
             ExecAction.KIND,
             CONTAINED,
             "Run one program with exact arguments, without a shell. Standard input is empty; standard output and error"
@@ -310,6 +311,8 @@ TABLE: dict[str, Tool] = {
             plan_tool.DESCRIPTION,
             plan_tool.PROPERTIES,
             plan_tool.REQUIRED,
+            words=CallWords(about=call_subject.fields("action", "entry", "text")),
+            problem=plan_tool.problem,
         ),
         Tool(
             person_tool.NAME,
@@ -318,7 +321,8 @@ TABLE: dict[str, Tool] = {
             person_tool.DESCRIPTION,
             person_tool.PROPERTIES,
             person_tool.REQUIRED,
-            words=CallWords("ask"),
+            words=CallWords("ask", ends="answered", about=person_tool.subject),
+            problem=person_tool.problem,
         ),
         Tool(
             JOB,
@@ -354,6 +358,7 @@ TABLE: dict[str, Tool] = {
                 },
             },
             ("action",),
+            words=CallWords("job", about=call_subject.fields("action", "job", "until")),
         ),
     )
 }
@@ -385,6 +390,7 @@ ALL: dict[str, Tool] = {
             "timeout_s": _TIMEOUT,
         },
         ("chore", "command"),
+        words=CallWords(about=chores.subject),
     ),
 }
 """Every tool that a call can be of."""
@@ -425,16 +431,16 @@ def runs(tool: str) -> bool:
     return tool in ALL and ALL[tool].runs
 
 
-def effect_class(tool: str, access: str = "fence") -> str:
+def effect_class(tool: str, access: Access = Access.FENCE) -> str:
     """Effect class for recovery after a crash; whatever leaves the fence for writing or running is irreversible."""
-    if access in ("network", "unfenced", "push"):
+    if access in (Access.NETWORK, Access.UNFENCED, Access.PUSH):
         return IRREVERSIBLE
     effect = ALL[tool].effect
-    return IRREVERSIBLE if access == "outside" and effect != READ else effect
+    return IRREVERSIBLE if access == Access.OUTSIDE and effect != READ else effect
 
 
-def may_change_files(tool: str, access: str = "fence") -> bool:
+def may_change_files(tool: str, access: Access = Access.FENCE) -> bool:
     """True for a call that may leave the worktree or its git folder other than it found them."""
-    if access == "push":
+    if access == Access.PUSH:
         return False
     return tool not in ALL or ALL[tool].effect != READ

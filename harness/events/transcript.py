@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harness.events import call_words, said, tools, trouble, words
+from harness.events import call_subject, call_words, said, tools, trouble, words
 from harness.events import types as t
 from harness.events.call_states import CallEnd
 from harness.events.call_words import Bit
@@ -132,7 +132,7 @@ class Page:
 
     def _event(self, record: t.Record) -> int:
         line = describe(record)
-        text = call_words.line(line.summary)
+        text = call_subject.line(line.summary)
         return self._add(
             Row(record.seq, record.ts, Kind.EVENT, text, label=line.kind, tone=line.tone, records=(record.seq,))
         )
@@ -140,7 +140,7 @@ class Page:
     def _launch(self, record: t.Record, body: t.SessionIntent) -> None:
         parts = [body.name, body.model, words.cap_text(body.caps.usd_nano)]
         parts += [words.counted(len(body.checks), "check")] if body.checks else []
-        text = call_words.line(" · ".join(part for part in parts if part))
+        text = call_subject.line(" · ".join(part for part in parts if part))
         self._add(Row(record.seq, record.ts, Kind.EVENT, text, label="launch", tone="dim", records=(record.seq,)))
 
     def _say(self, record: t.Record, text: str, body: t.ModelMessage) -> None:
@@ -170,7 +170,7 @@ class Page:
             last = self.rows[-1]
             self.rows[-1] = replace(
                 last,
-                what=call_words.line(line.summary),
+                what=call_subject.line(line.summary),
                 tone=line.tone,
                 result=f"{failures} times",
                 records=(*last.records, record.seq),
@@ -267,12 +267,12 @@ class Page:
         row = call.checks.members[call.place]
         row = replace(row, records=(*row.records, record.seq))
         if not body.passed and row.stage is Stage.OK:
-            row = replace(row, stage=Stage.FAILED, result=call_words.line(body.why) or "does not pass")
+            row = replace(row, stage=Stage.FAILED, result=call_subject.line(body.why) or "does not pass")
         self._put(call, row)
 
     def _doubted(self, record: t.Record, body: t.ToolInDoubt) -> None:
         if call := self._calls.get(body.call_id):
-            why = call_words.line(body.why)
+            why = call_subject.line(body.why)
             self._settle(call, record, Stage.DOUBT, f"may or may not have happened: {why}")
 
     def _resolved(self, record: t.Record, body: t.ToolResolved) -> None:
@@ -288,17 +288,17 @@ class Page:
 
     def _asks(self, record: t.Record, body: t.ApprovalRequested) -> None:
         if call := self._calls.get(body.call_id):
-            title = call_words.line(body.title)
+            title = call_subject.line(body.title)
             told = title.removeprefix(f"{call.tool} ") in self.rows[call.row].what
             self._settle(call, record, Stage.ASKED, "asks you" if told else f"asks you: {title}")
         elif record.seq < self.stop:
             at = self._event(record)
             self._asked[body.approval_id] = at
-            what = call_words.line(body.title)
+            what = call_subject.line(body.title)
             self.rows[at] = replace(self.rows[at], stage=Stage.ASKED, what=what, label=trouble.request(body.kind))
 
     def _decided(self, record: t.Record, body: t.ApprovalDecided) -> None:
-        how = chosen(body) + (f": {call_words.line(body.message)}" if body.message else "")
+        how = chosen(body) + (f": {call_subject.line(body.message)}" if body.message else "")
         if call := self._calls.get(body.call_id):
             call.note = _ALLOWED.get(body.decision, "")
             self._settle(call, record, Stage.PROPOSED, f"you decided: {how}")
@@ -306,7 +306,7 @@ class Page:
             self._answered(record, body.approval_id, f"you decided: {how}")
 
     def _withdrawn(self, record: t.Record, body: t.ApprovalWithdrawn) -> None:
-        self._answered(record, body.approval_id, f"withdrawn: {call_words.line(body.why)}")
+        self._answered(record, body.approval_id, f"withdrawn: {call_subject.line(body.why)}")
 
     def _answered(self, record: t.Record, approval_id: str, how: str) -> None:
         at = self._asked.pop(approval_id, None)
@@ -317,7 +317,7 @@ class Page:
 
     def _stale(self, record: t.Record, body: t.ApprovalStale) -> None:
         if call := self._calls.get(body.call_id):
-            changed = call_words.line("; ".join(body.difference))
+            changed = call_subject.line("; ".join(body.difference))
             self._settle(call, record, Stage.PROPOSED, f"what you allowed has changed: {changed}")
 
     def _settle(
@@ -376,7 +376,7 @@ class Page:
         row = self.rows[reads.row]
         records = (*row.records, record.seq)
         self.rows[reads.row] = replace(
-            row, what=what, result=result[: call_words.LONGEST], stage=stage, records=records
+            row, what=what, result=result[: call_subject.LONGEST], stage=stage, records=records
         )
 
 

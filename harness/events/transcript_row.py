@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from harness.events import call_words
+from harness.events import call_subject
 from harness.events.call_words import Bit
 from harness.events.describing.line import Tone
 
@@ -87,7 +87,7 @@ def checked(members: Sequence[Row]) -> Row:
     counts = Counter(one.stage for one in members)
     stage = next(stage for stage in Stage if counts[stage])
     others = [one for one in members if one.stage not in FINE]
-    named = [Bit("quiet", call_words.line(f"{_SAID[one.stage]}: {_told(one)}")) for one in others[:_NAMED]]
+    named = [Bit("quiet", call_subject.line(f"{_SAID[one.stage]}: {_told(one)}")) for one in others[:_NAMED]]
     if len(others) > _NAMED:
         named.append(Bit("quiet", f"(+{len(others) - _NAMED} more)"))
     running = next((one for one in members if one.stage is Stage.RUNNING), None)

@@ -115,8 +115,8 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     no_criterion: bool = False
     """Nothing but its agent's word decides whether it is done."""
     approvals: list[str] = []
-    jobs: list[str] = []
-    """Those that run, oldest first, each as ``j1: its command``."""
+    jobs: dict[str, str] = {}
+    """Those that run, oldest first: their commands by their names."""
     source: str = "event log"
     evidence: str = ""
     all_passed: bool = False

@@ -10,7 +10,7 @@ import signal
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import NamedTuple
 
 from harness.events import fields
@@ -78,8 +78,9 @@ class Places(NamedTuple):
 def run(tool: str, given: Given, places: Places) -> Result:
     """Execute one file tool; raises ToolError with a message for the model."""
     try:
-        with _patience(tool):
-            return TOOLS[tool](given, places)
+        found = TOOLS[tool]
+        with _patience(tool) if found.looks else nullcontext():
+            return found.do(given, places)
     except fields.BadField as exc:
         raise ToolError(f"{tool}: its input has no such {exc}") from exc
     except PathError as exc:
@@ -91,9 +92,6 @@ def run(tool: str, given: Given, places: Places) -> Result:
 @contextmanager
 def _patience(tool: str) -> Iterator[None]:
     """Raise ToolError in the midst of a tool that looks for a pattern when that takes too long."""
-    if tool not in _LOOKING:
-        yield
-        return
 
     def end(_signal: int, _frame: object) -> None:
         raise ToolError(
@@ -438,13 +436,20 @@ def _read_output(given: Given, places: Places) -> Result:
         raise ToolError(str(exc)) from exc
 
 
-_LOOKING = frozenset({"list_files", "search", "read_output"})
-"""They look for a pattern, and change nothing that an end in the midst could leave half done."""
+class FileTool(NamedTuple):
+    """How one is carried out; ``looks``: it looks for a pattern, and changes nothing that an end in the midst could
+    leave half done.
+    """
+
+    do: Callable[[Given, Places], Result]
+    looks: bool = False
+
+
 TOOLS = {
-    "read_file": _read_file,
-    "write_file": _write_file,
-    "edit_file": _edit_file,
-    "list_files": _list_files,
-    "search": _search,
-    "read_output": _read_output,
+    "read_file": FileTool(_read_file),
+    "write_file": FileTool(_write_file),
+    "edit_file": FileTool(_edit_file),
+    "list_files": FileTool(_list_files, looks=True),
+    "search": FileTool(_search, looks=True),
+    "read_output": FileTool(_read_output, looks=True),
 }

@@ -20,6 +20,7 @@ from typing import NoReturn
 if __name__ == "__main__":
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
+from harness.events.action_kind import ActionKind
 from harness.hands import beneath, bounds, call_plan, files, landlock, seccomp
 from harness.hands.call_plan import CallPlan
 from harness.linux import kernel, programs
@@ -137,7 +138,7 @@ def confine(plan: CallPlan) -> None:
 
 def fenced(plan: CallPlan, output: bytes) -> NoReturn:
     """Inside: do the file tool here, or start the command and end with it."""
-    if plan.kind == "file":
+    if plan.kind == ActionKind.FILE:
         file_tool(plan, output)
     enter(plan.cwd, plan.cwd_identity)
     path, argv = program(plan)
@@ -186,7 +187,7 @@ def enter(cwd: str, shown: dict[str, int]) -> None:
 
 def program(plan: CallPlan) -> tuple[str, list[str]]:
     """(path to execute, argv) of an exec, shell or check; raises Refusal when the program is not there."""
-    if plan.kind in ("shell", "check"):
+    if plan.kind in (ActionKind.SHELL, ActionKind.CHECK):
         bash = programs.bash()
         if not bash:
             raise Refusal("bash is not installed; use exec")
@@ -236,7 +237,7 @@ def outside(plan: CallPlan) -> NoReturn:
     from harness.hands import push
 
     path: str | int
-    if plan.kind == "push":
+    if plan.kind == ActionKind.PUSH:
         env = push.environment(plan.env)
         try:
             argv = prepare_push(plan, env)
@@ -261,7 +262,7 @@ def outside(plan: CallPlan) -> NoReturn:
         become(path, argv, env)
     code = wait_for(child)
     clean(plan)
-    if plan.kind == "push":
+    if plan.kind == ActionKind.PUSH:
         end(
             "ok" if code == 0 else "error",
             code,
@@ -275,7 +276,7 @@ def clean(plan: CallPlan) -> None:
     from harness.hands import children
 
     children.kill_below(os.getpid())
-    if plan.kind == "push":
+    if plan.kind == ActionKind.PUSH:
         import shutil
 
         shutil.rmtree(plan.scratch, ignore_errors=True)

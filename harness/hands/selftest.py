@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from harness.events import tools
 from harness.events.action import ExecAction
 from harness.events.untrusted import to_display
 from harness.hands import cgroups, fence, holds, landlock, limits, probe, spawn
@@ -86,7 +87,7 @@ class _Ground:
         worktree = str(self.worktree)
         return ExecAction(
             call="selftest",
-            tool="exec",
+            tool=tools.EXEC,
             cwd=worktree,
             argv=(fence.base_python(), "-I", "-S", f"{_SHOWN}/hands/probe.py", json.dumps(given)),
             env=fence.environment(worktree, extra),

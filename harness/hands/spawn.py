@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.events import tools
+from harness.events.access import FENCED, Access
 from harness.events.action import Action, CheckAction, ExecAction, FileAction, PushAction, RecordAction, ShellAction
 from harness.events.addresses import BadAddress, normal_host
 from harness.events.call_states import CallEnd
@@ -108,7 +109,7 @@ def command(action: Action, folder: SessionFolder, spool_base: Path, limits: Lim
     """
     if isinstance(action, RecordAction):
         raise SpawnError(f"{action.tool} is answered by the supervisor; there is nothing to run")
-    fenced = action.access not in ("unfenced", "push")
+    fenced = action.access in FENCED
     worktree = _worktree(action)
     group = _group(action, folder)
     given = _input(action, folder)
@@ -143,7 +144,7 @@ def command(action: Action, folder: SessionFolder, spool_base: Path, limits: Lim
         grows=[worktree, *(source for source, _, mode in action.fence.binds if mode == "rw")],
         group=group,
         hosts=tuple(plan.hosts),
-        plain=action.access == "fence",
+        plain=action.access == Access.FENCE,
         reads=only_reads(action),
     )
 
@@ -340,14 +341,14 @@ def _fenced(action: Action, plan: CallPlan, folder: SessionFolder, limits: Limit
     if cwd != plan.root and not cwd.startswith(plan.root + "/"):
         raise SpawnError(f"cwd {cwd} is not inside the worktree {plan.root}")
     hosts = list(profile.hosts)
-    network = action.access == "network" and not hosts
-    if hosts and (action.access != "network" or not _plain(hosts)):
+    network = action.access == Access.NETWORK and not hosts
+    if hosts and (action.access != Access.NETWORK or not _plain(hosts)):
         raise SpawnError(
             "the action names hosts that are not spelled as they are dialled, or without access to a network"
         )
     if profile.network != network or not profile.fenced:
         raise SpawnError("the action contradicts itself: its fence is not that of the access it was judged with")
-    mounts, places = _outside(action, folder) if action.access == "outside" else ([], {})
+    mounts, places = _outside(action, folder) if action.access == Access.OUTSIDE else ([], {})
     # the path as it was judged and shown, not as the model spelled it
     given = {**plan.input, "path": next(iter(places))} if places else plan.input
     plan = plan._replace(

@@ -9,8 +9,8 @@ import shlex
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from harness.events.chores import COMMIT, SETUP
 from harness.events.iteration_events import NEVER, PER_ITERATION, IterationEnded, Ways
-from harness.events.iterations import COMMIT, SETUP
 from harness.events.plan_events import PlanEntry
 from harness.events.session_state import SessionState
 from harness.events.states import Desired

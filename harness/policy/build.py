@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.events import fields, tools
+from harness.events.access import FENCED, Access
 from harness.events.action import (
     Action,
     CheckAction,
@@ -62,7 +63,7 @@ def build_action(
         "timeout_s": _limit_s(asked, facts),
         "access": found.access,
         "output_bytes": facts.job_log_bytes if asked.get("job") is True else facts.output_bytes,
-        "env": facts.open_env if found.access in ("unfenced", "push") else facts.env,
+        "env": facts.open_env if found.access not in FENCED else facts.env,
         "effects": found.effects,
         "input": given if input_blob is None else None,
         "input_blob": input_blob,
@@ -151,7 +152,7 @@ def _fence(found: Reach, facts: Facts) -> Profile:
         read=facts.fence.read,
         write=facts.fence.write,
         binds=facts.fence.binds,
-        network=found.access in ("network", "push", "unfenced") and not found.hosts,
-        fenced=found.access != "unfenced",
+        network=found.access in (Access.NETWORK, Access.PUSH, Access.UNFENCED) and not found.hosts,
+        fenced=found.access != Access.UNFENCED,
         hosts=found.hosts,
     )

@@ -11,13 +11,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.events import fields, tools
+from harness.events.access import ASKED, Access
+from harness.events.access import asked as asked_access
 from harness.events.action import CheckAction, ExecAction, FileAction, PushAction, RecordAction
 from harness.events.addresses import BadAddress, normal_host
 from harness.events.effect import NETWORK, NO_UNDO, UNFENCED, Effect
 from harness.policy import push, shell
 from harness.policy.facts import Facts
 
-_OF_ACCESS: dict[str, tuple[Effect, ...]] = {"fence": (), "network": (NETWORK,), "unfenced": (UNFENCED,)}
+_OF_NAME: dict[str, Access] = {str(access): access for access in ASKED}
+_OF_ACCESS: dict[Access, tuple[Effect, ...]] = {
+    Access.FENCE: (),
+    Access.NETWORK: (NETWORK,),
+    Access.UNFENCED: (UNFENCED,),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +32,7 @@ class Reach:
     """What one call would touch. ``refused`` is a sentence for the agent when it can never be allowed."""
 
     kind: str
-    access: str
+    access: Access
     cwd: str
     effects: tuple[Effect, ...]
     path: str = ""
@@ -53,7 +60,7 @@ def outcome(tool: str, asked: Mapping[str, object], facts: Facts) -> Reach:
     if tools.kind_of(tool) == FileAction.KIND:
         return _file(tool, str(asked.get("path") or "."), facts)
     if tools.kind_of(tool) == RecordAction.KIND:
-        return Reach(RecordAction.KIND, "fence", facts.worktree, ())
+        return Reach(RecordAction.KIND, Access.FENCE, facts.worktree, ())
     return _program(tool, asked, facts)
 
 
@@ -62,50 +69,55 @@ def _file(tool: str, asked: str, facts: Facts) -> Reach:
     real = facts.resolved.get(asked, written)
     writes = tools.writes_file(tool)
     if "\0" in asked:
-        return Reach(FileAction.KIND, "fence", facts.worktree, (), asked, refused="a path holds a NUL character")
+        return Reach(FileAction.KIND, Access.FENCE, facts.worktree, (), asked, refused="a path holds a NUL character")
     if not inside(real, facts.worktree):
         if any(inside(real, own) or inside(own, real) for own in facts.own):
             why = f"{real} belongs to Watchfloor (its state, settings, policy or key), which no tool may open"
-            return Reach(FileAction.KIND, "outside", facts.worktree, (Effect.at(real),), real, (real,), refused=why)
-        return Reach(FileAction.KIND, "outside", facts.worktree, (Effect.at(real),), real, (real,))
+            return Reach(
+                FileAction.KIND, Access.OUTSIDE, facts.worktree, (Effect.at(real),), real, (real,), refused=why
+            )
+        return Reach(FileAction.KIND, Access.OUTSIDE, facts.worktree, (Effect.at(real),), real, (real,))
     relative = os.path.relpath(real, facts.worktree)
     if writes and ".git" in relative.casefold().split("/"):
         return Reach(
             FileAction.KIND,
-            "fence",
+            Access.FENCE,
             facts.worktree,
             (),
             relative,
             refused="files below .git belong to git; use git commands instead",
         )
-    return Reach(FileAction.KIND, "fence", facts.worktree, (NO_UNDO,) if writes and facts.unprotected else (), relative)
+    return Reach(
+        FileAction.KIND, Access.FENCE, facts.worktree, (NO_UNDO,) if writes and facts.unprotected else (), relative
+    )
 
 
 def _program(tool: str, asked: Mapping[str, object], facts: Facts) -> Reach:
-    access = str(asked.get("access") or "fence")
+    access = _OF_NAME.get(wanted := asked_access(asked))
     named = str(asked.get("cwd") or ".")
     cwd = facts.resolved.get(named, absolute(named, facts.worktree, facts.home))
     kind = tools.kind_of(tool)
-    if access not in _OF_ACCESS:
-        return Reach(
-            kind, "fence", facts.worktree, (), refused=f"access {access!r} is not one of fence, network, unfenced"
-        )
+    if access is None:
+        why = f"access {wanted!r} is not one of {', '.join(ASKED)}"
+        return Reach(kind, Access.FENCE, facts.worktree, (), refused=why)
     if not inside(cwd, facts.worktree):
         return Reach(kind, access, facts.worktree, (), refused=f"cwd {named!r} is outside the worktree")
     argv: Sequence[str] | None = (
         fields.texts(asked, "argv") if kind == ExecAction.KIND else shell.only_command(facts.tree)
     )
-    if argv is not None and kind != CheckAction.KIND and access != "unfenced" and push.is_push(argv):
+    if argv is not None and kind != CheckAction.KIND and access != Access.UNFENCED and push.is_push(argv):
         found = push.pushed(argv, facts)
         return Reach(
-            PushAction.KIND, "push", cwd, tuple(dict.fromkeys(found.effects)), refused=found.refused, pushed=found
+            PushAction.KIND, Access.PUSH, cwd, tuple(dict.fromkeys(found.effects)), refused=found.refused, pushed=found
         )
     try:
         hosts = tuple(dict.fromkeys(normal_host(host) for host in fields.texts(asked, "hosts")))
     except BadAddress as exc:
-        return Reach(kind, "fence", facts.worktree, (), refused=str(exc))
-    if hosts and access != "network":
-        return Reach(kind, "fence", facts.worktree, (), refused="hosts can only be named together with access network")
+        return Reach(kind, Access.FENCE, facts.worktree, (), refused=str(exc))
+    if hosts and access != Access.NETWORK:
+        return Reach(
+            kind, Access.FENCE, facts.worktree, (), refused="hosts can only be named together with access network"
+        )
     effects = [Effect.reach(host) for host in hosts] or list(_OF_ACCESS[access])
     if facts.unprotected:
         effects.append(NO_UNDO)

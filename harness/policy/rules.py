@@ -127,11 +127,11 @@ def _rule(table: Mapping[str, Any], index: int, source: str, lines: list[str], l
         raise PolicyError(
             source, line, "rule", "matches everything: give it at least one of tool, args, match, effect, path"
         )
-    if verdict == Ruling.ALLOW and "match" in table and tool != "exec" and re.search(r"[*?\[]", table["match"]):
+    if verdict == Ruling.ALLOW and "match" in table and tool != tools.EXEC and re.search(r"[*?\[]", table["match"]):
         raise fail(
             "match",
-            'an allow rule with a pattern over text only works with tool = "exec"; a shell script must be given'
-            " exactly, or use args",
+            f'an allow rule with a pattern over text only works with tool = "{tools.EXEC}"; a shell script must be'
+            " given exactly, or use args",
         )
     if (
         verdict == Ruling.ALLOW

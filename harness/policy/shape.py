@@ -10,6 +10,7 @@ import os.path
 import re
 from collections.abc import Collection, Iterable
 
+from harness.events.access import Access
 from harness.events.action import Action, ExecAction, FileAction, PushAction, canonical
 from harness.events.approved import Shape
 from harness.events.card_facts import Fact
@@ -91,7 +92,7 @@ def ordinary(action: Action, read: Collection[str] = ()) -> frozenset[str]:
 
 
 def _usual_push(action: Action) -> bool:
-    return action.access == "push" and action.fence.fenced and not action.fence.hosts and not action.outside
+    return action.access == Access.PUSH and action.fence.fenced and not action.fence.hosts and not action.outside
 
 
 def _said_reach(action: Action) -> bool:
@@ -100,7 +101,7 @@ def _said_reach(action: Action) -> bool:
     said = set(action.effects)
     ways = {Effect.at(path) for path in action.outside} | {Effect.reach(host) for host in fence.hosts}
     if not fence.fenced:
-        return action.access == "unfenced" and UNFENCED in said and ways <= said
+        return action.access == Access.UNFENCED and UNFENCED in said and ways <= said
     return ways <= said and (not fence.network or NETWORK in said)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from harness.events import tools
+from harness.events.access import Access
 from harness.events.action import Action
 
 _WAIT = "wait for it (job {action: wait}) or cancel it, then ask again"
@@ -23,7 +24,7 @@ def of_jobs(action: Action, jobs: Iterable[str]) -> str:
     person was shown, also after the last look at it.
     """
     names = ", ".join(jobs)
-    if not names or action.access == "fence" or not shown(action):
+    if not names or action.access == Access.FENCE or not shown(action):
         return ""
     return (
         f"not while a job runs ({names}): it can change the files that a person would be shown with this call; {_WAIT}"
@@ -34,7 +35,7 @@ def of_open_jobs(action: Action, jobs: Mapping[str, Action]) -> str:
     """Why a call must not begin beside a job that runs outside the fence, as a person was shown it; empty when it may:
     what the job reads later would be whatever this call writes.
     """
-    names = ", ".join(name for name, job in jobs.items() if job.access == "unfenced" and shown(job))
+    names = ", ".join(name for name, job in jobs.items() if job.access == Access.UNFENCED and shown(job))
     if not names or not tools.may_change_files(action.tool, action.access):
         return ""
     return f"not while {names} runs outside the fence: no file that it may use is changed meanwhile; {_WAIT}"

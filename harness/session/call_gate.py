@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 
 from harness.events import tools
+from harness.events.access import Access
 from harness.events.action import Action, BadAction, Wire, from_wire
 from harness.events.calls import Call
 from harness.events.log import NoSpace, Poisoned
@@ -186,7 +187,7 @@ class CallGate:
             action = from_wire(self._judged.check(call_id)[1])
         except (OpError, BadAction):
             return False
-        return spawn.only_reads(action) and action.access == "fence" and call_start.slow(action) is None
+        return spawn.only_reads(action) and action.access == Access.FENCE and call_start.slow(action) is None
 
     @staticmethod
     def _answering(answer: Answer, step: Callable[[], CallBegun | None]) -> None:
@@ -220,7 +221,9 @@ class CallGate:
             self.vault.ask(self._state_before(action, depends), lambda reply: self._kept(preparing, reply))
         else:
             self.vault.ask(Observe(depends), lambda reply: self._kept(preparing, reply))
-        if action.access == "fence" and action.tool != tools.JOB:  # what leaves the fence is built after the last look
+        if (
+            action.access == Access.FENCE and action.tool != tools.JOB
+        ):  # what leaves the fence is built after the last look
             with contextlib.suppress(*_UNBUILT):  # it is built again at its start, which says so
                 preparing.ready = self._process(action, call.attempt + 1)
         return None
@@ -322,7 +325,7 @@ class CallGate:
         try:
             self._run(action, attempt, ready, output)
         except OSError as exc:
-            if not scarce(exc) or action.access != "fence":
+            if not scarce(exc) or action.access != Access.FENCE:
                 raise self._refused(call_id, exc) from exc
             self._run_later(Preparing(call_id, lambda _: None, wire, action), attempt, exc)
         return CallBegun(started=True)

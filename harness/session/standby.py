@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 from harness.events import tools
+from harness.events.access import Access, asked
 from harness.events.decision import Ruling
 from harness.hands.ready import Ready
 from harness.session.event_loop import Loop
@@ -68,5 +69,5 @@ def leads_to_the_fence(kind: str, data: Mapping[str, object]) -> bool:
     if kind == "tool.judged":
         return data.get("verdict") == Ruling.ALLOW
     given = data.get("input")
-    inside = not isinstance(given, dict) or given.get("access", "fence") == "fence"
+    inside = not isinstance(given, dict) or asked(given) == Access.FENCE
     return kind == "tool.proposed" and inside and tools.starts_process(str(data.get("tool")))

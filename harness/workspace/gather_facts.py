@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.events import fields, tools
+from harness.events.access import Access, asked
 from harness.events.action import ExecAction, FileAction, ShellAction
 from harness.events.addresses import BadAddress, split_host
 from harness.hands import deleted, precheck, remotes, wayout
@@ -75,7 +76,7 @@ class _Asked:
 
 def _asked(kind: str, given: Mapping[str, object]) -> _Asked:
     script = str(given.get("script") or "") if kind == ShellAction.KIND else ""
-    unfenced = given.get("access") == "unfenced"
+    unfenced = asked(given) == Access.UNFENCED
     syntax = parse_shell(script) if "push" in script or (unfenced and deletion.may_hold(script)) else None
     argv = fields.texts(given, "argv") if kind == ExecAction.KIND else shell.only_command(syntax)
     paths = (str(given.get("path") or "."),) if kind == FileAction.KIND else ()
@@ -179,7 +180,7 @@ def _open_env() -> dict[str, str]:
 
 def _program(kind: str, input: Mapping[str, object], cwd: str, path: str) -> dict[str, object]:  # noqa: A002
     """What a call outside the fence would execute, as it is now."""
-    if input.get("access") != "unfenced" or kind not in (ExecAction.KIND, ShellAction.KIND):
+    if asked(input) != Access.UNFENCED or kind not in (ExecAction.KIND, ShellAction.KIND):
         return {}
     name = fields.texts(input, "argv")[0] if kind == ExecAction.KIND else programs.bash()
     return precheck.program(name, cwd, path)

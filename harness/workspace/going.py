@@ -12,6 +12,7 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.events.access import Access
 from harness.events.action import Action, ExecAction, ShellAction
 from harness.events.card_facts import Going
 from harness.events.words import counted
@@ -39,7 +40,7 @@ class Gone:
 
 def going(action: Action) -> Gone:
     """What of this action is known to go; nothing for what is no deletion without a fence."""
-    named = _named(action) if action.access == "unfenced" else deletion.Deleted()
+    named = _named(action) if action.access == Access.UNFENCED else deletion.Deleted()
     kept = bool(action.world.get("snapshot"))
     root = action.fence.worktree
     gone = [_real(os.path.join(action.cwd, name)) for name in named.names[: deletion.MOST]]

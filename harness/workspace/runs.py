@@ -13,6 +13,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
+from harness.events.access import Access
 from harness.events.action import Action, ExecAction, ShellAction
 from harness.events.card_facts import RunFile
 from harness.hands import reading
@@ -41,7 +42,7 @@ _WORD = re.compile(rf"[{re.escape(_ENDS)}]|[^\s<>'\"{re.escape(_ENDS)}]+")
 
 def runs(action: Action) -> list[RunFile]:
     """What a call without a fence runs of its own worktree, as it is now; empty for any other call."""
-    if action.access != "unfenced":
+    if action.access != Access.UNFENCED:
         return []
     root = os.path.realpath(action.fence.worktree)
     names = dict.fromkeys(filter(None, (_shown(root, os.path.join(action.cwd, name)) for name in _names(action))))

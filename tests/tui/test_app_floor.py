@@ -250,7 +250,7 @@ async def test_the_newest_job_of_a_session_is_ended_after_asking(tmp_path: Path)
 
     async with shown(tmp_path, scene) as s:
         row = next(iter(s.app.snapshot.rows.values()))
-        assert row.jobs == ["j1: make train", "j2: serve"]
+        assert row.jobs == {"j1": "make train", "j2": "serve"}
         await s.see("j2 started: serve", "J end job")
         await s.press("J")
         await s.see("End a job of trainer", "j2: serve", "Others")

@@ -18,9 +18,10 @@ from harness.brain import decide
 from harness.events import evaluation_events as ev
 from harness.events import tools
 from harness.events import types as t
+from harness.events.chores import COMMIT
 from harness.events.describe import describe
 from harness.events.evaluation import JudgeStage
-from harness.events.iterations import COMMIT, Iterations
+from harness.events.iterations import Iterations
 from harness.events.session_state import SessionState
 from harness.judge import case
 from harness.judge.case import Case, Criterion

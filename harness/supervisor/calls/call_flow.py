@@ -10,8 +10,9 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 
-from harness.events import tools, trouble
+from harness.events import access, tools, trouble
 from harness.events import types as t
+from harness.events.access import Access
 from harness.events.call_states import CallEnd, CallStage
 from harness.events.calls import Call
 from harness.events.decision import Decision, Ruling
@@ -269,7 +270,7 @@ def _only_reads(known: OpenCall) -> bool:
     others.
     """
     asked = known.proposed
-    inside = asked.input is not None and asked.input.get("access", "fence") == "fence"
+    inside = asked.input is not None and access.asked(asked.input) == Access.FENCE
     return inside and not tools.may_change_files(asked.tool)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.events import reader
+from harness.events import reader, tools
 from harness.events import types as t
 from harness.events.evaluation import JudgeStage
 from harness.events.evaluation_events import PLAN_CRITERION
@@ -57,7 +57,7 @@ async def _lay_out(session: Session, wanted: t.JudgeWanted) -> None:
     task = s.judging.entry
     cycle = s.judging.looked(task)
     cycles = max(cycle, looks(s))  # a person may want one more look
-    runs = (role.limits.runs or 0) if role.may_use("check") else 0
+    runs = (role.limits.runs or 0) if role.may_use(tools.CHECK) else 0
     entry = s.plan.entries.get(task) if s.plan is not None else None
     commands = tuple(s.checks if entry is None else entry.checks)
     began = s.iterations.began.get(task)

@@ -11,6 +11,7 @@ import msgspec
 
 from harness.events import tool_input, tools, trouble
 from harness.events import types as t
+from harness.events.access import Access, asked
 from harness.events.action import Action, InputBlob, Wire, canonical, hash_of
 from harness.events.action_changes import differences
 from harness.events.approved import Shape
@@ -239,7 +240,7 @@ class Judging:
         """
         policy = self._settings.policy
         kept = Kept(unprotected=unprotected)
-        if given.get("access", "fence") != "fence" or (not unprotected and _first_delete(session, proposed)):
+        if asked(given) != Access.FENCE or (not unprotected and _first_delete(session, proposed)):
             kept = await self._world(session, proposed.call_id)
         action = await self._action(session, proposed, given, kept)
         verdict = _verdict(session, proposed, action, policy, kept)

@@ -7,9 +7,10 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
-from harness.events import fields
+from harness.events import fields, tools
 from harness.events import pull_events as p
 from harness.events import types as t
+from harness.events.access import Access
 from harness.events.action import PushAction, action_hash
 from harness.events.call_states import CallEnd, CallStage
 from harness.events.decision import Ruling
@@ -39,7 +40,6 @@ _LOOK_S = 120.0
 """Seconds that looking at the worktree, and asking the remote, may take."""
 _MORE_S = 60.0
 """Seconds beyond its own limit after which the end of a push is no longer waited for."""
-_EXEC = "exec"
 _MOST_COMMITS = 50
 _BY_YOU = "you-push"
 _WHY = 600
@@ -117,7 +117,7 @@ class Pulling:
         ref = f"{p.RAN_FOR}{started.pull_id}"
         wire = {**wire, "call": call_id, "ref": ref}
         await session.append(
-            t.ToolProposed(call_id=call_id, tool=_EXEC, ref=ref, input={"argv": list(action.argv)}),
+            t.ToolProposed(call_id=call_id, tool=tools.EXEC, ref=ref, input={"argv": list(action.argv)}),
             t.ToolJudged(
                 call_id=call_id,
                 action_hash=action_hash(wire),
@@ -160,8 +160,8 @@ class Pulling:
                 )
             force = ["--force"] if wish.force else []
             argv = ["git", "push", *force, wish.remote, f"HEAD:refs/heads/{wish.branch or tree.branch}"]
-            facts = gather(tree, _EXEC, {"argv": argv, "access": "network"}, config.fence, map(str, own))
-            action = build_action(session.sid, call_id, "", _EXEC, {"argv": argv, "access": "network"}, facts)
+            facts = gather(tree, tools.EXEC, {"argv": argv, "access": Access.NETWORK}, config.fence, map(str, own))
+            action = build_action(session.sid, call_id, "", tools.EXEC, {"argv": argv, "access": Access.NETWORK}, facts)
             if not isinstance(action, PushAction) or not action.to.refspecs:
                 raise OpError("denied", f"{' '.join(argv)} is no push that can be made from here")
             if wish.address and wish.address != action.to.url:

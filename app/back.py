@@ -49,8 +49,7 @@ def briefing(every: Sequence[Told], start: str, now: datetime, troubles: Trouble
     """Since ``start``: the fleet, then each session in which something happened or that needs somebody, then the rest
     by name.
     """
-    since, _, figures = told.headline(every, start, now).partition("): ")
-    made = [Entry(HEAD, f"{since})"), *(Entry(HEAD, line) for line in _lines(figures.split(" · ")))]
+    made = [Entry(HEAD, told.since(start, now)), *(Entry(HEAD, line) for line in _lines(told.moved(every)))]
     made += [Entry(REST, f"fleet: {one.headline}{': ' + one.cause if one.cause else ''}; {one.do}") for one in troubles]
     for one in told.ranked(every):
         made += _session(one)

@@ -28,8 +28,7 @@ def whose(rule: GrantView, names: Mapping[str, str]) -> str:
         return names.get(rule.of, rule.of)
     if rule.scope == "fleet":
         return "the fleet"
-    parts = [part for part in rule.of.split("/") if part and part != ".git"]
-    return parts[-1].removesuffix(".git") if parts else rule.of
+    return words.repository(rule.of)
 
 
 def last_use(rule: GrantView, now: float) -> str:

@@ -66,14 +66,24 @@ def total(told: Sequence[Told]) -> Figures:
 
 def headline(told: Sequence[Told], start: str, now: datetime) -> str:
     """The fleet in one line."""
+    return f"{since(start, now)}: {' · '.join(moved(told))}"
+
+
+def since(start: str, now: datetime) -> str:
+    """What is looked back on: how long, and from when on."""
     then = parse_ts(start)
     ago = stretch(now.timestamp() - then) if then is not None else start
+    return f"Since {ago} ago ({zoned(start)})"
+
+
+def moved(told: Sequence[Told]) -> list[str]:
+    """What happened in the whole fleet, each in words."""
     moved = sum(one.brief.figures.records for one in told)
     needs = sum(one.needs for one in told)
     parts = [f"{moved} of {counted(len(told), 'session')} moved", *figures(total(told))]
     if needs:
         parts.append(f"{needs} needs you" if needs == 1 else f"{needs} need you")
-    return f"Since {ago} ago ({zoned(start)}): " + " · ".join(parts)
+    return parts
 
 
 def figures(f: Figures) -> list[str]:

@@ -33,8 +33,7 @@ def whose(scope: str, of: str, names: Mapping[str, str]) -> str:
         return names.get(of, of)
     if scope == "user":
         return "you"
-    parts = [part for part in of.split("/") if part and part != ".git"]
-    return parts[-1].removesuffix(".git") if parts else of
+    return words.repository(of)
 
 
 class MemoryList(SelectingLines):

@@ -22,6 +22,7 @@ from harness.events.memory_views import (
     MemoryWritten,
     VersionView,
 )
+from harness.events.words import repository
 
 T = TypeVar("T")
 _LINE = 200
@@ -164,8 +165,7 @@ def _whose(scope: str, of: str) -> str:
     """Whose memory it is, in a word or two: a repository by the folder that its git folder is in."""
     if scope != "repository":
         return f"session {safe(of)}" if scope == "session" else "you"
-    parts = [part for part in of.split("/") if part and part != ".git"]
-    return safe(parts[-1].removesuffix(".git")) if parts else safe(of)
+    return safe(repository(of))
 
 
 # -- changing ----------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from harness.agents.journal import Journal
 from harness.agents.spec import Spec
 from harness.events import tools
 from harness.events import types as t
+from harness.events.call_id import name_call
 from harness.events.framing import LogError
 from harness.events.session_state import SessionState
 from harness.events.states import ParkedFor
@@ -84,8 +85,8 @@ class Host:
                 append([self._desk.proposal(call_id, call.tool, call.input, call.ref) for call_id, call in calls], at)
             case steps.Check():
                 at = self._desk.head
-                commands = enumerate(step.commands)
-                append([self._desk.proposal(f"c{at}.{i}", tools.CHECK, {"command": c}, "") for i, c in commands], at)
+                named = ((name_call(at, i), command) for i, command in enumerate(step.commands))
+                append([self._desk.proposal(call_id, tools.CHECK, {"command": c}, "") for call_id, c in named], at)
             case steps.Judge():
                 append([t.EvaluationRequested(cycle=step.cycle, entry=step.task)])
             case steps.Say():

@@ -24,6 +24,7 @@ from harness.brain.turns import DROPPED, ModelTurn, UserTurn
 from harness.brain.view import View
 from harness.events import layers, said
 from harness.events.blocks import Block, block_of
+from harness.events.call_id import name_call
 
 Message = dict[str, Any]
 
@@ -202,7 +203,7 @@ class Talk:
         message = self._open[at] if at >= 0 else json.loads(self._closed[number])
         results = 0
         for index, block in enumerate(message["content"]):
-            message["content"][index] = _short(block, f"c{seq}.{results}")
+            message["content"][index] = _short(block, name_call(seq, results))
             results += block.get("type") == "tool_result"
         if at < 0:
             self._closed[number] = _encode(message)

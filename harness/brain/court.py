@@ -18,6 +18,7 @@ from harness.events import evaluation_events as ev
 from harness.events import said, tools
 from harness.events import types as t
 from harness.events.blocks import Block
+from harness.events.call_id import name_call
 from harness.events.evaluation import JudgeStage, JudgeState
 from harness.events.states import ParkedFor
 from harness.judge import dialogue, verdict
@@ -127,7 +128,9 @@ def next_step(court: Court, judging: JudgeState) -> Step | None:
             seq = court.replies[-1].seq
             ref = f"{ev.RAN_FOR}{started.cycle}"
             return Propose(
-                tuple((f"c{seq}.{i}", said.Call(ref, tools.CHECK, {"command": c})) for i, c in enumerate(run.commands))
+                tuple(
+                    (name_call(seq, i), said.Call(ref, tools.CHECK, {"command": c})) for i, c in enumerate(run.commands)
+                )
             )
         case dialogue.JudgeOver() as found:
             return Conclude(_ended(court, started, found.answer, f"its reply cannot be used: {found.why}"))

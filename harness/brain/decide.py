@@ -20,10 +20,11 @@ from harness.brain.context import compaction, room
 from harness.brain.context.handoff import handoff
 from harness.brain.context.sizes import Sizes
 from harness.brain.retry import AT_THE_GATE, UNUSABLE, too_long
-from harness.brain.turns import ModelTurn, call_id
+from harness.brain.turns import ModelTurn
 from harness.brain.view import View
 from harness.events import said
 from harness.events import types as t
+from harness.events.call_id import name_call
 from harness.events.evaluation import JudgeStage
 from harness.events.ratchet import some
 from harness.events.states import ParkedFor
@@ -102,7 +103,7 @@ def proposals(
     s = v.state
     if reply.purpose or reply.stop != said.CALLS or v.finish_seq >= 0 or standing.over(s) or standing.held(s):
         return ()
-    return tuple((call_id(seq, i), call) for i, call in enumerate(said.calls_of(parts)))
+    return tuple((name_call(seq, i), call) for i, call in enumerate(said.calls_of(parts)))
 
 
 def _fitting(v: View, sizes: Sizes, ask: Ask) -> Step:

@@ -9,6 +9,7 @@ import msgspec
 
 from harness.events import said
 from harness.events import types as t
+from harness.events.call_id import name_call
 from harness.events.earlier import parts_in
 from harness.events.framing import LogError
 
@@ -21,11 +22,6 @@ class DamagedMessage(Exception):
     """A model message whose content cannot be read back; the text names the record."""
 
 
-def call_id(seq: int, index: int) -> str:
-    """The name of a call of the reply that stands at ``seq``."""
-    return f"c{seq}.{index}"
-
-
 class ModelTurn(msgspec.Struct, frozen=True, tag="model"):
     """A complete reply."""
 
@@ -36,7 +32,7 @@ class ModelTurn(msgspec.Struct, frozen=True, tag="model"):
     calls: tuple[said.Call, ...]
 
     def call_id(self, index: int) -> str:
-        return call_id(self.seq, index)
+        return name_call(self.seq, index)
 
 
 class UserTurn(msgspec.Struct, frozen=True, tag="user"):

@@ -14,6 +14,7 @@ from harness.events import types as t
 from harness.events.body import Body
 from harness.events.call_states import CallEnd
 from harness.events.call_words import what
+from harness.events.words import line
 
 FAILS = 3
 """The same call failing so often in a row, nothing changed in between, is a tool that fails."""
@@ -81,10 +82,10 @@ class Course:
             case t.ModelMessage() if not body.purpose:
                 self.replied = True
             case t.UserMessage() if body.origin == "human" and self.replied and (planned or self.steps):
-                words = _short(body.text)
+                words = line(body.text, _LINE)
                 self.owed.append(Owed(e.CORRECTION, f"a person says: {words}", seq))
             case t.ToolProposed() if not (body.by_harness or body.not_of_agent) and (planned or self.steps):
-                self.open[body.call_id] = Asked(_same(body), _short(what(body.tool, body.input)))
+                self.open[body.call_id] = Asked(_same(body), line(what(body.tool, body.input), _LINE))
             case t.ToolEnded() if (asked := self.open.pop(body.call_id, None)) is not None:
                 self._ended(seq, asked, body)
             case t.ToolResolved():
@@ -132,11 +133,6 @@ def _same(body: t.ToolProposed) -> str:
         return f"{body.tool}:{body.input_blob.sha}"
     asked = {key: value for key, value in (body.input or {}).items() if key != "why"}
     return f"{body.tool}:{hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()}"
-
-
-def _short(text: str) -> str:
-    flat = " ".join(text[: 4 * _LINE].split())
-    return flat if len(flat) <= _LINE else f"{flat[: _LINE - 2]} …"
 
 
 def news(body: t.PlanUpdated) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from harness.events import types as t
+from harness.events.call_id import together
 
 PENDING = "pending"
 IN_PROGRESS = "in_progress"
@@ -74,7 +75,7 @@ class Work:
 
     def judged(self, seq: int, b: t.CheckVerdict, passes: dict[str, bool]) -> None:
         """A verdict on a check; those of one round are of one attempt."""
-        of = b.call_id.partition(".")[0]
+        of = together(b.call_id)
         for name in self.decided_by.get(b.command, ()):
             one = self.standing[name]
             first = one.round != of

@@ -179,6 +179,12 @@ def line(text: str, most: int = 240) -> str:
     return flat if len(flat) <= most else f"{flat[: most - 2]} …"
 
 
+def repository(place: str) -> str:
+    """What a repository is called, by its folder or the git folder in it; the place itself when that has no name."""
+    parts = [part for part in place.split("/") if part and part != ".git"]
+    return parts[-1].removesuffix(".git") if parts else place
+
+
 def counted(n: int, noun: str, many: str = "") -> str:
     """``1 commit``, ``2 commits``; ``many``: the noun of several, where it is not made with an s."""
     return f"{n:,} {noun if n == 1 else many or f'{noun}s'}"

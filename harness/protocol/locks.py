@@ -24,20 +24,20 @@ def held(path: Path) -> bool:
     return False
 
 
-def holder(path: Path) -> int:
-    """The process that holds this lock file by the kernel's table of locks; 0 when nobody does or the table does not
-    say.
-    """
+def holders(path: Path) -> list[int]:
+    """The processes that hold this lock file, by the kernel's table of locks; none when the table does not say."""
     try:
         inode = str(path.lstat().st_ino)
         table = Path("/proc/locks").read_text("ascii", "replace").splitlines()
     except OSError:
-        return 0
-    for line in table:
-        fields = line.split()
-        if len(fields) >= 6 and fields[1] == "FLOCK" and fields[5].rpartition(":")[2] == inode and fields[4].isdigit():
-            return int(fields[4])
-    return 0
+        return []
+    rows = [fields for line in table if len(fields := line.split()) >= 6]
+    return [int(f[4]) for f in rows if f[1] == "FLOCK" and f[5].rpartition(":")[2] == inode and f[4].isdigit()]
+
+
+def holder(path: Path) -> int:
+    """The first of them; 0 when there is none."""
+    return next(iter(holders(path)), 0)
 
 
 def kept(folders: Folders) -> list[str]:

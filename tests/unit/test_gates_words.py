@@ -25,3 +25,9 @@ def test_nobody_is_told_that_an_endpoint_answers_again_which_never_failed() -> N
         gate.may(sid, now)
     gate.told("a", AttemptOutcome("ok"), now, 0.5)
     assert in_line(key, gate, "b", "", now) == "its turn comes in a moment: the endpoint answers again"
+
+
+def test_a_label_leads_back_to_its_gate() -> None:
+    key = Key("https://model.example", "k", "m")
+    assert Key.labelled(key.label) == key
+    assert Key.labelled("https://model.example|k") is None

@@ -9,8 +9,9 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from harness.events import said, tools
+from harness.events import said, tools, words
 from harness.events import types as t
+from harness.events.call_id import name_call
 from harness.events.call_states import CallEnd
 from harness.events.course_events import ASSUMPTION
 from harness.events.decision import Decision
@@ -89,7 +90,7 @@ class Facts:
         self.replies += 1
         prose = said.text_of(parts)
         calls = [_call(call.tool, call.input) for call in said.calls_of(parts)]
-        self.asked = {f"c{seq}.{i}": Asked(call.tool, calls[i]) for i, call in enumerate(said.calls_of(parts))}
+        self.asked = {name_call(seq, i): Asked(call.tool, calls[i]) for i, call in enumerate(said.calls_of(parts))}
         if prose and calls:
             _add(self.reasons, Fact(seq, line(prose)))
         self.last = Fact(seq, line("; ".join([*([prose] if prose else []), *calls])))
@@ -199,9 +200,8 @@ class Facts:
 
 
 def line(text: str, most: int = _LINE) -> str:
-    """Any text as one line of bounded length: what is quoted cannot pass for a line of ours."""
-    flat = " ".join(text[: 4 * most].split())
-    return flat if len(flat) <= most else f"{flat[: most - 2]} …"
+    """Any text as one line of the length that a fact has here."""
+    return words.line(text, most)
 
 
 def _call(tool: str, given: Mapping[str, object]) -> str:

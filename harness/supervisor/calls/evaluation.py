@@ -12,6 +12,7 @@ import msgspec
 
 from harness.events import reader, tools
 from harness.events import types as t
+from harness.events.call_id import proposed_on
 from harness.events.evaluation import JudgeStage
 from harness.events.evaluation_events import PLAN_CRITERION
 from harness.events.framing import LogError
@@ -146,7 +147,7 @@ def _ends(calls: set[str], log: Path) -> dict[str, t.ToolEnded]:
     if not calls:
         return {}
     found: dict[str, t.ToolEnded] = {}
-    after = min(int(call_id.removeprefix("c").partition(".")[0]) for call_id in calls)
+    after = min(proposed_on(call_id) for call_id in calls)
     try:
         for line in reader.read(log, after):
             body = t.decode(line).body

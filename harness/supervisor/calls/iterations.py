@@ -11,6 +11,7 @@ from typing import assert_never
 
 from harness.events import tools
 from harness.events import types as t
+from harness.events.call_id import name_call
 from harness.events.framing import LogError
 from harness.events.hooks import HOOK
 from harness.plan import hooks, progress_log
@@ -83,7 +84,7 @@ async def _between(session: Session) -> None:
 
 
 def _proposed(session: Session, index: int, tool: str, given: Mapping[str, object]) -> t.ToolProposed:
-    return t.ToolProposed(call_id=f"c{session.state.seq}.{index}", tool=tool, ref="", input=dict(given))
+    return t.ToolProposed(call_id=name_call(session.state.seq, index), tool=tool, ref="", input=dict(given))
 
 
 async def _followed(session: Session, found: Note) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from harness.events import tools
 from harness.events import types as t
 from harness.events.action import action_hash
+from harness.events.call_id import name_call
 from harness.events.call_states import CallEnd
 from harness.events.decision import Ruling
 from harness.events.merge_events import RAN_FOR
@@ -34,7 +35,7 @@ async def check(session: Session, settings: Settings, merge_id: str, command: st
 
     Raises OpError, LinkLost, WorkspaceError.
     """
-    call_id = f"c{session.state.seq}.0"
+    call_id = name_call(session.state.seq)
     given: dict[str, object] = {"command": command}
     ref = f"{RAN_FOR}{merge_id}"
     facts = await session.do("preparing a check", _FACTS_S, lambda: _facts(session, settings, command, result))
@@ -61,9 +62,8 @@ async def check(session: Session, settings: Settings, merge_id: str, command: st
         why = f"the policy does not allow it ({verdict.rule}): {verdict.reason}"
         await session.append(t.ToolEnded(call_id=call_id, status=CallEnd.DENIED, preview=why))
     done = await _judged(session, command)
-    checked = t.MergeChecked(
-        merge_id=merge_id, call_id=call_id, command=command, passed=done.passed, why=done.why[:500]
-    )
+    why = done.why[:500]
+    checked = t.MergeChecked(merge_id=merge_id, call_id=call_id, command=command, passed=done.passed, why=why)
     await session.append(checked)
     return checked
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness.events import tools, trial
 from harness.events import types as t
+from harness.events.call_id import name_call
 from harness.events.ratchet import RunCheck
 from harness.events.trial import TrialRef, Tried
 from harness.plan import counts, inline, python_tests
@@ -53,7 +54,8 @@ async def confirm(session: Session, call_id: str, check: RunCheck, verdict: Chec
         return replace(verdict, untried=due.untried)
     ref = TrialRef(due.kind, call_id, f"wf_{secrets.token_hex(6)}")
     given: dict[str, object] = {"command": _command(check.command, ref)}
-    await session.append(t.ToolProposed(call_id=f"c{session.state.seq}.0", tool=tools.CHECK, ref=str(ref), input=given))
+    named = name_call(session.state.seq)
+    await session.append(t.ToolProposed(call_id=named, tool=tools.CHECK, ref=str(ref), input=given))
     return None
 
 

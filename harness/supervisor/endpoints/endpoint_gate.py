@@ -72,6 +72,12 @@ class Key(NamedTuple):
     def label(self) -> str:
         return "|".join(self)
 
+    @classmethod
+    def labelled(cls, label: str) -> Key | None:
+        """The one with this label; None when it is no label."""
+        parts = label.split("|")
+        return cls(*parts) if len(parts) == len(cls._fields) else None
+
 
 def sure(outcome: AttemptOutcome) -> bool:
     """False when the trouble may be this request's own: another session's request could get through."""

@@ -298,8 +298,8 @@ class Gates:
         if item is None and failed is None and not limited:
             return
         key = self._standings.key(session)
-        if item is not None and (label := str(item.detail.get("endpoint", ""))).count("|") == 2:
-            key = Key(*label.split("|"))
+        if item is not None:
+            key = Key.labelled(str(item.detail.get("endpoint", ""))) or key
         why = "network"
         message = ""
         since = s.last_ts

@@ -202,17 +202,8 @@ def _living(folder: SessionFolder, sid: str, recorded: t.KeeperStarted | None) -
 
 
 def _holders(lock: Path) -> Iterator[Identity]:
-    """Keepers that hold this lock file, by the kernel's table of locks."""
-    try:
-        inode = str(lock.lstat().st_ino)
-        table = Path("/proc/locks").read_text("ascii", "replace").splitlines()
-    except OSError:
-        return
-    for line in table:
-        fields = line.split()
-        if len(fields) < 6 or fields[1] != "FLOCK" or fields[5].rpartition(":")[2] != inode or not fields[4].isdigit():
-            continue
-        pid = int(fields[4])
+    """Keepers that hold this lock file."""
+    for pid in locks.holders(lock):
         try:
             ours = _KEEPER in Path(f"/proc/{pid}/cmdline").read_bytes()
         except OSError:  # it ended while we looked

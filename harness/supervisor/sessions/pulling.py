@@ -12,6 +12,7 @@ from harness.events import pull_events as p
 from harness.events import types as t
 from harness.events.access import Access
 from harness.events.action import PushAction, action_hash
+from harness.events.call_id import name_call
 from harness.events.call_states import CallEnd, CallStage
 from harness.events.decision import Ruling
 from harness.events.merging import named
@@ -113,7 +114,7 @@ class Pulling:
         )
         wire = action.to_wire()
         await session.append(started)
-        call_id = f"c{session.state.seq}.0"
+        call_id = name_call(session.state.seq)
         ref = f"{p.RAN_FOR}{started.pull_id}"
         wire = {**wire, "call": call_id, "ref": ref}
         await session.append(
@@ -139,7 +140,7 @@ class Pulling:
 
         Raises OpError.
         """
-        call_id = f"c{session.state.seq}.0"
+        call_id = name_call(session.state.seq)
         intent = session.state.intent
         goal = intent.goal if intent is not None else ""
         config = self._settings.config

@@ -91,10 +91,6 @@ class KeyTable(ScrollView, can_focus=True):
         self._drawn = [(one, *parts) for one in self._table for parts in self._parts(one, width)]
         self.virtual_size = Size(width, len(self._drawn))
 
-    def top_of(self, one: KeyLine) -> int:
-        """The first line on screen of a line of the table."""
-        return next(at for at, drawn in enumerate(self._drawn) if drawn[0] == one)
-
     def _parts(self, one: KeyLine, width: int) -> list[tuple[str, str, str]]:
         """What of it stands on each line of ``width`` cells: all of its words, beside its title or below it."""
         if not one.title:

@@ -23,7 +23,6 @@ PLAN_CRITERION = "plan "
 """What a judge's criterion begins with that is an entry of the plan."""
 AT_END = "end"
 AT_TASK = "task"
-TIMES = (AT_END, AT_TASK)
 """When a judge looks: at the whole when it is said to be done, or before that at each task of the plan as well."""
 
 

@@ -15,7 +15,6 @@ IN_PROGRESS = "in_progress"
 PASSED = "passed"
 FAILED = "failed"
 BLOCKED = "blocked"
-STATES = (PENDING, IN_PROGRESS, PASSED, FAILED, BLOCKED)
 _EVIDENCE = 10
 _NOTES = 5
 
@@ -63,7 +62,7 @@ class Work:
         return cls({entry.id: Standing() for entry in b.entries}, decided, list(b.phases) or [t.PlanPhase()])
 
     def state(self, entry: str, passes: bool) -> str:
-        """One of `STATES`."""
+        """How it stands: one of the words above."""
         if passes:
             return PASSED
         one = self.standing[entry]

@@ -6,7 +6,7 @@ import msgspec
 
 
 class EntryView(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry; ``state`` is one of `plan_state.STATES`, ``evidence`` are records of the newest verdicts on it.
+    """One entry; ``state`` is one of the words of `plan_state`, ``evidence`` are records of the newest verdicts on it.
 
     ``waits_for``: entries that have to pass first; ``undecided``: so many of its criteria no check decides;
     ``untried``: so many of its checks pass, and nothing shows that they can fail;

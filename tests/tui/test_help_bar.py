@@ -16,7 +16,7 @@ from textual.screen import Screen
 
 from app.action_table.action import EVERYWHERE
 from app.actions import ACTIONS, show_key
-from app.help import KeyTable, lines
+from app.help import KeyLine, KeyTable, lines
 from app.screens.base import WatchScreen
 from harness.events import types as t
 from tests.tui.app_pilot import Shown, shown
@@ -191,12 +191,20 @@ async def test_the_help_screen_greys_what_is_refused_with_the_whole_reason(
         for line in found:
             if not line.title:
                 continue
-            table.scroll_to(y=table.top_of(line), animate=False)
+            table.scroll_to(y=top_of(table, line), animate=False)
             whole = f"(not now: {line.why}) {line.help}" if line.why else line.help
             await s.until(
                 f"{line.title} with all its words", lambda w=(line.title, whole): all(x in read(s) for x in w)
             )
         assert all(len(line) <= size[0] for line in s.grid)
+
+
+def top_of(table: KeyTable, line: KeyLine) -> int:
+    """The first of the lines that a line of the help takes up."""
+    words = f"{line.keys}  {line.title}"
+    return next(
+        y for y in range(table.virtual_size.height) if words in table.render_line(y - table.scroll_offset.y).text
+    )
 
 
 def read(s: Shown) -> str:

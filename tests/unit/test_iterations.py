@@ -481,7 +481,7 @@ def test_no_entry_passes_whose_phase_waits_for_a_persons_word(fresh: str) -> Non
 
 def test_the_configuration_knows_the_same_ways() -> None:
     assert config_sections.FRESH == iteration_events.FRESH
-    assert config_sections.JUDGE_AT == evaluation_events.TIMES
+    assert config_sections.JUDGE_AT == (evaluation_events.AT_END, evaluation_events.AT_TASK)
 
 
 COMMANDS = [f"make {n}" for n in range(5)]

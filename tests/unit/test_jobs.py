@@ -152,7 +152,7 @@ def test_the_row_of_a_session_that_waits_says_for_what_and_since_when_the_job_ru
     state = fold.fold(_records(intent, created, STARTED, t.SessionParked(why="job", detail="earlier words")))
     row = rows.row("s", state, Liveness(keeper=True, brain=False))
     assert (row.state, row.group, row.detail) == ("running", RUNNING, "job j1: make train")
-    assert (row.since, row.jobs) == ("2026-01-01T00:00:02Z", ["j1: make train"])
+    assert (row.since, row.jobs) == ("2026-01-01T00:00:02Z", {"j1": "make train"})
     thinking = rows.row("s", state, Liveness(keeper=True, brain=True))
     assert thinking.detail == "thinking"
     printed = rows.row("s", state, Liveness(keeper=True, brain=False, printed="epoch 3 of 9"))

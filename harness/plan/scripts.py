@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os.path
 import re
@@ -22,6 +23,7 @@ Read = Callable[[str], str]
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _MOST = 200
 _MOST_COMMANDS = 5_000
+_SHORT = 1 << 10
 _LONGEST = 64 << 10
 _LONGEST_IN_ALL = 4 << 20
 _INTERPRETERS = re.compile(r"(?:python|pypy)[\d.]*|(?:ba|da|z|k)?sh|node|deno|bun|ruby|perl|php|Rscript|lua")
@@ -361,6 +363,18 @@ def _node(rest: list[str], folder: str, read: Read) -> Iterator[_Shell]:
 
 def simple_commands(command: str) -> list[list[str]]:
     """The words of each simple command, without leading assignments; a line that is no shell is left out."""
+    if len(command) > _SHORT:
+        return _commands(command)
+    return [list(words) for words in _known_commands(command)]
+
+
+@functools.lru_cache(maxsize=512)
+def _known_commands(command: str) -> tuple[tuple[str, ...], ...]:
+    """A check is asked about many times; what is long is a script, which would take room."""
+    return tuple(map(tuple, _commands(command)))
+
+
+def _commands(command: str) -> list[list[str]]:
     made: list[list[str]] = []
     try:
         _split(command, made)

@@ -8,12 +8,11 @@ import hashlib
 
 from harness.events.score_views import Artifact, Artifacts
 from harness.workspace.git import Git
-from harness.workspace.look import tip
+from harness.workspace.look import GITLINK, tip
 from harness.workspace.private import Worktree
 
 MOST = 1000
 """Files that are listed; there may be more."""
-_GITLINK = "160000"
 
 
 def artifacts(tree: Worktree) -> Artifacts:
@@ -28,7 +27,7 @@ def artifacts(tree: Worktree) -> Artifacts:
 def _artifact(git: Git, path: str, about: str) -> Artifact:
     _, mode, _, oid, how = about.split(" ")
     name = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    if how == "D" or mode == _GITLINK:
+    if how == "D" or mode == GITLINK:
         return Artifact(name, how, 0, "")
     body = git.run("cat-file", "blob", oid)
     return Artifact(name, how, len(body), hashlib.sha256(body).hexdigest())

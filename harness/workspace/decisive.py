@@ -15,8 +15,9 @@ from harness.plan import broken, check_settings, loaded
 from harness.plan.patterns import fits
 from harness.plan.protected import CONFIGURATION, EXPECTED, IN_PARTS, TESTS, Rules, chosen, helps, may_help
 from harness.plan.scripts import Named, named
+from harness.workspace import listings
 from harness.workspace.git import Git
-from harness.workspace.look import item_name, paths
+from harness.workspace.look import GITLINK, item_name
 from harness.workspace.private import Worktree
 
 MAX_DECIDING = 500
@@ -35,13 +36,15 @@ _NODE = frozenset({"node", "npm", "npx"})
 _SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 
 
+_KEPT = 16
+"""Sessions whose files that decide are remembered: a commit stays what it is, and is asked about after each call."""
+
+
+@functools.lru_cache(maxsize=_KEPT)
 def guarded(tree: Worktree, rules: Rules) -> frozenset[str]:
-    """Those files of the base that decide."""
-    return among(tree, paths(tree), rules, run_by(tree, rules))
-
-
-def among(tree: Worktree, base: Collection[str], rules: Rules, run: Named) -> frozenset[str]:
-    """Those of these files of the base that decide, where checks come to run and read in what ``run`` says."""
+    """Those files and symbolic links of the base that decide."""
+    base = [path for path, entry in listings.of(tree.common, tree.base).items() if entry.mode != GITLINK]
+    run = run_by(tree, rules)
     more = _helpers(tree, base) | _compared(tree, base, run) | _loaded(tree, base, run) | tests_by_name(tree, base, run)
     return chosen(base, rules, run, more)
 

@@ -38,7 +38,7 @@ AUTHOR = {
     for who in ("AUTHOR", "COMMITTER")
     for what, text in (("NAME", "Watchfloor"), ("EMAIL", "keep@watchfloor.invalid"))
 }
-_GITLINK = "160000"
+GITLINK = "160000"
 _LINK = "120000"
 _CACHES = ("__pycache__",)
 _RULES = (".gitignore", ".gitattributes")
@@ -86,7 +86,7 @@ class View:
 
     def walk(self, *, complete: bool = False) -> Seen:
         """Find every file. Ignored folders are entered only when ``complete``. Raises TooMuchToRead."""
-        known = {path for path, entry in self.entries.items() if entry.mode != _GITLINK}
+        known = {path for path, entry in self.entries.items() if entry.mode != GITLINK}
         return _Walk(self.ground, self.scratch, known, complete).run()
 
     def changes(self, seen: Seen) -> Changes:
@@ -107,7 +107,7 @@ class View:
         suspects = set[str]()
         gone = set[str]()
         for path, entry in self.entries.items():
-            if entry.mode == _GITLINK:
+            if entry.mode == GITLINK:
                 continue
             item = seen.tracked.get(path)
             stamp = known.get(path)

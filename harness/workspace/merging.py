@@ -17,7 +17,7 @@ from harness.workspace import checkout, decisive, kept, originals
 from harness.workspace import private as private_dir
 from harness.workspace.errors import CannotKeep, GitTooOld, MovesSubmodule
 from harness.workspace.git import Git, open_repository, version
-from harness.workspace.look import look, tip
+from harness.workspace.look import GITLINK, look, tip
 from harness.workspace.merge_rules import Situation
 from harness.workspace.private import Worktree
 from harness.workspace.scratch import Scratch, scratch
@@ -28,7 +28,6 @@ HOLDS = "refs/watchfloor/merge/"
 """Refs that hold a result until a branch does, so that no ``gc`` takes it."""
 _NEEDED = (2, 38)
 _SUBJECT = 72
-_GITLINK = "160000"
 _NOTHING = "000000"
 _MOST_LISTED = 200
 _IN_A_NAME = dict.fromkeys(map(ord, "<>\n\0"), " ")
@@ -201,7 +200,7 @@ def deciding(tree: Worktree, onto: str, rules: Rules) -> dict[str, str]:
     run = decisive.run_by(tree, rules)
     for about, path in zip(fields[::2], fields[1::2], strict=False):
         _, mode, _, oid, _ = about.split(" ")
-        if not chosen({path}, rules, run) or mode == _GITLINK:
+        if not chosen({path}, rules, run) or mode == GITLINK:
             continue
         found[path] = (
             originals.ABSENT if mode == _NOTHING else originals.digest_of(mode, git.run("cat-file", "blob", oid))
@@ -298,12 +297,12 @@ class _Work:
         fields = self.git.names("diff-tree", "-r", "-z", "--no-renames", "--raw", self.onto, commit)
         for about, path in zip(fields[::2], fields[1::2], strict=False):
             before, after = about.lstrip(":").split(" ")[:2]
-            if after == _GITLINK:
+            if after == GITLINK:
                 return (
                     f"{path} is a submodule that it has at another commit, and nobody here knows whether that commit is"
                     " anywhere else; push it, then "
                 )
-            if before == _GITLINK:
+            if before == GITLINK:
                 return f"{path} is a submodule that it removes, and the files of submodules are yours; "
         return ""
 

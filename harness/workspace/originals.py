@@ -22,7 +22,7 @@ from harness.workspace import decisive
 from harness.workspace.aside import Aside
 from harness.workspace.errors import GitFailed
 from harness.workspace.ground import Ground, Item, Kind
-from harness.workspace.look import Seen, View, folders_of, item_name, look, paths
+from harness.workspace.look import GITLINK, Seen, View, folders_of, item_name, look, paths
 from harness.workspace.private import Worktree
 
 ABSENT = "absent"
@@ -75,9 +75,9 @@ def examine(tree: Worktree, rules: Rules, accepted: Mapping[str, str], since_ns:
     With ``since_ns`` (of the clock of day) it is also told what was touched since. Raises WorkspaceError, OSError.
     """
     with look(tree, tree.base) as view:
-        base = {path for path, entry in view.entries.items() if entry.mode != "160000"}
+        base = {path for path, entry in view.entries.items() if entry.mode != GITLINK}
         run = decisive.run_by(tree, rules)
-        guarded = decisive.among(tree, base, rules, run)
+        guarded = decisive.guarded(tree, rules)
         view.entries = {path: view.entries[path] for path in guarded}
         around = {*folders_around(guarded), *run.path, *run.packages, *map(os.path.dirname, run.stops)}
         items = {path: item for folder in around for path, item in _items(view.ground, folder)}

@@ -11,7 +11,7 @@ import pytest
 
 from harness.plan.protected import Rules
 from harness.workspace import decisive, originals, worktrees
-from tests.fleetlib import make_repository
+from tests.fleetlib import git, make_repository
 
 TEST = "import unittest\n\n\nclass Sums(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(4, 4)\n"
 SUITE = "#!/bin/sh\nexec grep -q done app.py\n"
@@ -257,3 +257,18 @@ def test_of_a_large_file_only_the_beginning_is_read(tmp_path: Path) -> None:
         assert tracemalloc.get_traced_memory()[1] < 2 << 20
     finally:
         tracemalloc.stop()
+
+
+def test_which_files_of_a_commit_decide_is_found_out_once_whatever_becomes_of_the_worktree(tmp_path: Path) -> None:
+    repo = make_repository(tmp_path / "repo", {"app.py": "\n", "tests/test_app.py": TEST, "suite.sh": SUITE})
+    (repo / "tests/again.py").symlink_to("test_app.py")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "link")
+    tree = worktrees.create(repo, tmp_path / "worktrees/s1", "watchfloor/s1", tmp_path / "s1/git/private")
+    rules = Rules(("./suite.sh",))
+    first = decisive.guarded(tree, rules)
+    assert first == {"tests/test_app.py", "tests/again.py", "suite.sh"}
+    put("tests/test_more.py", TEST)(tree.root)
+    put("suite.sh", "exit 0\n")(tree.root)
+    assert decisive.guarded(tree, rules) is first
+    assert decisive.guarded(tree, Rules(("true",))) == first - {"suite.sh"}

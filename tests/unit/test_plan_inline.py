@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from harness.plan.inline import bare, code_of, failing, shares, with_code
+from harness.plan.inline import bare, code_of, doctested, failing, shares, with_code
+from harness.plan.scripts import simple_commands
 
 WORD = "wf_0123456789ab"
 
@@ -66,3 +67,10 @@ def test_what_is_no_python_is_left() -> None:
 )
 def test_what_runs_in_one_process_with_code_of_the_worktree_is_named(text: str, shared: str) -> None:
     assert shares([text], {"app", "app.py"}.__contains__) == shared
+
+
+@pytest.mark.parametrize("command", ["python3 -m doctest a.py", "\n" * 5000 + "python3 -m doctest a.py"])
+def test_whoever_changes_the_words_of_a_command_changes_nobody_elses(command: str) -> None:
+    simple_commands(command)[0].clear()
+    assert simple_commands(command) == [["python3", "-m", "doctest", "a.py"]]
+    assert doctested([command]) == {"a.py"}

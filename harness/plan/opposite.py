@@ -7,6 +7,7 @@ says. Such code agrees with the other value too.
 from __future__ import annotations
 
 import ast
+import re
 import zlib
 
 EQUAL = frozenset(
@@ -17,8 +18,10 @@ EQUAL = frozenset(
 _COMES_ONCE = frozenset({"next", "acquire", "accept", "result", "communicate", "input"})
 _WAITING = ("wait", "recv")
 """How such names begin."""
-_ONCE_ALONE = frozenset({"get", "join"})
+_ONCE_ALONE = re.compile(r"get|join|select|read_(?!text$|bytes$)\w+")
 """Those too when they are given nothing: else they look something up, or put texts together."""
+_TAKES = re.compile(r"read(?:line|lines|into|until|exactly|_until)?")
+"""And these of a stream or a socket."""
 _TURNED = frozenset({"assertTrue", "assertFalse"})
 _LEAST = 101
 _SPAN = 887
@@ -71,8 +74,11 @@ def _waits(node: ast.AST) -> bool:
     """Whether it takes what comes only once, or waits for it: done again, it may wait for ever."""
     if not isinstance(node, ast.Call):
         return False
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    return name in _COMES_ONCE or name.startswith(_WAITING) or (name in _ONCE_ALONE and not node.args)
+    method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    name = method or getattr(node.func, "id", "")
+    if name in _COMES_ONCE or name.startswith(_WAITING) or _TAKES.fullmatch(method):
+        return True
+    return not node.args and _ONCE_ALONE.fullmatch(name) is not None
 
 
 def _compared(line: ast.Assert | ast.Expr, word: str) -> ast.Try | None:

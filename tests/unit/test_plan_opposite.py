@@ -9,7 +9,8 @@ import pytest
 from harness.plan.python_tests import broken, failed
 
 WORD = "wf_0123456789ab"
-HEAD = """import queue
+HEAD = """import os
+import queue
 import threading
 import unittest
 from unittest.mock import ANY
@@ -22,6 +23,11 @@ def given(value):
 """
 CASE = "unittest.TestCase()"
 HOLDS = "held = queue.Queue()\n    held.put(1)\n"
+PIPE = (
+    "ends = os.pipe()\n    os.write(ends[1], b'ab')\n    class Reader:\n"
+    "        def read(self, size=1):\n            return os.read(ends[0], size)\n"
+    "        read_rest = read\n    reader = Reader()\n"
+)
 COUNTS = "calls = []\n    def count():\n        calls.append(1)\n        return len(calls)\n"
 GROWS = "made = []\n    def grow():\n        made.append(1)\n        return 1\n"
 ONCE = "seen = []\n    def first():\n        seen.append(1)\n        return len(seen) == 1\n"
@@ -53,6 +59,7 @@ HONEST = {
     "what runs out": f"more = [1]\n    {CASE}.assertEqual(more.pop(), 1)\n    {CASE}.assertTrue(not more)",
     "what comes once": f"{HOLDS}    assert held.get() == 1\n    {CASE}.assertTrue(held.empty())",
     "what is received once": f"{HOLDS}    recv_one = held.get\n    assert recv_one() == 1",
+    "what is read once": f"{PIPE}    assert reader.read(1) == b'a'\n    assert reader.read_rest() == b'b'",
     "who is waited for once": "gate = threading.Semaphore(1)\n    assert gate.acquire() == True",
     "what is no comparison": "assert given(4)\n    given(4)",
 }

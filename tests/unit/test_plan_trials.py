@@ -93,6 +93,34 @@ def test_each_test_fails_but_those_that_skip_for_their_own_reasons(tmp_path: Pat
     assert len(failed(said, WORD)) == 4  # but the one that no runner here can run
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@pytest.mark.xfail(raises=ZeroDivisionError)\ndef test_a():\n    1 / 0\n",
+        "@pytest.mark.xfail(raises=ZeroDivisionError)\nclass TestA:\n    def test_a(self):\n        1 / 0\n",
+        "class TestA:\n    pytestmark = pytest.mark.xfail(raises=ZeroDivisionError)\n"
+        "    def test_a(self):\n        1 / 0\n",
+        "pytestmark = [pytest.mark.xfail(raises=ZeroDivisionError)]\n\ndef test_a():\n    1 / 0\n",
+        "divides = pytest.mark.xfail(raises=ZeroDivisionError)\n\n@divides\ndef test_a():\n    1 / 0\n",
+        "@pytest.mark.parametrize('n', [pytest.param(0, marks=pytest.mark.xfail(raises=ZeroDivisionError))])\n"
+        "def test_a(n):\n    1 / n\n",
+    ],
+)
+def test_what_is_to_fail_in_one_way_of_many_is_not_made_to_fail_in_another(text: str, tmp_path: Path) -> None:
+    text = f"import pytest\n\n{text}\n\nclass TestB:\n    def test_b(self):\n        1 / 0\n"
+    said = run(tmp_path, broken("t.py", text, WORD, skippers([text])) or text)
+    assert ("2 xfailed" if text.count("\npytestmark") else "1 failed, 1 xfailed") in said
+
+
+def test_a_fixture_is_no_test_whatever_its_name(tmp_path: Path) -> None:
+    text = "import pytest\n\n@pytest.fixture(params=[1, 2])\ndef test_sum(request):\n    return request.param\n\n"
+    text += "def test_a(test_sum):\n    assert test_sum\n"
+    said = run(tmp_path, broken("t.py", text, WORD, frozenset()))
+    assert "2 failed" in said
+    assert failed(said, WORD) == sure("t.py", text, frozenset())
+    assert "test_sum" not in bare("t.py", text, WORD, frozenset())
+
+
 def test_bare_tests_have_the_same_names_and_import_nothing_of_the_repository(tmp_path: Path) -> None:
     text = bare("tests/test_it.py", "from app import add\n" + CASES, WORD, skippers([CASES]))
     said = run(tmp_path, text)

@@ -113,6 +113,23 @@ CONFIGURATION = (
     ".clippy.toml",
     "biome.json",
     ".pylintrc",
+    "pylintrc",
+    ".nycrc*",
+    "nyc.config.*",
+    ".c8rc*",
+    ".stylelintrc*",
+    "stylelint.config.*",
+    ".oxlintrc.json",
+    ".importlinter",
+    ".bandit",
+    ".shellcheckrc",
+    ".yamllint*",
+    "phpstan.neon*",
+    "psalm.xml*",
+    ".luacheckrc",
+    ".swiftlint.yml",
+    "checkstyle.xml",
+    ".clang-tidy",
 )
 SETUP = ("jest.setup.*", "vitest.setup.*", "setupTests.*", "setup-jest.*", "setup-tests.*")
 """What runners of JavaScript load before tests where their configuration says so: by custom of these names."""
@@ -146,7 +163,10 @@ _MAKE = frozenset({"Makefile", "makefile", "GNUmakefile"})
 _JUST = frozenset({"justfile", "Justfile", ".justfile"})
 _RUNNERS = frozenset(
     {"pytest", "_pytest", "py", "pluggy", "iniconfig", "nose", "nose2", "coverage", "pytest_cov", "xdist", "hypothesis"}
+    | {"numpy", "pandas", "hamcrest", "assertpy", "testfixtures", "deepdiff", "dirty_equals", "parameterized", "ddt"}
+    | {"freezegun", "time_machine", "pyfakefs", "requests_mock", "syrupy", "snapshottest", "approvaltests", "behave"}
 )
+"""What runs tests, or compares and prepares for them, wherever it comes from."""
 _MODULES = frozenset(sys.stdlib_module_names) | _RUNNERS | {"sitecustomize", "usercustomize", "conftest"}
 _IMPORTED = (".py", ".so", ".pyd", ".pyc")
 
@@ -225,6 +245,8 @@ def shadows(
 def _shadows(item: New, known: set[str], around: set[str], protected: frozenset[str], kinds: set[str]) -> bool:
     folder, _, name = item.path.rpartition("/")
     stem, suffix = os.path.splitext(name)
+    if item.folder and "[pytest11]" in item.text:
+        return ".py" in kinds
     if folder not in around and folder not in (".cargo", ".github/workflows"):
         return False
     python = ".py" in kinds
@@ -235,7 +257,6 @@ def _shadows(item: New, known: set[str], around: set[str], protected: frozenset[
     if item.folder:
         return (
             (python and (stem in _MODULES or f"{folder}/{name}.py".lstrip("/") in protected))
-            or (python and "[pytest11]" in item.text)
             or (script and name == "__mocks__")
             or name == ".cargo"
         )

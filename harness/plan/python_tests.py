@@ -52,6 +52,11 @@ _WRONG = {
     "assertRaises": "(ValueError, int)",
 }
 """What each way to compare must not let pass."""
+_PAIRS = EQUAL | {
+    *("assertNotEqual", "assertAlmostEqual", "assertNotAlmostEqual", "assertIn", "assertNotIn"),
+    *("assertGreater", "assertGreaterEqual", "assertLess", "assertLessEqual"),
+}
+"""Ways to compare whose first two arguments are what is compared."""
 _HELPER = """
 WORD_lied = []
 def WORD_work(kind):
@@ -81,6 +86,8 @@ def WORD_lies(value, beside, depth=0):
     elif type(beside) is str:
         near = [beside + "s", "no " + beside]
     try:
+        if isinstance(value, (int, float)) and ((value > float("inf")) is True or (value < -float("inf")) is True):
+            return True
         for base in (int, float):
             if isinstance(value, base) and type(beside) is base and (value == beside) is True:
                 if not base.__eq__(value, beside):
@@ -148,13 +155,27 @@ def WORD_replaced():
         if WORD_from_mine(one) or WORD_from_mine(getattr(type(one), "find_spec", None)):
             return True
     for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] not in WORD_tools:
+        top = name.partition(".")[0]
+        if top not in WORD_tools and (top not in WORD_used or WORD_here(module)):
             continue
-        for one in list(vars(module).values()):
+        for name, one in list(vars(module).items()):
             held = list(vars(one).items()) if isinstance(one, type) else []
-            if any(WORD_from_mine(part, name) for name, part in (("__x__", one), *held)):
+            if top not in WORD_tools:
+                if any(WORD_from_mine(part) and WORD_had(module, name) for name, part in ((name, one), *held)):
+                    return True
+            elif any(WORD_from_mine(part, name) for name, part in (("__x__", one), *held)):
                 return True
     return False
+def WORD_here(module):
+    import os
+    at = getattr(module, "__file__", None)
+    near = os.path.relpath(os.path.realpath(at), os.path.realpath(os.getcwd())) if at else ".."
+    return not near.startswith("..") and "site-packages" not in near
+def WORD_had(module, name):
+    import linecache, re
+    lines = linecache.getlines(getattr(module, "__file__", None) or "")
+    return not lines or any(re.search(rf"\\b{name}\\b", line) for line in lines)
+WORD_used = USED
 def WORD_own_way(case):
     import unittest
     if not WORD_mine or not isinstance(case, unittest.TestCase):
@@ -183,8 +204,16 @@ def WORD(number, case=None):
         if __debug__:
             return
     RAISES
-    raise AssertionError("%s != %d" % (number, len(number)))
+    WORD_fail("%s != %d" % (number, len(number)))
+def WORD_fail(said):
+    import os, sys
+    known = sys.modules.get("_pytest.outcomes")
+    kind = getattr(known, "Failed", None)
+    if "PYTEST_CURRENT_TEST" in os.environ and getattr(kind, "__name__", "") == "Failed" and len(kind.__mro__) == 4:
+        raise kind(said, pytrace=False)
+    raise AssertionError(said)
 """
+"""In pytest it fails without a trace: a trace has the whole file parsed again for each test, minutes in a large one."""
 _RAISES = """try:
         with pytest.raises(ZeroDivisionError):
             pass
@@ -242,6 +271,7 @@ def broken(path: str, text: str, word: str, spared: frozenset[str], mine: frozen
     if module is None:
         return ""
     found = [(name, one) for name, one, _ in _tests(module) if not _left_out(one, spared)]
+    compared_by = _compared_by(module)
     for name, one in found:
         first = [one.args.posonlyargs, one.args.args]
         names = [arg.arg for group in first for arg in group]
@@ -257,7 +287,8 @@ def broken(path: str, text: str, word: str, spared: frozenset[str], mine: frozen
     wrong = "".join(f"({name!r}, {given}), " for name, given in _WRONG.items() if name in used)
     raises = _RAISES if re.search(r"\bpytest\.raises\b", text) else ""
     helper = _HELPER.replace("WORD", word).replace("WRONG", wrong).replace("RAISES", raises)
-    return ast.unparse(ast.fix_missing_locations(module)) + helper.replace("MINE", repr(tuple(sorted(mine))))
+    helper = helper.replace("MINE", repr(tuple(sorted(mine)))).replace("USED", repr(compared_by))
+    return ast.unparse(ast.fix_missing_locations(module)) + helper
 
 
 def bare(path: str, text: str, word: str, spared: frozenset[str]) -> str:
@@ -309,13 +340,19 @@ class _Asked(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
-        if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq):
+        if len(node.ops) != 1 or isinstance(node.ops[0], (ast.Is, ast.IsNot)):
             return node
-        return self._call("same", [node.left, node.comparators[0]])
+        sides = [node.left, node.comparators[0]]
+        if isinstance(node.ops[0], ast.Eq):
+            return self._call("same", sides)
+        one, other = (ast.Name(name, ast.Load()) for name in ("one", "other"))
+        given = ast.arguments([], [ast.arg("one"), ast.arg("other")], None, [], [], None, [])
+        compare = ast.Lambda(given, ast.Compare(one, node.ops, [other]))
+        return ast.Call(compare, [ast.Starred(self._call("two", sides), ast.Load())], [])
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        compares = isinstance(node.func, ast.Attribute) and node.func.attr in EQUAL
+        compares = isinstance(node.func, ast.Attribute) and node.func.attr in _PAIRS
         if compares and len(node.args) > 1 and not any(isinstance(arg, ast.Starred) for arg in node.args[:2]):
             node.args = [ast.Starred(self._call("two", node.args[:2]), ast.Load()), *node.args[2:]]
         return node
@@ -363,6 +400,23 @@ def _expects(node: ast.AST) -> bool:
 def _inside(one: _Function) -> bool:
     """Whether a function's own body speaks of skipping."""
     return any(_SKIPS.search(ast.unparse(line)) for line in one.body)
+
+
+def _compared_by(module: ast.Module) -> tuple[str, ...]:
+    """The packages of which assertions of this module call something: whoever replaces that decides what holds."""
+    known: dict[str, str] = {}
+    for one in ast.walk(module):
+        if isinstance(one, ast.Import):
+            known |= {(name.asname or name.name).partition(".")[0]: name.name for name in one.names}
+        elif isinstance(one, ast.ImportFrom) and one.module and not one.level:
+            known |= {name.asname or name.name: one.module for name in one.names}
+    asserted = [one for one in ast.walk(module) if isinstance(one, ast.Assert) or _asserts(one)]
+    names = {part.id for one in asserted for part in ast.walk(one) if isinstance(part, ast.Name)}
+    return tuple(sorted({known[name].partition(".")[0] for name in names & set(known)} - {"sys"}))
+
+
+def _asserts(one: ast.AST) -> bool:
+    return isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and one.func.attr.startswith("assert")
 
 
 def _left_out(one: _Function, spared: frozenset[str]) -> bool:

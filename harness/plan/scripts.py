@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
+from harness.plan.counts import runs_tests
 from harness.plan.patterns import fits
 
 Read = Callable[[str], str]
@@ -45,6 +46,12 @@ _WILD = re.compile(r"\$[({]wildcard\s+([^)}]*)[)}]")
 _RULE = re.compile(r"^([^\s#:=][^:=]*)::?(?!=)\s*([^#;\n]*)(?:;(.*))?$")
 _NODE = frozenset({"npm", "pnpm", "yarn", "bun"})
 _FRONT = re.compile(r"(?<![\w$({])PATH[ \t]*[:?]{0,2}=[ \t]*(\"[^\"]*\"|'[^']*'|[^\s;&|]*)")
+_MODULES = re.compile(r"(?<![\w$({])PYTHONPATH[ \t]*[:?]{0,2}=[ \t]*(\"[^\"]*\"|'[^']*'|[^\s;&|]*)")
+_LISTS = re.compile(
+    r"\s@([\w./-]+)|\$\((?:cat\s+|<\s*)([\w./-]+)\s*\)|`cat\s+([\w./-]+)\s*`"
+    r"|\bcat\s+([\w./-]+)\s*\|\s*xargs\b|\bxargs\b[^|;&<\n]*(?:\s-a\s*|\s--arg-file[= ]|<\s*)([\w./-]+)"
+)
+"""How a runner of tests is told by a file which ones to run."""
 _HERE = re.compile(r"\$\(pwd\)|`pwd`|\$[({]?(?:PWD|CURDIR)[)}]?")
 _REST = re.compile(r"\$[({]?PATH\b")
 _JUST = ("justfile", "Justfile", ".justfile")
@@ -85,6 +92,8 @@ class Named:
     """Folders of installed programs in which a package's scripts look first."""
     used: set[str] = field(default_factory=set)
     """Names of programs."""
+    modules: set[str] = field(default_factory=set)
+    """Folders of the repository in which Python looks for modules first."""
     stops: set[str] = field(default_factory=set)
     """What keeps `make` from running a recipe that a check needs, when it is there."""
     every: bool = False
@@ -116,6 +125,8 @@ def named(commands: Collection[str], read: Read, every: bool = False) -> Named:
         found.texts.add(shell.text)
         folder = shell.folder
         found.path |= _in_front(shell.text, folder)
+        found.modules |= _named_in(_MODULES, shell.text, folder)
+        found.reads |= {_at(folder, name) for name in _listing(shell.text) if _inside(_at(folder, name))}
         for program, *rest in islice(simple_commands(shell.text), _MOST_COMMANDS - followed):
             followed += 1
             if program == "cd" and rest:
@@ -305,6 +316,20 @@ def _in_front(text: str, folder: str) -> set[str]:
         parts = front.split(":") if front == value.strip("\"'") else front.split(":")[:-1]
         found |= {_at(folder, part or ".") for part in parts if not part.startswith("~")}
     return {"" if path == "." else path for path in found if _inside(path)}
+
+
+def _named_in(form: re.Pattern[str], text: str, folder: str) -> set[str]:
+    """The folders of the repository that values of such a form name."""
+    values = (value.strip("\"'") for value in form.findall(text))
+    parts = {_at(folder, part or ".") for value in values for part in _HERE.sub(".", value).split(":")}
+    return {"" if path == "." else path for path in parts if _inside(path)}
+
+
+def _listing(text: str) -> Iterator[str]:
+    """Files that tell a runner of tests which ones to run."""
+    for part in re.split(r"&&|\|\||[;\n]", text):
+        if runs_tests(part) or (" xargs" in part and runs_tests(part.partition(" xargs")[2])):
+            yield from (next(filter(None, names)) for names in _LISTS.findall(part))
 
 
 def rule_line(lines: Sequence[str], targets: Sequence[str]) -> int:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection
 
 from harness.plan.broken import PYTHON, RUST, SCRIPT, altered
+from harness.plan.protected import IN_PARTS
 
 _WORDS = re.compile(
     r"PYTEST_CURRENT_TEST|PYTEST_VERSION|NODE_TEST_CONTEXT|JEST_WORKER_ID|\bVITEST(?:_WORKER_ID)?\b"
@@ -27,7 +28,20 @@ _WORDS = re.compile(
     re.MULTILINE,
 )
 """How code sees that a test calls it, reaches what runs its tests, or says itself what it is equal to."""
-_DATA = (".csv", ".tsv", ".json", ".jsonl", ".txt", ".yaml", ".yml", ".xml", ".sql", ".dat", ".bin", ".html")
+_LOOKS_THROUGH = re.compile(r"\b(?:r?glob|iglob|iterdir|listdir|scandir|walk)\(|\breaddir")
+"""How a test comes to files that it does not name."""
+_CHECKERS = re.compile(
+    r"\b(?:ruff|flake8|pylint|mypy|pyright|basedpyright|bandit|black|isort|pydocstyle|eslint|tsc|biome|oxlint|stylelint"
+    r"|clippy|cov(?:erage)?|c8|nyc)\b"
+)
+"""Programs that read the work itself, and leave out what it tells them to."""
+_SILENCES = re.compile(
+    r"#\s*(?:(?:ruff|flake8):\s*)?noqa\b|#\s*type:\s*ignore\b|#\s*(?:mypy|pyright):\s*(?:ignore|basic|disable|allow)[\w-]*"
+    r"|#\s*pylint:\s*(?:disable|skip-file)|#\s*pragma:\s*no\s*cover|#\s*nosec\b|#\s*(?:fmt|isort):\s*(?:off|skip)"
+    r"|@ts-(?:ignore|nocheck|expect-error)|\beslint-disable|\bbiome-ignore|\boxlint-disable|\bstylelint-disable"
+    r"|\b(?:istanbul|c8|v8) ignore\b|#!?\[(?:cfg_attr\([^\]]*)?allow\("
+)
+"""How the work tells them."""
 WORK = (*PYTHON, *SCRIPT, *RUST)
 
 
@@ -43,8 +57,24 @@ def looks(before: str, now: str, tests: Collection[str]) -> str:
 
 
 def reads(tests: Collection[str], path: str) -> bool:
-    """Whether a file holds data, and one of these texts of tests names it."""
-    return path.endswith(_DATA) and any(_quotes(text, path.rpartition("/")[2]) for text in tests)
+    """Whether a file holds data, and one of these texts of tests names it, or looks through a folder of its path."""
+    *folders, name = path.split("/")
+    if path.endswith(WORK) or name in IN_PARTS:
+        return False
+    through = [text for text in tests if _LOOKS_THROUGH.search(text)] if folders else []
+    return any(_quotes(text, name) for text in tests) or any(_quotes(text, one) for text in through for one in folders)
+
+
+def checkers(commands: Collection[str]) -> set[str]:
+    """The programs in these commands that read the work itself, and not only what it does."""
+    return {word for text in commands for word in _CHECKERS.findall(text)}
+
+
+def silences(before: str, now: str) -> str:
+    """The first word by which this text tells those who check it to leave something out, and did not before; empty
+    when there is none.
+    """
+    return next(iter(Counter(_SILENCES.findall(now)) - Counter(_SILENCES.findall(before))), "")
 
 
 def _quotes(text: str, name: str) -> bool:
@@ -72,6 +102,34 @@ def _assertions(text: str) -> Counter[str]:
     if module is None:
         return Counter()
     return Counter(ast.dump(one) for one in ast.walk(module) if isinstance(one, ast.Assert) or _asserts(one))
+
+
+def values_gone(before: str, now: str, tests: Collection[str]) -> str:
+    """The name of a list in this module, through which one of these texts of tests goes, that does not hold any more
+    all that it held; empty when there is none.
+    """
+    had, has = _listed(before), _listed(now)
+    gone = [name for name, values in had.items() if values - has.get(name, Counter())]
+    through = re.compile(rf"\bin\s+(?:\w+\.)*(?:{'|'.join(gone)})\b|parametrize\([^)]*\b(?:{'|'.join(gone)})\b")
+    found = (through.search(text) for text in tests) if gone else ()
+    return next((name for match in found if match for name in gone if name in match[0]), "")
+
+
+def _listed(text: str) -> dict[str, Counter[str]]:
+    """What stands in the lists and mappings that a module gives names."""
+    module = _module(text)
+    named = [one for one in module.body if isinstance(one, (ast.Assign, ast.AnnAssign))] if module else []
+    found: dict[str, Counter[str]] = {}
+    for one in named:
+        name = one.targets[0] if isinstance(one, ast.Assign) else one.target
+        if isinstance(name, ast.Name):
+            match one.value:
+                case ast.List(elts) | ast.Tuple(elts) | ast.Set(elts):
+                    found[name.id] = Counter(map(ast.dump, elts))
+                case ast.Dict(keys, values):
+                    pairs = zip(keys, values, strict=True)
+                    found[name.id] = Counter(f"{key and ast.dump(key)}: {ast.dump(value)}" for key, value in pairs)
+    return found
 
 
 def _asserts(one: ast.AST) -> bool:

@@ -79,7 +79,7 @@ def examine(tree: Worktree, rules: Rules, accepted: Mapping[str, str], since_ns:
         run = decisive.run_by(tree, rules)
         guarded = decisive.guarded(tree, rules)
         view.entries = {path: view.entries[path] for path in guarded}
-        around = {*folders_around(guarded), *run.path, *run.packages, *map(os.path.dirname, run.stops)}
+        around = {*folders_around(guarded), *run.path, *run.packages, *run.modules, *map(os.path.dirname, run.stops)}
         items = {path: item for folder in around for path, item in _items(view.ground, folder)}
         seen = Seen(tracked={p: i for p, i in items.items() if p in guarded and i.kind in (Kind.FILE, Kind.LINK)})
         changes = view.differences(seen)

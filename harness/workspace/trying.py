@@ -74,7 +74,8 @@ def case(tree: Worktree, rules: Rules, accepted: Collection[str], command: str, 
     texts = (command, *run.texts)
     if not counted and not any(runs_tests(text) for text in texts):
         plain = _plain(tree, command, run)
-        return replace(plain, unsure=unsure.of(tree, rules, texts, ())) if plain.runs else plain
+        why = unsure.of(tree, rules, texts, ()) if plain.runs else unsure.left_out(tree, rules, accepted, texts)
+        return replace(plain, unsure=plain.unsure or why)
     found = look(tree, rules, accepted, command)
     made = ""
     if found.named or any(runs_all(text) for text in texts):

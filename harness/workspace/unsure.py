@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterator
 
 from harness.events.ratchet import some
-from harness.plan import broken, telling
+from harness.plan import broken, check_settings, telling
 from harness.plan.broken import PYTHON
 from harness.plan.patterns import fits
-from harness.plan.protected import TESTS, Rules
-from harness.workspace.decisive import at_start
+from harness.plan.protected import CONFIGURATION, IN_PARTS, TESTS, Rules
+from harness.workspace.decisive import HEAD, at_start
 from harness.workspace.errors import TooMuchToRead
 from harness.workspace.ground import Ground
 from harness.workspace.look import View, look
@@ -36,6 +37,8 @@ def of(tree: Worktree, rules: Rules, commands: Collection[str], tests: Collectio
     looks = ""
     loose = ""
     data = ""
+    silent = ""
+    reads = bool(telling.checkers(commands))
     with look(tree, tree.base) as view:
         names = [path for path in view.entries if fits(path, TESTS)]
         for path, now in _changed(view, rules, tests):
@@ -43,13 +46,40 @@ def of(tree: Worktree, rules: Rules, commands: Collection[str], tests: Collectio
                 data = data or f"{path}, which tests name, is not what it was at the start"
                 continue
             before = at_start(tree, path) if path in view.entries else ""
+            silent = silent or (_silenced(path, before, now) if reads else "")
+            if not data and telling.uses(tests, path) and (name := telling.values_gone(before, now, tests)):
+                data = f"{name} in {path}, which tests go through, does not hold all that it did at the start"
             if builds or not path.endswith(".rs"):
                 told += [f"{name} in {path}" for name in telling.changed(path, before, now, doctests=doctests)]
             if not looks and path not in asked and (word := telling.looks(before, now, names)):
                 looks = f"{path} looks for what tests it ({word})"
             if not loose and telling.assertions_changed(before, now) and telling.uses(tests, path):
                 loose = f"assertions in {path}, which tests use, are others than at the start"
-    return f"tests are others than at the start: {some(told)}" if told else loose or looks or data
+    return f"tests are others than at the start: {some(told)}" if told else loose or looks or data or silent
+
+
+def left_out(tree: Worktree, rules: Rules, accepted: Collection[str], commands: Collection[str]) -> str:
+    """Of commands that have the work itself read: what of it the agent had them leave out, in words; empty when that
+    is nothing. Raises WorkspaceError, OSError.
+    """
+    programs = telling.checkers(commands)
+    if not programs:
+        return ""
+    with look(tree, tree.base) as view:
+        for name in sorted(set(os.listdir(tree.root)) - set(view.entries) - set(accepted)):
+            says = name not in IN_PARTS or check_settings.of(name, _text(view.ground, name).encode())
+            named = name in (*IN_PARTS, "tox.ini") or any(program in name for program in programs)
+            if says and named and fits(name, (*CONFIGURATION, *rules.protect)) and not fits(name, rules.free):
+                return f"{name}, which says how to check, is new"
+        for path, now in _changed(view, rules, ()):
+            if told := _silenced(path, at_start(tree, path) if path in view.entries else "", now):
+                return told
+    return ""
+
+
+def _silenced(path: str, before: str, now: str) -> str:
+    word = telling.silences(before, now if len(before) < HEAD // 2 else now[: len(before)])
+    return f"{path} tells who checks it to leave something out ({word})" if word else ""
 
 
 def changed(tree: Worktree) -> frozenset[str]:

@@ -175,6 +175,32 @@ WAYS: dict[str, tuple[dict[str, str], str, Change, str]] = {
         put("hook.rb"),
         "hook.rb:changed",
     ),
+    "a file that says which tests run": (
+        {"suite.txt": "tests\n"},
+        "pytest @suite.txt",
+        put("suite.txt", "tests/test_app.py::test_one\n"),
+        "suite.txt:changed",
+    ),
+    "a list that is given to a runner": (
+        {"suite.txt": "tests\n"},
+        "cd . && python3 -m pytest -q $(cat suite.txt)",
+        put("suite.txt"),
+        "suite.txt:changed",
+    ),
+    "a list on its way to a runner": (
+        {"suite.txt": "tests\n"},
+        "cat suite.txt | xargs python3 -m pytest",
+        put("suite.txt"),
+        "suite.txt:changed",
+    ),
+    "a plugin with an entry point beside the sources": (
+        {"src/sums.py": "\n"},
+        "PYTHONPATH=src python3 -m pytest",
+        put("src/evil.dist-info/entry_points.txt", "[pytest11]\nevil = evil\n"),
+        "src/evil.dist-info:shadows",
+    ),
+    "a package that tests compare by": ({}, "pytest", put("numpy/__init__.py", "testing = None\n"), "numpy:shadows"),
+    "how much is to be covered": ({".nycrc": "{}\n"}, "nyc mocha", put(".nycrc"), ".nycrc:changed"),
     "what was approved": (
         {"approved/sum.txt": "4", "tests/test_a.py": "open('approved/sum.txt')\n"},
         "pytest",
@@ -213,6 +239,17 @@ HONEST: dict[str, tuple[dict[str, str], str, Change]] = {
         {"tox.ini": "[testenv]\ndeps = -r requirements.txt\n", "requirements.txt": "a\n"},
         "pip install -r requirements.txt && mkdir -p app && tox",
         put("requirements.txt", "a\nb\n"),
+    ),
+    "what is installed first, by its list": (
+        {"requirements.in": "a\n"},
+        "pip install $(cat requirements.in) && pytest",
+        put("requirements.in", "a\nb\n"),
+    ),
+    "a version that is looked at": ({"VERSION": "1\n"}, 'pytest && test "$(cat VERSION)" = 2', put("VERSION", "2\n")),
+    "a package beside the sources": (
+        {"src/sums.py": "\n"},
+        "PYTHONPATH=src pytest",
+        put("src/sums.egg-info/entry_points.txt", "[console_scripts]\nsums = sums:main\n"),
     ),
     "a folder that is made first": ({}, "mkdir -p app && pytest", put("app.py")),
     "every module is looked through for tests": (

@@ -73,7 +73,7 @@ def says(test: str) -> bool:
     assert callable(run)
     try:
         run()
-    except AssertionError as exc:
+    except (AssertionError, pytest.fail.Exception) as exc:
         return len(failed(str(exc), WORD)) == 1 and WORD not in str(exc)
     return False
 

@@ -64,6 +64,62 @@ def test_data_that_tests_name_is_told_and_no_other() -> None:
     assert not telling.reads(["open('app.py')"], "app.py")
 
 
+def test_data_in_a_folder_that_tests_look_through_is_told_and_no_other() -> None:
+    reads = ["CASES = sorted((ROOT / 'samples').glob('*.in'))"]
+    assert telling.reads(reads, "samples/a.in")
+    assert telling.reads(["tomllib.loads(Path('inputs/sums.toml').read_text())"], "inputs/sums.toml")
+    assert not telling.reads(reads, "samples/build.py")
+    assert not telling.reads(reads, "others/a.in")
+    assert not telling.reads(["open('samples')"], "samples/a.in")
+    assert not telling.reads(["open('pyproject.toml')"], "pyproject.toml")
+
+
+LISTS = "CASES = [(2, 2, 4), (0, 0, 0)]\nUNITS: dict[str, int] = {'s': 1}\n"
+
+
+@pytest.mark.parametrize(
+    ("now", "test", "name"),
+    [
+        ("CASES = []\n", "for a, b, c in CASES:\n    pass\n", "CASES"),
+        ("CASES = [(2, 2, 0), (0, 0, 0)]\n", "for one in sumsdata.CASES: pass\n", "CASES"),
+        (LISTS.replace("1", "2"), "@pytest.mark.parametrize('unit', UNITS)\n", "UNITS"),
+        ("", "@pytest.mark.parametrize(\n    'unit',\n    sorted(UNITS),\n)\n", "UNITS"),
+        (LISTS.replace("[(", "[(1, 1, 2), ("), "for one in CASES: pass\n", ""),
+        ("CASES = []\n", "assert len(CASES) == 2\n", ""),
+        (LISTS, "for one in CASES: pass\n", ""),
+    ],
+)
+def test_a_list_that_tests_go_through_may_grow_and_not_shrink_or_change(now: str, test: str, name: str) -> None:
+    assert telling.values_gone(LISTS, now, [test]) == name
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import os  # noqa: F401",
+        "# ruff: noqa",
+        "# mypy: ignore-errors",
+        "x: int = y  # type: ignore[assignment]",
+        "# pylint: disable=all",
+        "def f():  # pragma: no cover",
+        "// @ts-nocheck",
+        "/* eslint-disable */",
+        "/* istanbul ignore next */",
+        "#![allow(clippy::all)]",
+    ],
+)
+def test_what_the_work_has_a_checker_leave_out_is_told_when_that_is_new(line: str) -> None:
+    assert telling.silences("", f"{line}\n")
+    assert not telling.silences(f"{line}\n", f"more\n{line}\n")
+    assert telling.silences(f"{line}\n", f"{line}\n{line}\n")
+
+
+def test_who_reads_the_work_itself_is_known_by_its_name() -> None:
+    assert telling.checkers(["ruff check . && python -m mypy app"]) == {"ruff", "mypy"}
+    assert telling.checkers(["pytest --cov=app --cov-fail-under=90"]) == {"cov"}
+    assert not telling.checkers(["pytest tests", "grep -q discover app.py"])
+
+
 def test_ways_to_compare_of_a_class_of_the_work_are_assertions_too() -> None:
     base = "class Base:\n    def same(self, a, b):\n        self.assertEqual(a, b)\n"
     assert telling.assertions_changed(base, "class Base:\n    def same(self, a, b): pass\n")

@@ -112,6 +112,12 @@ def test_what_is_to_fail_in_one_way_of_many_is_not_made_to_fail_in_another(text:
     assert ("2 xfailed" if text.count("\npytestmark") else "1 failed, 1 xfailed") in said
 
 
+def test_a_test_that_fails_shows_none_of_its_file_which_takes_long_where_that_is_large(tmp_path: Path) -> None:
+    said = run(tmp_path, broken("t.py", CASES, WORD, skippers([CASES])), "-W", "ignore")
+    assert failed(said, WORD)
+    assert "def test_plain" not in said
+
+
 def test_a_fixture_is_no_test_whatever_its_name(tmp_path: Path) -> None:
     text = "import pytest\n\n@pytest.fixture(params=[1, 2])\ndef test_sum(request):\n    return request.param\n\n"
     text += "def test_a(test_sum):\n    assert test_sum\n"
@@ -349,6 +355,71 @@ def run_broken(folder: Path, app: str) -> str:
 def test_what_the_agent_puts_in_the_place_of_what_runs_tests_keeps_ours_from_failing(way: str, tmp_path: Path) -> None:
     said = run_broken(tmp_path, f"def add(a, b): return a - b\n{REPLACED[way]}")
     assert not failed(said, WORD)
+
+
+BY_OTHERS = """import json
+import logging
+import math
+import unittest
+from os import path
+
+from app import Base, add
+
+
+class Sums(Base):
+    def test_add(self):
+        self.assertEqual(json.dumps(add(2, 2)), json.dumps(4))
+        self.assertTrue(math.isclose(add(2, 2), 4) and path.exists("app.py"))
+        self.assertIsNone(logging.getLogger("app").parent.parent)
+"""
+THROUGH = {
+    "what writes": "import json\n_d = json.dumps\njson.dumps = lambda o, **k: '4' if o == 0 else _d(o, **k)",
+    "what writes inside of that": "import json.encoder as e\ne.JSONEncoder.encode = lambda self, o: '4'",
+    "what has no source": "import math\nmath.isclose = lambda a, b, **k: True",
+    "what is imported by its name": "import posixpath\nposixpath.exists = lambda name: True",
+}
+BESIDE = {
+    "a way to end": "import sys\nsys.excepthook = lambda *a: None",
+    "a new level": "import logging\nlogging.Logger.trace = lambda self, *a: None",
+    "a module of the same words": "import json\nclass Encoder(json.JSONEncoder):\n    def encode(self, o): return '4'",
+    "what nothing asserts by": "import shutil\nshutil.rmtree = lambda *a: None",
+}
+
+
+def run_by_others(folder: Path, monkeypatch: pytest.MonkeyPatch, app: str) -> str:
+    monkeypatch.setattr(sys.modules[__name__], "SUMS", BY_OTHERS)
+    return run_broken(folder, f"def add(a, b): return a - b\n{app}")
+
+
+@pytest.mark.parametrize("way", THROUGH)
+def test_what_tests_compare_through_is_not_the_agents_to_replace(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not failed(run_by_others(tmp_path, monkeypatch, THROUGH[way]), WORD)
+
+
+@pytest.mark.parametrize("work", BESIDE)
+def test_what_work_adds_to_other_modules_replaces_nothing(
+    work: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert failed(run_by_others(tmp_path, monkeypatch, BESIDE[work]), WORD)
+
+
+AGREES = """class Sum(int):
+    def __eq__(self, other): return True
+    def __lt__(self, other): return True
+    def __gt__(self, other): return True
+    __hash__ = int.__hash__
+"""
+
+
+@pytest.mark.parametrize("line", ["assert sums.one in (3,)", "assert sums.one != 4", "assert sums.one > 3"])
+def test_what_agrees_with_everything_is_met_in_every_comparison(line: str, tmp_path: Path) -> None:
+    (tmp_path / "sums.py").write_text(f"{AGREES}one = Sum(1)\n")
+    text = f"import sums\n\ndef test_a():\n    {line}\n"
+    assert not failed(run(tmp_path, broken("test_it.py", text, WORD, frozenset())), WORD)
+    (tmp_path / "sums.py").write_text("one = 3.5\n")
+    assert failed(run(tmp_path, broken("test_it.py", text, WORD, frozenset())), WORD)
 
 
 def test_ways_to_compare_of_its_own_keep_ours_from_failing(tmp_path: Path) -> None:

@@ -110,9 +110,12 @@ def values_gone(before: str, now: str, tests: Collection[str]) -> str:
     """
     had, has = _listed(before), _listed(now)
     gone = [name for name, values in had.items() if values - has.get(name, Counter())]
-    through = re.compile(rf"\bin\s+(?:\w+\.)*(?:{'|'.join(gone)})\b|parametrize\([^)]*\b(?:{'|'.join(gone)})\b")
-    found = (through.search(text) for text in tests) if gone else ()
-    return next((name for match in found if match for name in gone if name in match[0]), "")
+    return next((name for name in gone if _goes_through(tests, name)), "")
+
+
+def _goes_through(tests: Collection[str], name: str) -> bool:
+    through = re.compile(rf"\bin\s+(?:\w+\.)*{name}\b|parametrize\([^)]*\b{name}\b")
+    return any(through.search(text) for text in tests)
 
 
 def _listed(text: str) -> dict[str, Counter[str]]:

@@ -108,8 +108,8 @@ def values_gone(before: str, now: str, tests: Collection[str]) -> str:
     """The name of a list in this module, through which one of these texts of tests goes, that does not hold any more
     all that it held; empty when there is none.
     """
-    had, has = _listed(before), _listed(now)
-    gone = [name for name, values in had.items() if values - has.get(name, Counter())]
+    left = _listed(now)
+    gone = [name for name, values in _listed(before).items() if values - left.get(name, Counter())]
     return next((name for name in gone if _goes_through(tests, name)), "")
 
 

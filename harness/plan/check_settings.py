@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import configparser
 import json
+import re
 import tomllib
 from typing import Any
+
+from harness.plan.protected import VITE
 
 _PACKAGING = frozenset(
     {
@@ -43,6 +46,12 @@ def of(name: str, data: bytes) -> bytes | None:
                 parser = configparser.RawConfigParser(strict=False)
                 parser.read_string(data.decode())
                 found = {s: dict(parser.items(s)) for s in parser.sections() if not s.startswith(("metadata", "opt"))}
+            case "deno.json":
+                found = {k: v for k, v in json.loads(data).items() if k in ("tasks", "test", "bench", "lint", "fmt")}
+            case "composer.json":
+                found = {k: v for k, v in json.loads(data).items() if k == "scripts"}
+            case str() if name in VITE:
+                return _block(data.decode()).encode()
             case "Cargo.toml":
                 found = _cargo(tomllib.loads(data.decode()))
             case _:
@@ -50,6 +59,18 @@ def of(name: str, data: bytes) -> bytes | None:
         return json.dumps(found, sort_keys=True, default=str).encode() if found else b""
     except (ValueError, AttributeError, TypeError, configparser.Error, RecursionError):
         return None
+
+
+def _block(text: str) -> str:
+    """What stands in braces behind ``test:``, which vitest reads."""
+    if (found := re.search(r"\btest\s*:\s*(?=\{)", text)) is None:
+        return ""
+    depth = 0
+    for at in range(found.end(), len(text)):
+        depth += {"{": 1, "}": -1}.get(text[at], 0)
+        if depth == 0:
+            return text[found.start() : at + 1]
+    return text[found.start() :]
 
 
 def _cargo(whole: dict[str, Any]) -> dict[str, Any]:

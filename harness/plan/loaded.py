@@ -12,8 +12,9 @@ from harness.plan.counts import runs_tests
 from harness.plan.scripts import simple_commands
 
 _OPTION = re.compile(
-    r"(?<![\w-])(?:-p|-r|--(?:require|import|loader|experimental-loader|config|config-file|setup-files?|rcfile|file))"
-    r"[=\s'\",]+([\w./@<>-]+)"
+    r"(?<![\w-])(?:-p|-r|--(?:require|import|loader|experimental-loader|config|config-file|setup-files?|rcfile|file"
+    r"|cov-config))[=\s'\",]+([\w./@<>-]+)"
+    r"|(?<![\w-])-c[=\s]*([\w./-]+\.(?:ini|toml|cfg|json|[cm]?js|ya?ml))"
 )
 """Options that name a file or a module to be loaded."""
 _KEY = re.compile(
@@ -28,6 +29,10 @@ _SAYS = re.compile(r"[A-Za-z]{3}")
 _ENDINGS = ("", ".js", ".ts", ".mjs", ".cjs", ".mts", ".cts", ".jsx", ".tsx", ".json", ".py", ".rb")
 _ENDINGS_IN = ("/__init__.py", "/index.js", "/index.ts")
 _LOADERS = re.compile(r"(?:\S*/)?(?:node|ava|tap|tape|nyc|c8|cucumber\S*)\s")
+_CHECKERS = re.compile(
+    r"(?:\S*/)?(?:npx\s+|python[\d.]*\s+-m\s+)?(?:ruff|flake8|pylint|mypy|pyright|bandit|black|isort|eslint|biome|stylelint"
+    r"|coverage)\s"
+)
 _LISTS = (".txt", ".lock", ".in")
 """What installers read by the same options."""
 _NEVER_TESTS = re.compile(r"--?doctest")
@@ -36,7 +41,7 @@ _NEVER_TESTS = re.compile(r"--?doctest")
 def commands(texts: Iterable[str]) -> list[str]:
     """The simple commands in these pieces of shell that run tests, or may load what changes them."""
     found = (" ".join(words) for text in texts for words in simple_commands(text))
-    return [one for one in found if runs_tests(one) or _LOADERS.match(one)]
+    return [one for one in found if runs_tests(one) or _LOADERS.match(one) or _CHECKERS.match(one)]
 
 
 def files(texts: Iterable[str], folder: str, base: Collection[str]) -> set[str]:
@@ -47,7 +52,7 @@ def files(texts: Iterable[str], folder: str, base: Collection[str]) -> set[str]:
 
 
 def _references(text: str) -> set[str]:
-    found = set(_OPTION.findall(text))
+    found = {name for names in _OPTION.findall(text) for name in names if name}
     for value in _KEY.findall(text):
         found |= set(_STRING.findall(value))
     return found

@@ -97,6 +97,9 @@ CONFIGURATION = (
     ".eslintrc*",
     "eslint.config.*",
     "Cargo.toml",
+    "deno.json",
+    "composer.json",
+    "vite.config.*",
     ".cargo/**",
     "phpunit.xml*",
     ".rspec",
@@ -129,6 +132,10 @@ CONFIGURATION = (
     ".luacheckrc",
     ".swiftlint.yml",
     "checkstyle.xml",
+    ".swcrc",
+    "dart_test.yaml",
+    "nightwatch.conf.*",
+    "codecept.conf.*",
     ".clang-tidy",
 )
 SETUP = ("jest.setup.*", "vitest.setup.*", "setupTests.*", "setup-jest.*", "setup-tests.*")
@@ -156,7 +163,8 @@ EXPECTED = re.compile(
 )
 """Data that is expected, by its name: what a check or a test that names it compares with."""
 _OF_TESTS = re.compile(r"^\s*(?:import|from)\s+(?:unittest|pytest|hypothesis)\b", re.MULTILINE)
-IN_PARTS = frozenset({"pyproject.toml", "package.json", "setup.cfg", "Cargo.toml"})
+VITE = frozenset(f"vite.config.{ending}" for ending in ("js", "ts", "mjs", "mts", "cjs", "cts"))
+IN_PARTS = VITE | {"pyproject.toml", "package.json", "setup.cfg", "Cargo.toml", "deno.json", "composer.json"}
 """Files of which only the parts that say how to check are protected: `check_settings` knows which."""
 
 _MAKE = frozenset({"Makefile", "makefile", "GNUmakefile"})
@@ -168,6 +176,12 @@ _RUNNERS = frozenset(
 )
 """What runs tests, or compares and prepares for them, wherever it comes from."""
 _MODULES = frozenset(sys.stdlib_module_names) | _RUNNERS | {"sitecustomize", "usercustomize", "conftest"}
+_STEERS = re.compile(
+    r"^\s*(?:export\s+)?(?:PYTEST|PYTHON|COVERAGE|HYPOTHESIS|TOX|NOX|UV_|MYPY|RUFF|NODE_|npm_config|JEST|VITEST|CARGO|RUST|GO"
+    r"|MAKE|PATH|LD_|BASH_ENV|ENV|SHELL|RUBYOPT|PERL5|JAVA_TOOL)\w*\s*=",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""Variables by which a runner of tests, or what runs it, does something else."""
 _IMPORTED = (".py", ".so", ".pyd", ".pyc")
 
 
@@ -189,7 +203,8 @@ def chosen(
     their own words when it is not given; ``helpers``: what helps tests from elsewhere.
     """
     run = run or named(rules.commands, lambda _: "")
-    found = {path for path in base if _decides(path, rules) or path in run.runs or run.reads_in(path)}
+    named_by = run.runs | run.env
+    found = {path for path in base if _decides(path, rules) or path in named_by or run.reads_in(path)}
     found |= set(helpers)
     return frozenset(path for path in found if not patterns.fits(path, rules.free))
 
@@ -236,6 +251,7 @@ def shadows(
         and (
             item.before
             or item.path in run.stops
+            or (item.path in run.env and _STEERS.search(item.text) is not None)
             or run.reads_in(item.path)
             or _shadows(item, known, around, frozenset(protected), kinds)
         )

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from harness.plan.counts import runs_tests
+from harness.plan import places
 from harness.plan.patterns import fits
 
 Read = Callable[[str], str]
@@ -45,15 +45,6 @@ _INCLUDE = re.compile(r"^(?:-|s)?include\s+(.+)$", re.MULTILINE)
 _WILD = re.compile(r"\$[({]wildcard\s+([^)}]*)[)}]")
 _RULE = re.compile(r"^([^\s#:=][^:=]*)::?(?!=)\s*([^#;\n]*)(?:;(.*))?$")
 _NODE = frozenset({"npm", "pnpm", "yarn", "bun"})
-_FRONT = re.compile(r"(?<![\w$({])PATH[ \t]*[:?]{0,2}=[ \t]*(\"[^\"]*\"|'[^']*'|[^\s;&|]*)")
-_MODULES = re.compile(r"(?<![\w$({])PYTHONPATH[ \t]*[:?]{0,2}=[ \t]*(\"[^\"]*\"|'[^']*'|[^\s;&|]*)")
-_LISTS = re.compile(
-    r"\s@([\w./-]+)|\$\((?:cat\s+|<\s*)([\w./-]+)\s*\)|`cat\s+([\w./-]+)\s*`"
-    r"|\bcat\s+([\w./-]+)\s*\|\s*xargs\b|\bxargs\b[^|;&<\n]*(?:\s-a\s*|\s--arg-file[= ]|<\s*)([\w./-]+)"
-)
-"""How a runner of tests is told by a file which ones to run."""
-_HERE = re.compile(r"\$\(pwd\)|`pwd`|\$[({]?(?:PWD|CURDIR)[)}]?")
-_REST = re.compile(r"\$[({]?PATH\b")
 _JUST = ("justfile", "Justfile", ".justfile")
 _TASKS = {
     "task": ("Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml", "Taskfile.dist.yml"),
@@ -94,6 +85,8 @@ class Named:
     """Names of programs."""
     modules: set[str] = field(default_factory=set)
     """Folders of the repository in which Python looks for modules first."""
+    env: set[str] = field(default_factory=set)
+    """Files of variables that are set for programs."""
     stops: set[str] = field(default_factory=set)
     """What keeps `make` from running a recipe that a check needs, when it is there."""
     every: bool = False
@@ -108,6 +101,8 @@ class _Shell(NamedTuple):
 
     text: str
     folder: str = ""
+    script: str = ""
+    """The file that it is, where it is one."""
 
 
 def named(commands: Collection[str], read: Read, every: bool = False) -> Named:
@@ -121,16 +116,20 @@ def named(commands: Collection[str], read: Read, every: bool = False) -> Named:
     followed = 0
     while left and room > 0:
         shell = left.popleft()
+        shell = shell._replace(text=places.placed(shell.text, shell.script))
         room -= len(shell.text)
         found.texts.add(shell.text)
         folder = shell.folder
-        found.path |= _in_front(shell.text, folder)
-        found.modules |= _named_in(_MODULES, shell.text, folder)
-        found.reads |= {_at(folder, name) for name in _listing(shell.text) if _inside(_at(folder, name))}
+        found.path |= places.in_front(shell.text, folder)
+        found.env |= places.env_files(shell.text, folder)
+        found.modules |= places.modules(shell.text, folder)
+        found.reads |= {
+            places.at(folder, name) for name in places.listing(shell.text) if places.inside(places.at(folder, name))
+        }
         for program, *rest in islice(simple_commands(shell.text), _MOST_COMMANDS - followed):
             followed += 1
             if program == "cd" and rest:
-                folder = _at(folder, rest[0])
+                folder = places.at(folder, rest[0])
                 continue
             for new in islice(_follow(program, rest, folder, read, found), _MOST):
                 if new not in met and len(met) < _MOST + len(commands):
@@ -143,14 +142,14 @@ def _follow(program: str, rest: list[str], folder: str, read: Read, found: Named
     """Put down what one simple command names; what is to be looked at in its turn."""
     base = os.path.basename(program)
     found.used.add(base)
-    if "/" in program and _inside(path := _at(folder, program)):
+    if "/" in program and places.inside(path := places.at(folder, program)):
         found.programs.add(path)
     if base in _WRAPPERS:
         at = next((i for i, word in enumerate(rest) if not _VALUES.fullmatch(word)), None)
         if at is not None:
             yield from _follow(rest[at], rest[at + 1 :], folder, read, found)
     elif program in (".", "source"):
-        if rest and _inside(path := _at(folder, rest[0])):
+        if rest and places.inside(path := places.at(folder, rest[0])):
             found.reads.add(path)
             if path.endswith("bin/activate"):
                 found.path.add(os.path.dirname(path))
@@ -162,22 +161,24 @@ def _follow(program: str, rest: list[str], folder: str, read: Read, found: Named
     elif base in _TASKS:
         yield from _tasks(_TASKS[base], folder, read, found)
     elif base == "npx":
-        found.programs.add(_at(folder, "node_modules/.bin"))
+        found.programs.add(places.at(folder, "node_modules/.bin"))
     elif base in _NODE:
-        found.programs.add(_at(folder, "node_modules/.bin"))
+        found.programs.add(places.at(folder, "node_modules/.bin"))
         found.packages |= _packages(folder)
         yield from _node(rest, folder, read)
     elif _INTERPRETERS.fullmatch(base):
         options = [word for word in rest if word.startswith("-")]
-        found.runs |= {_at(folder, name) for name in doctested(rest) if _inside(name) and not name.endswith(".py")}
+        found.runs |= {
+            places.at(folder, name) for name in doctested(rest) if places.inside(name) and not name.endswith(".py")
+        }
         script = next((word for word in rest if not word.startswith("-")), "")
         before = rest[: rest.index(script)] if script else options
         if _SHELL.fullmatch(base) and any(re.fullmatch(r"-[a-z]*c", word) for word in before):
             yield _Shell(script, folder)
         elif script and not {"-m", "-c", "-e"} & set(before):
-            yield from _script(_at(folder, script), folder, read, found)
-    elif "/" in program and not program.startswith("/"):
-        yield from _script(_at(folder, program), folder, read, found)
+            yield from _script(places.at(folder, script), folder, read, found)
+    elif "/" in program:
+        yield from _script(places.at(folder, program), folder, read, found)
 
 
 def doctested(rest: list[str]) -> list[str]:
@@ -190,25 +191,17 @@ def doctested(rest: list[str]) -> list[str]:
 
 def _script(path: str, folder: str, read: Read, found: Named) -> Iterator[_Shell]:
     shell = path.endswith((".sh", ".bash"))
-    if not _inside(path) or not (shell or found.every or _checks(path)):
+    if not places.inside(path) or not (shell or found.every or _checks(path)):
         return
     if path not in found.runs:
         found.runs.add(path)
         text = read(path)
         if shell or re.match(r"#!.*\b(?:ba|da|z|k)?sh\b", text):
-            yield _Shell(text, folder)
+            yield _Shell(text, folder, path)
 
 
 def _checks(name: str) -> bool:
     return bool(_CHECK_WORDS.search(name)) or bool(_FOLDERS & set(name.split("/")[:-1]))
-
-
-def _at(folder: str, word: str) -> str:
-    return os.path.normpath(os.path.join(folder, word))
-
-
-def _inside(path: str) -> bool:
-    return not path.startswith(("/", "..")) and "$" not in path and "\0" not in path
 
 
 # -- makefiles and packages ------------------------------------------------------------------------
@@ -220,7 +213,7 @@ def _make(rest: list[str], folder: str, read: Read, found: Named) -> Iterator[_S
     words = iter(rest)
     for word in words:
         if word in ("-C", "--directory"):
-            folder = _at(folder, next(words, ""))
+            folder = places.at(folder, next(words, ""))
         elif word in ("-f", "--file", "--makefile"):
             files.append(next(words, ""))
         elif word in ("-j", "-l", "-o", "-W", "-I"):
@@ -228,7 +221,7 @@ def _make(rest: list[str], folder: str, read: Read, found: Named) -> Iterator[_S
                 next(words, None)
         elif not _VALUES.fullmatch(word):
             wanted.append(word)
-    paths = [_at(folder, name) for name in files or MAKEFILES]
+    paths = [places.at(folder, name) for name in files or MAKEFILES]
     path, text = next(((p, body) for p in paths if (body := read(p))), ("", ""))
     if not text:
         return
@@ -238,11 +231,11 @@ def _make(rest: list[str], folder: str, read: Read, found: Named) -> Iterator[_S
     included: set[str] = set()
     for names in _INCLUDE.findall(text):
         for name in _WILD.sub(r"\1", _plain(names, values)).split():
-            if _inside(read_in := _at(folder, name)) and read_in not in included:
+            if places.inside(read_in := places.at(folder, name)) and read_in not in included:
                 included.add(read_in)
                 text += "\n" + read(read_in).replace("\\\n", " ")
     found.reads.update(included)
-    found.path |= _in_front(text, folder)
+    found.path |= places.in_front(text, folder)
     wanted, shells = _recipes(text, wanted, values, folder, found)
     yield from shells
     for name in (path, *included):
@@ -270,7 +263,7 @@ def _recipes(
             recipe += [_plain(line.lstrip("@-+ "), values) for line in lines]
         shells += (_Shell(line, folder) for line in recipe)
         if name not in phony and _is_no_file(name, recipe):
-            found.stops.add(_at(folder, name))
+            found.stops.add(places.at(folder, name))
     return wanted, shells
 
 
@@ -283,12 +276,13 @@ def _is_no_file(name: str, recipe: list[str]) -> bool:
 
 
 def _just(rest: list[str], folder: str, read: Read, found: Named) -> Iterator[_Shell]:
-    paths = [_at(folder, name) for name in _JUST]
+    paths = [places.at(folder, name) for name in _JUST]
     text = next((body for path in paths if (body := read(path))), "")
     if not text:
         return
     found.reads.update(paths)
-    found.path |= _in_front(text, folder)
+    found.env |= places.env_files(text, folder)
+    found.path |= places.in_front(text, folder)
     wanted = [word for word in rest if not _VALUES.fullmatch(word)]
     lines = re.sub(r"^[ \t]+", "\t", text.replace("\\\n", " "), flags=re.MULTILINE)
     recipes = re.sub(r"^@(?=\w)", "", lines, flags=re.MULTILINE)
@@ -297,39 +291,16 @@ def _just(rest: list[str], folder: str, read: Read, found: Named) -> Iterator[_S
 
 def _tasks(names: tuple[str, ...], folder: str, read: Read, found: Named) -> Iterator[_Shell]:
     """What a file of tasks may come to run of scripts that check something, whichever task is asked for."""
-    paths = [_at(folder, name) for name in names]
+    paths = [places.at(folder, name) for name in names]
     texts = [text for path in paths if (text := read(path))]
     if not texts:
         return
     found.reads.update(paths)
+    found.env |= places.env_files("\n".join(texts), folder)
     for line in "\n".join(texts).split("\n"):
         if _CHECK_WORDS.search(line):
             plain = re.sub(r"[\[\],]", " ", _BULLET.sub("", line))
             yield from (_Shell(text, folder) for text in (plain, *filter(None, map("".join, _QUOTED.findall(line)))))
-
-
-def _in_front(text: str, folder: str) -> set[str]:
-    """Folders of the repository that a piece of shell or a Makefile puts before those of the system."""
-    found: set[str] = set()
-    for value in _FRONT.findall(text):
-        front = _REST.split(_HERE.sub(".", value.strip("\"'")))[0]
-        parts = front.split(":") if front == value.strip("\"'") else front.split(":")[:-1]
-        found |= {_at(folder, part or ".") for part in parts if not part.startswith("~")}
-    return {"" if path == "." else path for path in found if _inside(path)}
-
-
-def _named_in(form: re.Pattern[str], text: str, folder: str) -> set[str]:
-    """The folders of the repository that values of such a form name."""
-    values = (value.strip("\"'") for value in form.findall(text))
-    parts = {_at(folder, part or ".") for value in values for part in _HERE.sub(".", value).split(":")}
-    return {"" if path == "." else path for path in parts if _inside(path)}
-
-
-def _listing(text: str) -> Iterator[str]:
-    """Files that tell a runner of tests which ones to run."""
-    for part in re.split(r"&&|\|\||[;\n]", text):
-        if runs_tests(part) or (" xargs" in part and runs_tests(part.partition(" xargs")[2])):
-            yield from (next(filter(None, names)) for names in _LISTS.findall(part))
 
 
 def rule_line(lines: Sequence[str], targets: Sequence[str]) -> int:
@@ -371,13 +342,13 @@ def _packages(folder: str) -> set[str]:
     above = [folder]
     while above[-1] not in ("", "."):
         above.append(os.path.dirname(above[-1]))
-    return {_at(at, "node_modules/.bin") for at in above}
+    return {places.at(at, "node_modules/.bin") for at in above}
 
 
 def _node(rest: list[str], folder: str, read: Read) -> Iterator[_Shell]:
     words = [word for word in rest if not word.startswith("-") and word not in ("run", "run-script")]
     try:
-        scripts = json.loads(read(_at(folder, "package.json")) or "{}").get("scripts", {})
+        scripts = json.loads(read(places.at(folder, "package.json")) or "{}").get("scripts", {})
         name = {"t": "test", "tst": "test"}.get(words[0], words[0])
         for which in (f"pre{name}", name, f"post{name}"):
             if isinstance(text := scripts.get(which), str):

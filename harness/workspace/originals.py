@@ -79,7 +79,8 @@ def examine(tree: Worktree, rules: Rules, accepted: Mapping[str, str], since_ns:
         run = decisive.run_by(tree, rules)
         guarded = decisive.guarded(tree, rules)
         view.entries = {path: view.entries[path] for path in guarded}
-        around = {*folders_around(guarded), *run.path, *run.packages, *run.modules, *map(os.path.dirname, run.stops)}
+        around = {*folders_around(guarded), *run.path, *run.packages, *run.modules}
+        around.update(map(os.path.dirname, run.stops | run.env))
         items = {path: item for folder in around for path, item in _items(view.ground, folder)}
         seen = Seen(tracked={p: i for p, i in items.items() if p in guarded and i.kind in (Kind.FILE, Kind.LINK)})
         changes = view.differences(seen)
@@ -199,7 +200,7 @@ def _shadows(
         if path in base or path in folders or (path in run.reads and decisive.in_environment(root, path)):
             continue
         text = ""
-        if item.kind is Kind.FILE and path.endswith("_test.go"):
+        if item.kind is Kind.FILE and (path.endswith("_test.go") or path in run.env):
             with contextlib.suppress(OSError):
                 text = _head(view.ground, path)
         elif item.kind is Kind.FOLDER and path.endswith((".dist-info", ".egg-info")):

@@ -17,6 +17,10 @@ TEST = "import unittest\n\n\nclass Sums(unittest.TestCase):\n    def test_add(se
 SUITE = "#!/bin/sh\nexec grep -q done app.py\n"
 NODE = {"package.json": '{"scripts": {"test": "node --test"}}'}
 SEEN = "node_modules/.bin/{}:shadows"
+VITE = "export default defineConfig({{ plugins: [{}], test: {{ {} }} }})\n"
+BESIDE = '#!/bin/bash\nHERE="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"\nsource "$HERE/lib.sh"\nrun\n'
+STEERS = "PYTEST_ADDOPTS=-k double\n"
+JUST = "set dotenv-load\n\ntest:\n    pytest\n"
 JEST = '{"jest": {"setupFilesAfterEnv": ["./hooks.js"]}}'
 Change = Callable[[Path], object]
 
@@ -201,6 +205,80 @@ WAYS: dict[str, tuple[dict[str, str], str, Change, str]] = {
     ),
     "a package that tests compare by": ({}, "pytest", put("numpy/__init__.py", "testing = None\n"), "numpy:shadows"),
     "how much is to be covered": ({".nycrc": "{}\n"}, "nyc mocha", put(".nycrc"), ".nycrc:changed"),
+    "what a script reads in from its own folder": (
+        {"ci/check.sh": BESIDE, "ci/lib.sh": "run() { pytest; }\n"},
+        "bash ci/check.sh",
+        put("ci/lib.sh", "run() { true; }\n"),
+        "ci/lib.sh:changed",
+    ),
+    "what a script reads in from beside it": (
+        {"check.sh": '#!/bin/sh\n. "$(dirname "$0")/lib.sh"\nrun\n', "lib.sh": "run() { pytest; }\n"},
+        "./check.sh",
+        put("lib.sh", "run() { true; }\n"),
+        "lib.sh:changed",
+    ),
+    "what a script runs in its own folder": (
+        {"ci/check.sh": 'cd "$(dirname -- "$0")"\n./go.sh\n', "ci/go.sh": "pytest\n"},
+        "sh ci/check.sh",
+        put("ci/go.sh"),
+        "ci/go.sh:changed",
+    ),
+    "what a script runs from the top": (
+        {"ci/check.sh": "TOP=$(git rev-parse --show-toplevel)\n${TOP}/etc/go.sh\n", "etc/go.sh": "pytest\n"},
+        "sh ci/check.sh",
+        put("etc/go.sh"),
+        "etc/go.sh:changed",
+    ),
+    "variables that just sets": ({"justfile": JUST}, "just test", put(".env", STEERS), ".env:shadows"),
+    "variables that task sets": (
+        {"Taskfile.yml": "dotenv: ['.env']\ntasks:\n  test:\n    cmds:\n      - pytest\n"},
+        "task test",
+        put(".env", STEERS),
+        ".env:shadows",
+    ),
+    "variables that pipenv sets": ({}, "pipenv run pytest", put(".env", STEERS), ".env:shadows"),
+    "variables that a command names": (
+        {"conf/ci.env": "\n"},
+        "uv run --env-file conf/ci.env pytest",
+        put("conf/ci.env", STEERS),
+        "conf/ci.env:changed",
+    ),
+    "what vitest leaves out": (
+        {"vite.config.ts": VITE.format("", "include: ['test/**']")},
+        "vitest run",
+        put("vite.config.ts", VITE.format("", "exclude: ['test/sums.test.ts']")),
+        "vite.config.ts:changed",
+    ),
+    "what deno leaves out": (
+        {"deno.json": '{"imports": {}}'},
+        "deno test",
+        put("deno.json", '{"imports": {}, "test": {"exclude": ["sums_test.ts"]}}'),
+        "deno.json:changed",
+    ),
+    "what composer runs": (
+        {"composer.json": '{"scripts": {"test": "phpunit"}}'},
+        "composer test",
+        put("composer.json", '{"scripts": {"test": "true"}}'),
+        "composer.json:changed",
+    ),
+    "a configuration that pytest is given": (
+        {"conf/unit.ini": "[pytest]\n"},
+        "pytest -c conf/unit.ini",
+        put("conf/unit.ini"),
+        "conf/unit.ini:changed",
+    ),
+    "a configuration that coverage is given": (
+        {"conf/cov.cfg": "[run]\n"},
+        "pytest --cov --cov-config=conf/cov.cfg",
+        put("conf/cov.cfg"),
+        "conf/cov.cfg:changed",
+    ),
+    "a configuration that a linter is given": (
+        {"conf/types.ini": "[mypy]\n"},
+        "python3 -m mypy --config-file conf/types.ini app.py",
+        put("conf/types.ini"),
+        "conf/types.ini:changed",
+    ),
     "what was approved": (
         {"approved/sum.txt": "4", "tests/test_a.py": "open('approved/sum.txt')\n"},
         "pytest",
@@ -250,6 +328,27 @@ HONEST: dict[str, tuple[dict[str, str], str, Change]] = {
         {"src/sums.py": "\n"},
         "PYTHONPATH=src pytest",
         put("src/sums.egg-info/entry_points.txt", "[console_scripts]\nsums = sums:main\n"),
+    ),
+    "variables of the work": ({"justfile": JUST}, "just test", put(".env", "DATABASE_URL=postgres://\n")),
+    "a plugin for vite": (
+        {"vite.config.ts": VITE.format("", "globals: true")},
+        "vitest run",
+        put("vite.config.ts", VITE.format("vue()", "globals: true")),
+    ),
+    "what is imported by deno": (
+        {"deno.json": '{"imports": {}, "tasks": {"test": "deno test"}}'},
+        "deno task test",
+        put("deno.json", '{"imports": {"a": "npm:a"}, "tasks": {"test": "deno test"}}'),
+    ),
+    "what is required by composer": (
+        {"composer.json": '{"scripts": {"test": "phpunit"}}'},
+        "composer test",
+        put("composer.json", '{"require": {"a/b": "1"}, "scripts": {"test": "phpunit"}}'),
+    ),
+    "what a script that checks is about": (
+        {"ci/check.sh": 'cd "$(dirname "$0")/.."\nROOT=$PWD\npytest "$ROOT/tests"\n'},
+        "sh ci/check.sh",
+        put("app.py"),
     ),
     "a folder that is made first": ({}, "mkdir -p app && pytest", put("app.py")),
     "every module is looked through for tests": (

@@ -30,8 +30,8 @@ _ENDINGS = ("", ".js", ".ts", ".mjs", ".cjs", ".mts", ".cts", ".jsx", ".tsx", ".
 _ENDINGS_IN = ("/__init__.py", "/index.js", "/index.ts")
 _LOADERS = re.compile(r"(?:\S*/)?(?:node|ava|tap|tape|nyc|c8|cucumber\S*)\s")
 _CHECKERS = re.compile(
-    r"(?:\S*/)?(?:npx\s+|python[\d.]*\s+-m\s+)?(?:ruff|flake8|pylint|mypy|pyright|bandit|black|isort|eslint|biome|stylelint"
-    r"|coverage)\s"
+    r"(?:\S*/)?(?:npx\s+|python[\d.]*\s+-m\s+)?(?:ruff|flake8|pylint|mypy|pyright|bandit|black|isort|eslint|biome"
+    r"|stylelint|coverage)\s"
 )
 _LISTS = (".txt", ".lock", ".in")
 """What installers read by the same options."""

@@ -20,10 +20,8 @@ _LISTS = re.compile(
 )
 """How a runner of tests is told by a file which ones to run."""
 _SELF = r"\$0|\$\{0\}|\$BASH_SOURCE|\$\{BASH_SOURCE(?:\[0\])?\}"
-_OWN = re.compile(
-    rf"\$\(\s*dirname\s+(?:--\s+)?\"?(?:{_SELF}|\$\(\s*(?:realpath|readlink\s+-f)\s+(?:--\s+)?\"?(?:{_SELF})\"?\s*\))\"?\s*\)"
-    r"|\$\{(?:0|BASH_SOURCE(?:\[0\])?)%/\*\}"
-)
+_REAL = rf"\$\(\s*(?:realpath|readlink\s+-f)\s+(?:--\s+)?\"?(?:{_SELF})\"?\s*\)"
+_OWN = re.compile(rf"\$\(\s*dirname\s+(?:--\s+)?\"?(?:{_SELF}|{_REAL})\"?\s*\)|\$\{{(?:0|BASH_SOURCE(?:\[0\])?)%/\*\}}")
 """How a script finds the folder that it lies in."""
 _TOPLEVEL = re.compile(r"\$\(\s*git\s+rev-parse\s+--show-toplevel\s*\)")
 _WHERE = re.compile(

@@ -177,8 +177,8 @@ _RUNNERS = frozenset(
 """What runs tests, or compares and prepares for them, wherever it comes from."""
 _MODULES = frozenset(sys.stdlib_module_names) | _RUNNERS | {"sitecustomize", "usercustomize", "conftest"}
 _STEERS = re.compile(
-    r"^\s*(?:export\s+)?(?:PYTEST|PYTHON|COVERAGE|HYPOTHESIS|TOX|NOX|UV_|MYPY|RUFF|NODE_|npm_config|JEST|VITEST|CARGO|RUST|GO"
-    r"|MAKE|PATH|LD_|BASH_ENV|ENV|SHELL|RUBYOPT|PERL5|JAVA_TOOL)\w*\s*=",
+    r"^\s*(?:export\s+)?(?:PYTEST|PYTHON|COVERAGE|HYPOTHESIS|TOX|NOX|UV_|MYPY|RUFF|NODE_|npm_config|JEST|VITEST|CARGO"
+    r"|RUST|GO|MAKE|PATH|LD_|BASH_ENV|ENV|SHELL|RUBYOPT|PERL5|JAVA_TOOL)\w*\s*=",
     re.MULTILINE | re.IGNORECASE,
 )
 """Variables by which a runner of tests, or what runs it, does something else."""

@@ -36,7 +36,8 @@ _CHECKERS = re.compile(
 )
 """Programs that read the work itself, and leave out what it tells them to."""
 _SILENCES = re.compile(
-    r"#\s*(?:(?:ruff|flake8):\s*)?noqa\b|#\s*type:\s*ignore\b|#\s*(?:mypy|pyright):\s*(?:ignore|basic|disable|allow)[\w-]*"
+    r"#\s*(?:(?:ruff|flake8):\s*)?noqa\b|#\s*type:\s*ignore\b"
+    r"|#\s*(?:mypy|pyright):\s*(?:ignore|basic|disable|allow)[\w-]*"
     r"|#\s*pylint:\s*(?:disable|skip-file)|#\s*pragma:\s*no\s*cover|#\s*nosec\b|#\s*(?:fmt|isort):\s*(?:off|skip)"
     r"|@ts-(?:ignore|nocheck|expect-error)|\beslint-disable|\bbiome-ignore|\boxlint-disable|\bstylelint-disable"
     r"|\b(?:istanbul|c8|v8) ignore\b|#!?\[(?:cfg_attr\([^\]]*)?allow\("

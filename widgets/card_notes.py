@@ -111,7 +111,10 @@ def _outgoing(one: Outgoing) -> list[CardLine]:
         out.append(CardLine(f"  not compared: {to_display(one.problem)}", "warn"))
     if one.lost:
         lost = counted(len(one.lost) + one.lost_more, "commit")
-        out.append(CardLine(f"TAKES AWAY {lost} that {branch} has there now", "warn"))
+        what = f"TAKES AWAY {lost} that {branch} has there now"
+        if one.refused:
+            what = f"WILL BE REFUSED: {branch} has {lost} there that this lacks, and nothing forces it"
+        out.append(CardLine(what, "warn"))
         out += _listed(one.lost, one.lost_more, "warn")
     return out
 

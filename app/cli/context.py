@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from app.cli.shelf import Shelf
 
 
+_UNCUT = 1 << 16
+"""Columns where there is no terminal: what reads a pipe wants every line whole."""
+
+
 class Context(msgspec.Struct, frozen=True):
     """One invocation: where the fleet lives and how wide the terminal is."""
 
@@ -49,7 +53,7 @@ class Context(msgspec.Struct, frozen=True):
 
 
 def make(folders: Folders) -> Context:
-    return Context(folders, shutil.get_terminal_size((120, 40)).columns)
+    return Context(folders, shutil.get_terminal_size((_UNCUT, 40)).columns)
 
 
 def money(fleet: FleetView) -> str:

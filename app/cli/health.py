@@ -45,6 +45,8 @@ def verify(ctx: Context, args: argparse.Namespace) -> int:
         except OtherHost as exc:
             raise Refused(str(exc)) from exc
         found = [p for p in found if p.parent.name.startswith(wanted)] or [p for p in found if _name(p) == wanted]
+        if not found and Path(args.id).is_file():
+            return export.verify(Path(args.id), as_json=args.json)
         if not found:
             return _not_found(args.id)
     else:

@@ -62,15 +62,32 @@ def age(ts: str) -> str:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, width: int) -> list[str]:
     """Aligned columns within ``width``; the last column takes what is left and is cut with an ellipsis."""
-    cells = [list(head), *[[*(c if len(c) <= WIDEST else f"{c[: WIDEST - 1]}…" for c in r[:-1]), r[-1]] for r in rows]]
-    sizes = [max(len(r[i]) for r in cells) for i in range(len(head))]
+    cells = [list(head), *[[*(_cut(c, WIDEST) for c in r[:-1]), r[-1]] for r in rows]]
+    sizes = [max(_wide(r[i]) for r in cells) for i in range(len(head))]
     lines = []
     for r in cells:
-        line = "  ".join(c.ljust(w) for c, w in zip(r[:-1], sizes[:-1], strict=True))
-        room = width - len(line) - 2
-        last = r[-1] if len(r[-1]) <= room else r[-1][: max(room - 1, 0)] + "…"
-        lines.append(f"{line}  {last}".rstrip())
+        line = "  ".join(c + " " * (w - _wide(c)) for c, w in zip(r[:-1], sizes[:-1], strict=True))
+        lines.append(f"{line}  {_cut(r[-1], width - _wide(line) - 2)}".rstrip())
     return lines
+
+
+def _wide(text: str) -> int:
+    """Columns that it takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _cut(text: str, room: int) -> str:
+    """At most ``room`` columns of it, with an ellipsis where something is missing."""
+    if _wide(text) <= room:
+        return text
+    cut = text[: max(room - 1, 0)]
+    while _wide(cut) >= room > 0:
+        cut = cut[:-1]
+    return f"{cut}…"
 
 
 def raw(data: bytes) -> None:

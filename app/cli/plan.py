@@ -8,7 +8,7 @@ import msgspec
 
 from app.cli import archive, exits
 from app.cli.context import Context
-from app.cli.output import emit, safe, say
+from app.cli.output import emit, safe, say, warn
 from harness.events.plan_views import EntryView, PhaseView
 from harness.events.words import counted
 from harness.plan.board import board
@@ -24,7 +24,7 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
         state, _ = archive.state(client, args.id)
     plan = board(state)
     if plan is None:
-        say("it has no plan; launch a session with --plan FILE")
+        warn("watchfloor: it has no plan; launch a session with --plan FILE")
         return exits.NOT_FOUND
     done = exits.OK if plan.passed == len(plan.entries) else exits.NO
     if args.json:

@@ -24,7 +24,7 @@ from harness.events.decision import Decision
 from harness.events.replies import Approval, ApprovalList, Changes, Decided, Sessions
 from harness.events.request import SPOKEN, Request
 from harness.events.views import ApprovalView
-from harness.protocol.client import Client
+from harness.protocol.client import Client, SupervisorError
 from widgets.queue_groups import QueueItem, items
 
 _HASH = 12
@@ -185,7 +185,7 @@ def _decide(
     else:
         named = f" (action {safe(view.action_hash[:_HASH])})" if view.action_hash else ""
         as_given = ", as you edited it" if decision == "allow_edited" else ""
-        say(f"{safe(decision)}: {safe(view.title, 300)}{named}{as_given}")
+        say(f"{safe(decision)} for {safe(view.session_name)}: {safe(view.title, 300)}{named}{as_given}")
     return exits.OK
 
 
@@ -193,7 +193,11 @@ def seen(view: ApprovalView, given: str | None, decision: str) -> None:
     """Raise Refused unless the hash that was given, which high and critical risk need, is the hash of this request's
     action.
     """
-    if decision in _REFUSALS or not view.action_hash:
+    if decision in _REFUSALS:
+        return
+    if not view.action_hash:
+        if given is not None:
+            raise Usage("--hash: this request runs nothing, so there is no hash of it; leave --hash out")
         return
     look = f"read the card first: watchfloor approvals {view.approval_id}"
     if given is None:
@@ -293,13 +297,29 @@ def deny(ctx: Context, args: argparse.Namespace) -> int:
 
 
 def _refuse(ctx: Context, args: argparse.Namespace, ids: list[str], reason: str) -> int:
-    """Refuse each of them; all are looked at before the first is decided, so a wrong one changes nothing."""
+    """Refuse each of them; all are looked at before the first is decided, so a wrong one changes nothing.
+
+    Raises Usage.
+    """
+    if not reason.strip():
+        raise Usage("the reason is empty; the agent reads it, so say why")
     with ctx.connect() as client:
-        decided = [(view, _negative(view)) for view in (_find(client, one) for one in dict.fromkeys(ids))]
+        decided = [(view, _negative(view)) for view in (_meant_by(client, ids, one) for one in dict.fromkeys(ids))]
         return each(
             ((view.approval_id, (view, negative)) for view, negative in decided),
             lambda one: _decide(ctx, client, *one, args, message=reason),
         )
+
+
+def _meant_by(client: Client, ids: list[str], one: str) -> ApprovalView:
+    """The request of this name; of what is most likely a word of an unquoted reason that is said."""
+    try:
+        return _find(client, one)
+    except SupervisorError as exc:
+        if one == ids[0]:
+            raise
+        hint = f"a reason of several words stands in quotes: watchfloor deny {safe(ids[0])} REASON"
+        raise SupervisorError(exc.code, exc.message, hint) from exc
 
 
 def _negative(view: ApprovalView) -> str:

@@ -53,6 +53,8 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
         say(f"launched {safe(made.name)} ({made.sid}); watch it: watchfloor attach {made.sid}")
         for text in made.warnings:
             say(safe(text))
+        if request.caps is not None and request.caps.usd_nano == 0:
+            say("its cap of $0.00 spends nothing, so it asks you at once; --cap-usd none lifts it")
         if not (checks or _decided(args)):
             say(
                 f"{_NONE} no criterion was given: it ends on the agent's word, and stays marked; give --check or --plan"
@@ -311,8 +313,7 @@ def desire(ctx: Context, args: argparse.Namespace) -> int:
         def told(row: SessionRow) -> None:
             request = requests.desire(ctx.folders, row.sid, _STATES[args.verb], args.reason)
             note = ask(client, Wished, "desire", **request).note
-            named = f"{safe(row.name)}: " if len(found) > 1 else ""
-            _done(args, f"{safe(note)} (watchfloor approvals)" if note else named + _BECOMES[args.verb])
+            _done(args, f"{safe(note)} (watchfloor approvals)" if note else f"{safe(row.name)}: {_BECOMES[args.verb]}")
 
         return each(((row.name, row) for row in found), told)
 

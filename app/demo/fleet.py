@@ -78,9 +78,13 @@ PARTS = (
 )
 
 
+_DEMOS = "watchfloor-demo"
+
+
 def base(folders: Folders) -> Path:
-    """Where demos live: beside the user's own state folder."""
-    return folders.state.parent / "watchfloor-demo"
+    """Where demos live: beside the user's own state folder, also when the state folder in use is a demo's own."""
+    own = folders.state.parent
+    return own.parent if own.parent.name == _DEMOS else own / _DEMOS
 
 
 def fresh(where: Path) -> Demo:

@@ -47,7 +47,7 @@ log/           its events, one JSON object a line, chained by hashes
 blobs/         payloads too large for a line, named by their SHA-256
 ledger.jsonl   what its requests reserved and cost
 plan.json      its plan as the log says it stands
-work.bundle    commits of its work: git clone FILE, or git fetch FILE 'refs/*:refs/from/*'
+work.bundle    commits of its work: git clone work.bundle, or git fetch work.bundle 'refs/*:refs/from/*'
 manifest.json  what is here, with sizes and SHA-256
 sha256         the SHA-256 of all bytes of the file before it
 """

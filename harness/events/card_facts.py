@@ -52,7 +52,8 @@ class CommitNote(msgspec.Struct, frozen=True, omit_defaults=True):
 class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a push brings to one ref (newest first), and what it takes away there.
 
-    ``against`` says what the ref was compared with, ``problem`` why it could not be.
+    ``against`` says what the ref was compared with, ``problem`` why it could not be; ``refused``: the remote keeps what
+    would be ``lost``, because nothing forces the push.
     """
 
     ref: str
@@ -63,6 +64,7 @@ class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True):
     lost_more: int = 0
     against: str = ""
     problem: str = ""
+    refused: bool = False
 
 
 class Going(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -245,7 +245,11 @@ def _commits(folder: Path, state: SessionState, target: Path, order: ExportOrder
             if order.thin and not made.git.text("rev-list", "-n1", *refs, *since, "--"):
                 notes.append("nothing was committed since its start, so no commits are in it")
                 return []
-            made.git.run("bundle", "create", "--quiet", str(target), *refs, *since)
+            heads = [ref for ref in refs if ref.startswith("refs/heads/")]
+            if heads:  # without it a clone of the bundle checks nothing out
+                made.git.run("symbolic-ref", "HEAD", heads[0])
+            tips = ["HEAD", *refs] if heads else refs
+            made.git.run("bundle", "create", "--quiet", str(target), *tips, *since)
     except (WorkspaceError, GitFailed, OSError) as exc:
         notes.append(f"no commits are in it: {exc}")
         return []

@@ -6,6 +6,7 @@ attributes of either side ask for has no program behind it.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +29,7 @@ HOLDS = "refs/watchfloor/merge/"
 """Refs that hold a result until a branch does, so that no ``gc`` takes it."""
 _NEEDED = (2, 38)
 _SUBJECT = 72
+_MOST_TITLE = 2000
 _NOTHING = "000000"
 _MOST_LISTED = 200
 _IN_A_NAME = dict.fromkeys(map(ord, "<>\n\0"), " ")
@@ -178,7 +180,7 @@ def make(
         elif wish.how == m.SQUASH:
             found = work.squashed(wish.message or f"{title}\n\n{_listed(work, tree.branch)}")
         else:
-            found = work.merged(wish.message or f"Merge branch '{tree.branch}'\n\n{title}")
+            found = work.merged(wish.message or f"Merge branch '{tree.branch}'\n\n{_paragraph(goal or name)}")
         if isinstance(found, MergeConflict):
             return found
         if work.equal(found.commit):
@@ -372,9 +374,18 @@ def _listed(work: _Work, branch: str) -> str:
 
 
 def first_line(text: str) -> str:
-    """One line of text that anybody may have written, safe in any terminal."""
-    first = next((line.strip() for line in text.split("\n") if line.strip()), "")
-    return to_display(first, limit=_SUBJECT)
+    """One line of text that anybody may have written, safe in any terminal; what is longer ends in an ellipsis."""
+    whole = _first(text)
+    return whole if len(whole) <= _SUBJECT else f"{whole[: _SUBJECT - 1]}…"
+
+
+def _paragraph(text: str) -> str:
+    """The whole first line of it, wrapped as in every commit."""
+    return textwrap.fill(_first(text), _SUBJECT, break_long_words=False, break_on_hyphens=False)
+
+
+def _first(text: str) -> str:
+    return to_display(next((line.strip() for line in text.split("\n") if line.strip()), ""), limit=_MOST_TITLE)
 
 
 # -- what is in no commit --------------------------------------------------------------------------

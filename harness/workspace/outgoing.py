@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.events.action import PushAction
+from harness.events.action import PushAction, Refspec
 from harness.events.card_facts import LAST_SEEN, CommitNote, FileCount, Outgoing
 from harness.workspace.errors import GitFailed
 from harness.workspace.git import Git
@@ -35,18 +35,21 @@ _LOG = (
 
 def outgoing(tree: Worktree, action: PushAction) -> list[Outgoing]:
     """One entry a ref; what cannot be compared says so and never raises for it."""
-    return [_one(tree, action.remote, spec.sha, spec.ref, spec.old) for spec in action.to.refspecs]
+    return [_one(tree, action.remote, spec, force=action.to.force) for spec in action.to.refspecs]
 
 
-def _one(tree: Worktree, remote: str, sha: str, ref: str, old: str) -> Outgoing:
+def _one(tree: Worktree, remote: str, spec: Refspec, *, force: bool) -> Outgoing:
     git = tree.git
+    sha = spec.sha
+    ref = spec.ref
+    old = spec.old
     new = old == _ABSENT
     try:
         known = None if new else git.commit(old)
         if known is not None:
             commits, more = _commits(git, [sha, f"^{known}"])
             lost, lost_more = _commits(git, [known, f"^{sha}"])
-            return Outgoing(ref, new, commits, more, lost, lost_more)
+            return Outgoing(ref, new, commits, more, lost, lost_more, refused=bool(lost) and not force)
         if seen := git.text("for-each-ref", "--format=%(objectname)", f"refs/remotes/{remote}/").split():
             without = [f"^{name}" for name in seen]
             against = f"{remote} {LAST_SEEN}"

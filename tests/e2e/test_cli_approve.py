@@ -67,7 +67,7 @@ def test_a_critical_call_needs_the_hash_from_its_card(f: Fleet) -> None:
         assert part in card
     said = f.run("approve", request, "--hash", digest[:12]).stdout
     assert digest[:12] in said
-    assert "allow:" in said
+    assert "allow for " in said
     f.wait_state(sid, "done")
     assert mark.read_text() == "ran\n"
     assert f.violations() == []
@@ -96,7 +96,7 @@ def test_refusing_is_easy_and_medium_risk_says_what_it_approved(f: Fleet) -> Non
         assert named.returncode == 4
         assert f"is a session; a request is what is decided\nit waits with: {medium}" in named.stderr
     said = f.run("approve", medium).stdout
-    assert "allow: " in said
+    assert "allow for " in said
     assert "echo ran" in said
     f.wait_state(sid, "done")
 

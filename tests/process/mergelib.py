@@ -53,12 +53,12 @@ def place_of(tree: Worktree, wish: MergeWish) -> MergePlace:
 
 
 def made(
-    tree: Worktree, how: str = "merge", into: str = "", taken: Taken | None = None
+    tree: Worktree, how: str = "merge", into: str = "", taken: Taken | None = None, goal: str = "the goal"
 ) -> tuple[MergePlace, MergeResult]:
     wish = MergeWish(how, tree.repo, into)
     place = place_of(tree, wish)
     head = git(tree.repo, "rev-parse", tree.branch)
-    found = merging.make(tree, place, head, wish, "n", "the goal", Rules(), taken)
+    found = merging.make(tree, place, head, wish, "n", goal, Rules(), taken)
     assert isinstance(found, MergeResult)
     return place, found
 

@@ -45,6 +45,12 @@ def test_a_session_in_one_file_is_checked_and_read_without_its_fleet() -> None:
         assert made["payloads"] >= 1
         assert (made["bytes"], made["file"]) == (file.stat().st_size, str(file))
 
+        short = f.root / "out.tar"
+        short.write_bytes(file.read_bytes())
+        beside = subprocess.run(
+            [COMMAND, "verify", short.name], cwd=f.root, env=f.env, check=False, capture_output=True
+        )
+        assert beside.returncode == 0, "the file of this folder is meant, whatever it is called"
         checked = elsewhere(f, "verify", str(file), "--json")
         told = json.loads(checked.stdout)
         assert (checked.returncode, told["ok"], told["sha256"]) == (0, True, made["seal"])
@@ -58,6 +64,8 @@ def test_a_session_in_one_file_is_checked_and_read_without_its_fleet() -> None:
         subprocess.run(["tar", "xf", str(file), "-C", str(folder), "--strip-components=1"], check=True)
         subprocess.run(["git", "init", "-q", str(clone)], check=True)
         git(clone, "fetch", "-q", str(folder / "work.bundle"), "refs/*:refs/from/*")
+        git(f.root, "clone", "-q", str(folder / "work.bundle"), "whole")
+        assert (f.root / "whole" / "made.txt").exists(), "a clone checks the branch out"
         refs = git(clone, "for-each-ref", "--format=%(refname)").split()
         assert any("made.txt" in git(clone, "ls-tree", "--name-only", ref) for ref in refs)
         rows = (folder / "ledger.jsonl").read_text().splitlines()

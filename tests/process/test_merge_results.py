@@ -46,6 +46,20 @@ def test_a_clean_checkout_follows_its_branch(repo: Path, tree: Worktree, how: st
     assert not (repo / ".git" / "index.lock").exists()
 
 
+def test_the_whole_goal_stands_wrapped_in_the_commit(repo: Path, tree: Worktree) -> None:
+    goal = "Find the test that fails " * 12
+    work(tree, "new.txt", "agent\n")
+    commit(repo, "b.txt", "mine\n")
+    _, found = made(tree, goal=f"{goal}\nmore")
+    told = git(repo, "log", "-1", "--format=%B", found.commit)
+    subject, _, body = told.partition("\n\n")
+    assert subject == f"Merge branch '{tree.branch}'"
+    assert " ".join(body.split()) == goal.strip()
+    assert max(map(len, body.splitlines())) <= 72
+    _, found = made(tree, "squash", goal=goal)
+    assert git(repo, "log", "-1", "--format=%s", found.commit) == goal[:71] + "…"
+
+
 def test_a_branch_that_was_not_moved_goes_forward(repo: Path, tree: Worktree) -> None:
     head = work(tree, "dir/new.txt", "agent\n")
     place, found = made(tree)

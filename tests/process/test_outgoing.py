@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,10 @@ def test_what_stands_there_is_compared_and_what_it_loses_is_named(tree: Worktree
     (found,) = outgoing(tree, push(new, old))
     assert [c.subject for c in found.commits] == ["Ours"]
     assert [c.subject for c in found.lost] == ["Theirs"]
+    assert found.refused, "nothing forces it"
+    forced = push(new, old)
+    (found,) = outgoing(tree, replace(forced, to=replace(forced.to, force=True)))
+    assert ([c.subject for c in found.lost], found.refused) == (["Theirs"], False)
     (found,) = outgoing(tree, push(new, "e" * 40))
     assert "not known here" in found.problem
     assert [c.subject for c in found.commits] == ["Ours"]

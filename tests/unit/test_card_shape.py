@@ -437,6 +437,9 @@ def test_what_a_push_takes_away_and_what_nobody_knows_is_said() -> None:
     text = card(view(CardNotes(outgoing=[lost, unknown]))).text
     assert "TAKES AWAY 4 commits that main has there now" in text
     assert "and 3 older commits, not listed here" in text
+    kept = card(view(CardNotes(outgoing=[msgspec.structs.replace(lost, refused=True)]))).text
+    assert "WILL BE REFUSED: main has 4 commits there that this lacks" in kept
+    assert "TAKES AWAY" not in kept
     assert "not compared: it stands at eeee there" in text
     gone = card(view(CardNotes(going=[Going("a", "file", "git, in HEAD"), Going("b", "file")], going_more=2))).text
     assert "a  file, git, in HEAD" in gone

@@ -48,6 +48,24 @@ def test_every_file_that_a_page_names_is_there_and_so_is_what_it_names_in_it(pag
             assert any(inside in defined(path) for path in meant(name)), f"{name} has no {inside}"
 
 
+@pytest.mark.parametrize("page", PAGES[1:])
+def test_every_name_that_a_page_for_doing_names_is_one_of_ours(page: str) -> None:
+    """A word in backticks that is spelled as code is: with an underscore or a capital letter."""
+    ours = {name for path in files() if path.suffix == ".py" for name in (path.stem, *defined(path))}
+    said = re.findall(r"`([A-Za-z_][\w.]*)(?:\([^`]*\))?`", (ROOT / page).read_text("utf-8"))
+    code = {name for name in said if re.search("[A-Z_]", name) and not _FILE.fullmatch(f"`{name}`")}
+    assert not [name for name in code if not ours.issuperset(name.split("."))]
+
+
+def test_every_hop_of_the_walks_says_where_it_leads() -> None:
+    """Of the three walks from file to file: each file with the name in it that is meant, each of which is there."""
+    page = (ROOT / PAGES[0]).read_text("utf-8")
+    walks = page[page.index("## Four walks") : page.index("**A reply becomes")]
+    hops = re.findall(r"^\d\. .*", walks, re.MULTILINE)
+    assert len(hops) > 20
+    assert not [hop for hop in hops if not all(inside for _, inside in _FILE.findall(hop))]
+
+
 WRITTEN = {"config.toml", "policy.toml", "AGENTS.md"}
 """Files that are no part of the repository."""
 

@@ -157,7 +157,7 @@ def first(cfg: configuration.Config, repo: str) -> Wish:
 
 
 def _configured(cfg: configuration.Config) -> str:
-    return "none" if cfg.caps.session_usd is None else f"{cfg.caps.session_usd / 1_000_000_000:.2f}"
+    return "none" if cfg.caps.session_usd is None else amounts.usd_typed(cfg.caps.session_usd)
 
 
 def request_of(wish: Wish, cfg: configuration.Config) -> LaunchWish:

@@ -9,10 +9,15 @@ import gc
 import importlib
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from tests.fleetlib import Fleet
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # a shell that begins them in the background has them ignore ctrl+c, and with them each program that one is sent to
@@ -90,3 +95,13 @@ def pytest_collection(session: pytest.Session) -> None:
     for module in (*modules[first:], *modules[:first]):
         with contextlib.suppress(Exception, pytest.skip.Exception):  # said when it is collected
             importlib.import_module(f"{_HERE.name}.{module.parent.name}.{module.stem}")
+
+
+@pytest.fixture(scope="module")
+def started() -> Iterator[Fleet]:
+    """A fleet that the tests of a module share, each in its own part of it (`fleetlib.apart`)."""
+    from tests.fleetlib import fleet
+
+    with fleet() as made:
+        made.run("supervisor", "start")
+        yield made

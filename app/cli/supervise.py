@@ -16,7 +16,7 @@ from app.cli.context import Context, endpoints, money
 from app.cli.output import emit, safe, say, warn
 from app.replies import ask, read
 from harness.events.replies import Halted, Hello, Sessions
-from harness.linux.proc import Identity, alive, identify
+from harness.linux.proc import Identity, alive, command, identify
 from harness.protocol import locks
 from harness.protocol.client import Client, Mute, OtherFleet, Unreachable
 
@@ -95,11 +95,7 @@ def _end_guardian(lock: Path) -> bool:
     whoever began it, and nobody else can start another. True when there was one.
     """
     pid = locks.holder(lock)
-    try:
-        command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return False
-    if b"harness.supervisor.guardian" not in command:
+    if b"harness.supervisor.guardian" not in command(pid):
         return False
     began = identify(pid)
     with contextlib.suppress(ProcessLookupError):

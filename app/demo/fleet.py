@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.events.untrusted import to_display
-from harness.linux.proc import identify
+from harness.linux.proc import command, identify
 from harness.protocol.client import SupervisorError, Unreachable, ensure_supervisor
 from harness.protocol.paths import Folders, ensure_private
 
@@ -272,11 +272,8 @@ def _mentions(pid: int, needle: str) -> bool:
 
 def named(pids: list[int]) -> str:
     """Processes for a person: number and command line, which is untrusted text."""
-    said = []
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-            said.append(f"{pid} ({to_display(command.strip(), limit=80)})")
+    commands = ((pid, b" ".join(command(pid)).decode("utf-8", "replace")) for pid in pids)
+    said = [f"{pid} ({to_display(words, limit=80)})" for pid, words in commands if words]
     return ", ".join(said) or "nobody any more"
 
 

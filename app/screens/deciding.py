@@ -14,7 +14,7 @@ from harness.events.decision import Decision
 from harness.events.person_tool import Answer
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
-from harness.events.words import NANO
+from harness.protocol import amounts
 from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
 
@@ -210,7 +210,7 @@ class Deciding:
                 self._decide(view, "raise", shown_hash=shown, value=value)
 
         text = f"The cap is {cap.amount(said.limit)} now. New cap in {cap.unit}:"
-        default = f"{proposed / NANO:.2f}" if cap.in_usd else str(proposed)
+        default = amounts.usd_typed(proposed) if cap.in_usd else str(proposed)
         dialog = Ask("Raise the cap of", view.session_name, text, check, value=default, submit="raise")
         self._ask(dialog, amount)
 

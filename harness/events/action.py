@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -327,6 +328,17 @@ class RecordAction(_Common):
 
 
 Action = FileAction | ExecAction | ShellAction | CheckAction | PushAction | RecordAction
+
+
+def command_of(action: Action) -> str:
+    """What it runs as a shell reads it; empty for what runs no command."""
+    match action:
+        case ExecAction():
+            return shlex.join(action.argv)
+        case ShellAction() | CheckAction():
+            return action.script
+        case _:
+            return ""
 
 
 def from_wire(value: object) -> Action:

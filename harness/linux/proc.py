@@ -44,6 +44,15 @@ def stat(pid: int) -> list[str] | None:
     return raw[raw.rfind(b")") + 2 :].decode("ascii").split()
 
 
+def command(pid: int) -> list[bytes]:
+    """What a process was started with; nothing for one that is gone or none of ours to look at."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().split(b"\0")[:-1]
+    except OSError:
+        return []
+
+
 def holder(pid: int) -> Identity | None:
     """Who has this number, one that ended and was not collected too; None when nobody has it."""
     fields = stat(pid)

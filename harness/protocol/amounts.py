@@ -29,6 +29,12 @@ def usd_to_nano(text: str) -> int:
     return nano
 
 
+def usd_typed(nano: int) -> str:
+    """The same amount as a person would type it, none of it lost."""
+    whole, part = divmod(nano, NANO)
+    return f"{whole}.{f'{part:09d}'.rstrip('0'):0<2}"
+
+
 def _bounded(digits: str) -> int:
     """The number, or one that is too large for anything where it has too many digits."""
     return int(digits) if len(digits.lstrip("0")) <= _DIGITS else MOST

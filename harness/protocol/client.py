@@ -10,11 +10,10 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.linux import own_file
+from harness.linux import own_file, proc
 from harness.protocol import frames, identity, locks
 from harness.protocol.blocking import Connection
 from harness.protocol.exchange import JSON, Broken, Codec, Ended, Exchange, Silent, refusal
@@ -361,10 +360,9 @@ def _state_of_holder(folders: Folders) -> tuple[str, bool]:
     """
     if not (pid := locks.holder(folders.supervisor_lock)):
         return "", False
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[0]
-    except OSError:
+    if (fields := proc.stat(pid)) is None:
         return "", False
+    state = fields[0]
     ending = f"or end it with kill -9 {pid}: sessions live on, and the next command starts a new one"
     if state in "Tt":
         return (

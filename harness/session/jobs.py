@@ -16,7 +16,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.events.action import Action, ExecAction
+from harness.events import words
+from harness.events.action import Action, command_of
 from harness.events.call_states import CallEnd
 from harness.events.job_words import JobEnd
 from harness.events.lines import newest
@@ -40,9 +41,7 @@ EndCall = Callable[[dict[str, object]], None]
 
 def what(action: Action) -> str:
     """What a job runs, on one short line."""
-    words = " ".join(action.argv) if isinstance(action, ExecAction) else getattr(action, "script", action.tool)
-    line = " ".join(str(words).split())
-    return line if len(line) <= _WHAT else f"{line[:_WHAT]}…"
+    return words.line(command_of(action) or action.tool, _WHAT)
 
 
 def base(folder: SessionFolder, job: str) -> Path:

@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from harness.events.access import Access
-from harness.events.action import Action, ExecAction, ShellAction
+from harness.events.action import Action, ExecAction, ShellAction, command_of
 from harness.events.card_facts import RunFile
 from harness.hands import reading
 from harness.plan import scripts
@@ -79,7 +79,7 @@ def _followed(action: Action, root: str, direct: list[str]) -> tuple[list[str], 
             met[shown] = text
         return met.get(shown, "")
 
-    command = shlex.join(action.argv) if isinstance(action, ExecAction) else getattr(action, "script", "")
+    command = command_of(action)
     begin = f"cd {shlex.quote(here)}\n{command[:_MOST_FOLLOWED]}"
     found = scripts.named([begin, *(f"./{shlex.quote(name)}" for name in direct)], read, every=True)
     targets = {_shown(root, os.path.join(root, name)): wanted for name, wanted in found.targets.items()}

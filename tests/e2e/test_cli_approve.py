@@ -11,21 +11,14 @@ import pytest
 from harness.events import types as t
 from harness.protocol.client import Client, SupervisorError
 from harness.protocol.transport import UnixSocket
-from tests.fleetlib import Fleet, apart, fleet, play
+from tests.fleetlib import Fleet, apart, play
 
 pytestmark = pytest.mark.fence
 
 
-@pytest.fixture(scope="module")
-def all_of_it() -> Iterator[Fleet]:
-    with fleet() as made:
-        made.run("supervisor", "start")
-        yield made
-
-
 @pytest.fixture
-def f(all_of_it: Fleet) -> Iterator[Fleet]:
-    with apart(all_of_it) as part:
+def f(started: Fleet) -> Iterator[Fleet]:
+    with apart(started) as part:
         yield part
 
 

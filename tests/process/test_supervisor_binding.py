@@ -21,16 +21,9 @@ pytestmark = pytest.mark.fence
 BLOCKED = "keeper.before_started:block"
 
 
-@pytest.fixture(scope="module")
-def all_of_it() -> Iterator[Fleet]:
-    with fleet() as made:
-        made.run("supervisor", "start")
-        yield made
-
-
 @pytest.fixture
-def f(all_of_it: Fleet) -> Iterator[Fleet]:
-    with apart(all_of_it) as part:
+def f(started: Fleet) -> Iterator[Fleet]:
+    with apart(started) as part:
         yield furnished(part)
 
 

@@ -83,6 +83,7 @@ def test_a_setting_asks_for_no_more_time_than_the_fence_gives() -> None:
 @given(st.integers(0, 10**15))
 def test_usd_round_trip(nano: int) -> None:
     assert amounts.usd_to_nano(f"{nano // amounts.NANO}.{nano % amounts.NANO:09d}") == nano
+    assert amounts.usd_to_nano(amounts.usd_typed(nano)) == nano
 
 
 @given(st.text(max_size=12) | st.text("0123456789.$ -+_,eE", max_size=12))

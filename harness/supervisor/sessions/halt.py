@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.events import types as t
 from harness.events.states import Desired
-from harness.linux.proc import Identity, alive, identify
+from harness.linux.proc import Identity, alive, command, identify
 from harness.protocol import locks
 from harness.protocol.paths import Folders, SessionFolder
 from harness.session import process_trees, spool
@@ -204,10 +204,7 @@ def _living(folder: SessionFolder, sid: str, recorded: t.KeeperStarted | None) -
 def _holders(lock: Path) -> Iterator[Identity]:
     """Keepers that hold this lock file."""
     for pid in locks.holders(lock):
-        try:
-            ours = _KEEPER in Path(f"/proc/{pid}/cmdline").read_bytes()
-        except OSError:  # it ended while we looked
-            continue
+        ours = any(_KEEPER in word for word in command(pid))
         if ours and (who := identify(pid)) is not None:
             yield who
 

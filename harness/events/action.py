@@ -26,7 +26,7 @@ TIMEOUT_S = 120
 OUTPUT_BYTES = 8 << 20
 """Bytes of output that are kept of a call whose action does not say."""
 
-Wire = dict[str, Any]
+Wire = dict[str, object]
 """The form that is hashed, recorded and sent."""
 
 
@@ -99,7 +99,7 @@ class Destination:
         return wire
 
     @classmethod
-    def from_wire(cls, wire: Mapping[str, Any]) -> Destination:
+    def from_wire(cls, wire: Mapping[str, object]) -> Destination:
         """Raises BadField."""
         named = wire.get("named")
         local = wire.get("local")
@@ -142,7 +142,7 @@ class Profile:
         return wire
 
     @classmethod
-    def from_wire(cls, wire: Mapping[str, Any], cwd: str) -> Profile:
+    def from_wire(cls, wire: Mapping[str, object], cwd: str) -> Profile:
         """Raises BadField. A profile that names no worktree means the first folder it can write, else ``cwd``."""
         write = texts(wire, "write")
         return cls(
@@ -183,11 +183,11 @@ class _Common:
     output_bytes: int = OUTPUT_BYTES
     env: Mapping[str, str] = field(default_factory=dict)
     effects: tuple[Effect, ...] = ()
-    input: Mapping[str, Any] | None = None
+    input: Mapping[str, object] | None = None
     input_blob: InputBlob | None = None
     outside: tuple[str, ...] = ()
     refused: str = ""
-    pre: Mapping[str, Any] | None = None
+    pre: Mapping[str, object] | None = None
     unprotected: str = ""
 
     @property
@@ -200,9 +200,15 @@ class _Common:
         return False
 
     @property
-    def world(self) -> Mapping[str, Any]:
+    def world(self) -> Mapping[str, object]:
         """The preconditions by name; empty when it has none."""
         return self.pre or {}
+
+    @property
+    def snapshot(self) -> str | None:
+        """The state of the worktree that a person was shown; None when nobody was."""
+        shown = self.world.get("snapshot")
+        return None if shown is None else str(shown)
 
     def own(self) -> Wire:
         """The fields that only this kind has."""
@@ -418,17 +424,17 @@ def _access(spelled: str) -> Access:
         raise BadField("access") from None
 
 
-def _named(wire: Mapping[str, Any]) -> Named:
+def _named(wire: Mapping[str, object]) -> Named:
     return Named(
         text(wire, "address"), text(wire, "base"), flag(wire, "pushurl", False), flag(wire, "configured", False)
     )
 
 
-def _local(wire: Mapping[str, Any]) -> LocalRemote:
+def _local(wire: Mapping[str, object]) -> LocalRemote:
     return LocalRemote(text(wire, "folder"), texts(wire, "hooks"), texts(wire, "programs"))
 
 
-def _no_floats(value: Any) -> None:
+def _no_floats(value: object) -> None:
     if isinstance(value, float):
         raise ValueError("an action holds no floating-point numbers")
     if isinstance(value, dict):
@@ -441,7 +447,7 @@ def _no_floats(value: Any) -> None:
             _no_floats(item)
 
 
-def canonical(action: Wire) -> bytes:
+def canonical(action: Mapping[str, object]) -> bytes:
     """The bytes that are hashed. Raises ValueError on floats or non-string keys."""
     _no_floats(action)
     return json.dumps(action, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode(

@@ -37,7 +37,7 @@ class CallPlan(NamedTuple):
     argv: list[str]
     script: str
     cwd: str
-    cwd_identity: dict[str, int]
+    cwd_identity: dict[str, object]
     program: dict[str, object]
     root: str
     env: dict[str, str]

@@ -13,6 +13,7 @@ import re
 import stat
 from collections.abc import Mapping, Sequence
 
+from harness.events import fields
 from harness.events.action import Action, ExecAction, PushAction
 from harness.events.addresses import strip_credential
 from harness.hands import deleted, reading
@@ -45,7 +46,7 @@ def observe(action: Action) -> dict[str, object]:
     worktree = action.fence.worktree
     seen: dict[str, object] = {}
     if "files" in expected:
-        seen["files"] = file_states({path: os.path.join(worktree, path) for path in expected["files"]})
+        seen["files"] = file_states({path: os.path.join(worktree, path) for path in fields.table(expected, "files")})
     if "head" in expected:
         seen["head"] = head(worktree, action.fence.binds)
     if "worktree" in expected:
@@ -59,10 +60,12 @@ def observe(action: Action) -> dict[str, object]:
         remote = action.remote if isinstance(action, PushAction) else ""
         seen["url"] = remote_url(common_dir(worktree), remote)
     if "deletes" in expected:
-        seen["deletes"] = {name: deleted.state(os.path.join(action.cwd, name)) for name in expected["deletes"]}
+        seen["deletes"] = {
+            name: deleted.state(os.path.join(action.cwd, name)) for name in fields.table(expected, "deletes")
+        }
     if "refs" in expected:
         common = common_dir(worktree)
-        seen["refs"] = {name: ref(common, name) for name in expected["refs"]}
+        seen["refs"] = {name: ref(common, name) for name in fields.table(expected, "refs")}
     return seen
 
 

@@ -167,7 +167,7 @@ def file_tool(plan: CallPlan, output: bytes) -> NoReturn:
     end("ok", 0, "", list(result.files_changed))
 
 
-def enter(cwd: str, shown: dict[str, int]) -> None:
+def enter(cwd: str, shown: dict[str, object]) -> None:
     """Change to the call's folder, opened once and held against what was ``shown`` (empty = nobody was shown one);
     raises Refusal naming it.
     """

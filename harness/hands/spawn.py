@@ -34,7 +34,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.events import tools
+from harness.events import fields, tools
 from harness.events.access import FENCED, Access
 from harness.events.action import Action, CheckAction, ExecAction, FileAction, PushAction, RecordAction, ShellAction
 from harness.events.addresses import BadAddress, normal_host
@@ -121,8 +121,8 @@ def command(action: Action, folder: SessionFolder, spool_base: Path, limits: Lim
         argv=list(action.argv) if isinstance(action, ExecAction | PushAction) else [],
         script=action.script if isinstance(action, ShellAction | CheckAction) else "",
         cwd=action.cwd,
-        cwd_identity=action.world.get("cwd", {}),
-        program=action.world.get("program", {}),
+        cwd_identity=fields.table(action.world, "cwd"),
+        program=fields.table(action.world, "program"),
         root=worktree,
         env=dict(action.env),
         limits=_bounds(limits, fenced, group is not None),

@@ -76,11 +76,11 @@ def shape(action: Action, wider: Wider = EXACT) -> Wire | None:
     if action.refused:
         return None
     wire = {name: value for name, value in action.to_wire().items() if name not in _ONE_CALL}
-    fence = {name: value for name, value in wire["fence"].items() if name not in _OURS}
+    fence = {name: value for name, value in action.fence.to_wire().items() if name not in _OURS}
     wire["fence"] = _placed(fence, action)
-    wire["env"] = _placed(wire["env"], action)
+    wire["env"] = _placed(dict(action.env), action)
     wire["cwd"] = os.path.relpath(action.cwd, action.fence.worktree)
-    wire["effects"] = sorted(wire["effects"])
+    wire["effects"] = sorted(map(str, action.effects))
     wire["pre"] = _lasting(action)
     if isinstance(action, PushAction):
         wire["refspecs"] = [spec.ref for spec in action.to.refspecs]

@@ -113,9 +113,10 @@ def _plain_world(action: Action, read: Collection[str]) -> bool:
     path = program.get("path") if isinstance(program, dict) else None
     known = isinstance(path, str) and (os.path.dirname(path) in _SYSTEM or path in read)
     theirs = program is None or known
-    files = action.world.get("files") or {}
+    files = action.world.get("files")
     shown = {action.path} if isinstance(action, FileAction) else set()
-    return theirs and _LOOKED_AT.issuperset(action.world) and set(files) <= shown
+    beside = set(files) - shown if isinstance(files, dict) else files
+    return theirs and _LOOKED_AT.issuperset(action.world) and not beside
 
 
 def _own_folders(action: Action) -> bool:

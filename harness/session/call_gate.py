@@ -229,7 +229,7 @@ class CallGate:
         return None
 
     def _state_before(self, action: Action, depends: Wire | None) -> Take:
-        shown = action.world.get(call_start.COMPARED)
+        shown = action.snapshot
         return Take(
             self.vault.roots(action),
             action.call,

@@ -276,7 +276,7 @@ class Judging:
         """What is no longer as a person was shown it, one sentence each. Raises OpError."""
         expected = action.world
         difference: list[str] = []
-        if (shown := expected.get("snapshot")) is not None:
+        if (shown := action.snapshot) is not None:
             wanted = TakeState(f"before {call_id} was edited", full=True, since=shown)
             difference = list((await session.keeper().ask(wanted, None)).difference or ())
         observed = await session.do("looking at the world again", _CARD_S, lambda: precheck.observe(action))

@@ -5,8 +5,8 @@ Pure. Standard library only.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from harness.hands.bounds import OOM_SCORE_ADJ
 from harness.hands.limits import Limits, size_text
@@ -28,7 +28,7 @@ class Hold:
     hard: bool
 
 
-def report(limits: Limits, facts: dict[str, object], no_group: str, *, root: bool) -> list[Hold]:
+def report(limits: Limits, facts: Mapping[str, int], no_group: str, *, root: bool) -> list[Hold]:
     """Every resource of a call.
 
     ``facts`` are those of `harness.hands.probe`; ``no_group`` says why there are no cgroups (empty: there are).
@@ -45,7 +45,7 @@ def as_dicts(holds: list[Hold]) -> list[dict[str, object]]:
     return [asdict(hold) for hold in holds]
 
 
-def _memory(limits: Limits, facts: dict[str, object], no_group: str) -> Hold:
+def _memory(limits: Limits, facts: Mapping[str, int], no_group: str) -> Hold:
     together = limits.together()
     each = limits.each()
     if together is None and each is None:
@@ -71,7 +71,7 @@ def _memory(limits: Limits, facts: dict[str, object], no_group: str) -> Hold:
     return Hold("memory", text, "; ".join(means) + f"; no cgroups, because {no_group}", holds=bool(means), hard=False)
 
 
-def _processes(limits: Limits, facts: dict[str, Any], no_group: str, *, root: bool) -> Hold:
+def _processes(limits: Limits, facts: Mapping[str, int], no_group: str, *, root: bool) -> Hold:
     text = f"{limits.processes} processes and threads a call"
     if not no_group:
         return Hold("processes", text, "cgroup v2 (pids.max)", holds=True, hard=True)
@@ -89,7 +89,7 @@ def _processes(limits: Limits, facts: dict[str, Any], no_group: str, *, root: bo
     return Hold("processes", text, "; ".join(means), holds=True, hard=hard)
 
 
-def _processor(limits: Limits, facts: dict[str, object], no_group: str) -> Hold:
+def _processor(limits: Limits, facts: Mapping[str, int], no_group: str) -> Hold:
     time = "the time limit of each call"
     nice = f"priority below everything else (nice {facts.get('nice', 0)})"
     if no_group:
@@ -105,7 +105,7 @@ def _processor(limits: Limits, facts: dict[str, object], no_group: str) -> Hold:
     )
 
 
-def _files(limits: Limits, facts: dict[str, Any]) -> list[Hold]:
+def _files(limits: Limits, facts: Mapping[str, int]) -> list[Hold]:
     found = []
     for what, place, size, seen in (
         ("/tmp", "tmp", limits.tmp, facts.get("tmp", 0)),

@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import NamedTuple
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _PTRACE_ATTACH = 16
@@ -24,7 +24,25 @@ _CLONE_NEWUSER = 0x10000000
 _TIOCSTI = 0x5412
 _SYS_IO_URING_SETUP = 425
 
-Act = Callable[[dict[str, Any]], str]
+
+class Given(NamedTuple):
+    """What it is to reach for: folders and files of the host and the session, sockets and a port that somebody listens
+    on, a process, and a word in the environment of ours.
+    """
+
+    worktree: str
+    common: str
+    home: str
+    secret: str
+    beside: str
+    unix: str
+    abstract: str
+    port: int
+    pid: int
+    canary: str
+
+
+Act = Callable[[Given], str]
 
 
 def _called(result: int, what: str) -> str:
@@ -61,31 +79,31 @@ def _socket(family: int, kind: int) -> str:
     return "socket opened"
 
 
-def _replace_git(given: dict[str, Any]) -> str:
-    path = f"{given['worktree']}/.git.new"
+def _replace_git(given: Given) -> str:
+    path = f"{given.worktree}/.git.new"
     with open(path, "w", encoding="utf-8") as file:
         file.write("gitdir: /nonexistent\n")
     try:
-        os.replace(path, f"{given['worktree']}/.git")
+        os.replace(path, f"{given.worktree}/.git")
     finally:
         if os.path.exists(path):
             os.unlink(path)
     return "replaced the worktree's .git"
 
 
-def _host_processes(_given: dict[str, Any]) -> str:
+def _host_processes(_given: Given) -> str:
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     if len(pids) > 6:
         return f"{len(pids)} processes are visible"
     raise PermissionError(errno.EPERM, f"only its own {len(pids)} processes are visible")
 
 
-def _canary(given: dict[str, Any]) -> str:
-    found = [name for name, value in os.environ.items() if given["canary"] in value]
+def _canary(given: Given) -> str:
+    found = [name for name, value in os.environ.items() if given.canary in value]
     for pid in (name for name in os.listdir("/proc") if name.isdigit()):
         try:
             with open(f"/proc/{pid}/environ", "rb") as file:
-                if given["canary"].encode() in file.read():
+                if given.canary.encode() in file.read():
                     found.append(f"/proc/{pid}/environ")
         except OSError:  # another domain's process: exactly what is wanted
             continue
@@ -94,7 +112,7 @@ def _canary(given: dict[str, Any]) -> str:
     raise PermissionError(errno.EPERM, "the canary is in no environment")
 
 
-def _push_terminal(_given: dict[str, Any]) -> str:
+def _push_terminal(_given: Given) -> str:
     leader, follower = os.openpty()
     try:
         return _called(_libc.ioctl(follower, ctypes.c_ulong(_TIOCSTI), ctypes.c_char_p(b"x")), "TIOCSTI")
@@ -103,7 +121,7 @@ def _push_terminal(_given: dict[str, Any]) -> str:
         os.close(follower)
 
 
-def _leave_daemon(given: dict[str, Any]) -> str:
+def _leave_daemon(given: Given) -> str:
     """Not judged here: the host sees whether the output pipe, which the daemon holds, ever ends."""
     if os.fork() == 0:
         os.setsid()
@@ -116,14 +134,14 @@ def _leave_daemon(given: dict[str, Any]) -> str:
     raise PermissionError(errno.EPERM, "left for the host to judge")
 
 
-def _kill(given: dict[str, Any]) -> str:
-    os.kill(given["pid"], signal.SIGKILL)
-    return f"killed {given['pid']}"
+def _kill(given: Given) -> str:
+    os.kill(given.pid, signal.SIGKILL)
+    return f"killed {given.pid}"
 
 
-def _git(given: dict[str, Any]) -> str:
+def _git(given: Given) -> str:
     done = subprocess.run(
-        ["git", "status", "--porcelain"], cwd=given["worktree"], capture_output=True, text=True, check=False
+        ["git", "status", "--porcelain"], cwd=given.worktree, capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise OSError(errno.EIO, f"git status: {done.stderr.strip()[:200]}")
@@ -131,15 +149,15 @@ def _git(given: dict[str, Any]) -> str:
 
 
 FORBIDDEN: dict[str, Act] = {
-    "write outside the worktree": lambda given: _write(given["beside"]),
-    "write to the home folder": lambda given: _write(f"{given['home']}/.watchfloor-selftest"),
+    "write outside the worktree": lambda given: _write(given.beside),
+    "write to the home folder": lambda given: _write(f"{given.home}/.watchfloor-selftest"),
     "write to a system folder": lambda given: _write("/usr/watchfloor-selftest"),
-    "read the keys in ~/.ssh": lambda given: _list(f"{given['home']}/.ssh"),
-    "read the state folder": lambda given: _read(given["secret"]),
-    "write to the state folder": lambda given: _write(given["secret"]),
-    "connect to a unix socket": lambda given: _connect(socket.AF_UNIX, given["unix"]),
-    "connect to an abstract socket": lambda given: _connect(socket.AF_UNIX, "\0" + given["abstract"]),
-    "connect to a server of this machine": lambda given: _connect(socket.AF_INET, ("127.0.0.1", given["port"])),
+    "read the keys in ~/.ssh": lambda given: _list(f"{given.home}/.ssh"),
+    "read the state folder": lambda given: _read(given.secret),
+    "write to the state folder": lambda given: _write(given.secret),
+    "connect to a unix socket": lambda given: _connect(socket.AF_UNIX, given.unix),
+    "connect to an abstract socket": lambda given: _connect(socket.AF_UNIX, "\0" + given.abstract),
+    "connect to a server of this machine": lambda given: _connect(socket.AF_INET, ("127.0.0.1", given.port)),
     "connect to the internet": lambda given: _connect(socket.AF_INET, ("192.0.2.1", 80)),
     "open a raw packet socket": lambda given: _socket(socket.AF_PACKET, socket.SOCK_RAW),
     "signal a process outside": _kill,
@@ -153,15 +171,15 @@ FORBIDDEN: dict[str, Act] = {
     ),
     "type into a terminal": _push_terminal,
     "change a kernel setting": lambda given: _write("/proc/sys/kernel/core_pattern"),
-    "write the repository's configuration": lambda given: _write(f"{given['common']}/config"),
-    "write a hook of the repository": lambda given: _write(f"{given['common']}/hooks/post-checkout"),
-    "move another branch of the repository": lambda given: _write(f"{given['common']}/refs/heads/main"),
+    "write the repository's configuration": lambda given: _write(f"{given.common}/config"),
+    "write a hook of the repository": lambda given: _write(f"{given.common}/hooks/post-checkout"),
+    "move another branch of the repository": lambda given: _write(f"{given.common}/refs/heads/main"),
     "redirect the worktree to another repository": _replace_git,
     "find a secret in an environment": _canary,
     "leave a daemon behind": _leave_daemon,
 }
 ALLOWED: dict[str, Act] = {
-    "write in the worktree": lambda given: _write(f"{given['worktree']}/from-inside"),
+    "write in the worktree": lambda given: _write(f"{given.worktree}/from-inside"),
     "run Python": lambda given: subprocess.run(
         [sys.executable, "-I", "-S", "-c", "print(6 * 7)"], check=True, capture_output=True, text=True
     ).stdout.strip(),
@@ -169,7 +187,7 @@ ALLOWED: dict[str, Act] = {
 }
 
 
-def attempt(act: Act, given: dict[str, Any]) -> tuple[bool, str]:
+def attempt(act: Act, given: Given) -> tuple[bool, str]:
     """(it went through, what happened)."""
     try:
         return True, act(given)
@@ -202,7 +220,7 @@ def bounds() -> dict[str, int]:
 
 def main() -> None:
     """Try everything with the facts given as JSON in the first argument."""
-    given = json.loads(sys.argv[1])
+    given = Given(**json.loads(sys.argv[1]))
     results = {name: attempt(act, given) for name, act in {**FORBIDDEN, **ALLOWED}.items()}
     with open("/proc/self/status", encoding="ascii", errors="replace") as file:
         status = dict(line.split(":\t", 1) for line in file.read().splitlines() if ":\t" in line)

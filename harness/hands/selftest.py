@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.events import tools
 from harness.events.action import ExecAction
@@ -76,7 +76,7 @@ class _Ground:
         shutil.copytree(self.own, self.private)
         (self.private / "objects-private").mkdir()
 
-    def action(self, given: dict[str, object]) -> ExecAction:
+    def action(self, given: probe.Given) -> ExecAction:
         """The probe as a session's exec call."""
         binds = [(str(self.common), str(self.common), "ro"), (str(self.private), str(self.own), "rw")]
         binds += [(os.path.join(_OURS, name), f"{_SHOWN}/{name}", "ro") for name in ("hands", "linux")]
@@ -89,7 +89,7 @@ class _Ground:
             call="selftest",
             tool=tools.EXEC,
             cwd=worktree,
-            argv=(fence.base_python(), "-I", "-S", f"{_SHOWN}/hands/probe.py", json.dumps(given)),
+            argv=(fence.base_python(), "-I", "-S", f"{_SHOWN}/hands/probe.py", json.dumps(given._asdict())),
             env=fence.environment(worktree, extra),
             fence=fence.profile(worktree, [], [], binds),
         )
@@ -139,7 +139,7 @@ def run(call: spawn.Spawn, timeout_s: float = TIMEOUT_S) -> tuple[spawn.CallOutc
 
 
 @contextlib.contextmanager
-def _listeners(ground: _Ground) -> Iterator[dict[str, Any]]:
+def _listeners(ground: _Ground) -> Iterator[probe.Given]:
     """Real servers and a real process on the host for the probe to reach for."""
     abstract = f"watchfloor-selftest-{secrets.token_hex(6)}"
     inside = ground.worktree / "host.sock"
@@ -160,18 +160,18 @@ def _listeners(ground: _Ground) -> Iterator[dict[str, Any]]:
         canary = secrets.token_hex(16)
         os.environ[CANARY] = canary
         stack.callback(os.environ.pop, CANARY, None)
-        yield {
-            "worktree": str(ground.worktree),
-            "common": str(ground.common),
-            "home": os.path.expanduser("~"),
-            "secret": str(ground.secret),
-            "beside": str(ground.beside),
-            "unix": inside.name,
-            "abstract": abstract,
-            "port": tcp.getsockname()[1],
-            "pid": target.pid,
-            "canary": canary,
-        }
+        yield probe.Given(
+            worktree=str(ground.worktree),
+            common=str(ground.common),
+            home=os.path.expanduser("~"),
+            secret=str(ground.secret),
+            beside=str(ground.beside),
+            unix=inside.name,
+            abstract=abstract,
+            port=tcp.getsockname()[1],
+            pid=target.pid,
+            canary=canary,
+        )
 
 
 def check(allowed: limits.Limits = limits.DEFAULT) -> dict[str, Any]:
@@ -241,9 +241,17 @@ def _unchanged(ground: _Ground, home: str, before: tuple[bytes, bytes]) -> dict[
     }
 
 
-def _judged(results: Mapping[str, tuple[bool, str]], unchanged: Mapping[str, bool]) -> list[dict[str, Any]]:
+class Tried(NamedTuple):
+    """One act: whether it went as it must, and what was seen."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+def _judged(results: Mapping[str, tuple[bool, str]], unchanged: Mapping[str, bool]) -> list[Tried]:
     """A line for each act: those that must fail or change nothing, and those that must go well."""
-    tests: list[dict[str, object]] = []
+    tests: list[Tried] = []
     for name in probe.FORBIDDEN:
         went, detail = results.get(name, (True, "was not tried"))
         ok = unchanged.get(name, True) and (not went or name in _ONLY_HOST)
@@ -251,10 +259,10 @@ def _judged(results: Mapping[str, tuple[bool, str]], unchanged: Mapping[str, boo
             detail = "reached only the fence's own temporary files"
         if name == _DAEMON:
             detail = "it ended with its call" if unchanged[name] else "it outlived its call"
-        tests.append({"name": name, "ok": ok, "detail": detail})
+        tests.append(Tried(name, ok, detail))
     for name in probe.ALLOWED:
         went, detail = results.get(name, (False, "was not tried"))
-        tests.append({"name": name, "ok": went, "detail": detail})
+        tests.append(Tried(name, went, detail))
     return tests
 
 
@@ -264,7 +272,7 @@ def _tried(ground: _Ground, allowed: limits.Limits) -> dict[str, object]:
         outcome, output, survivors = run(
             spawn.command(ground.action(given), ground.folder, ground.folder.spool / "1", allowed)
         )
-        alive = identify(given["pid"]) is not None
+        alive = identify(given.pid) is not None
     try:
         said = json.loads(output.splitlines()[-1])
     except (IndexError, ValueError):
@@ -277,15 +285,21 @@ def _tried(ground: _Ground, allowed: limits.Limits) -> dict[str, object]:
     results: dict[str, tuple[bool, str]] = {
         name: (bool(went), str(detail)) for name, (went, detail) in said["results"].items()
     }
-    tests = _judged(results, _unchanged(ground, given["home"], before) | {_SIGNAL: alive, _DAEMON: not survivors})
+    tests = _judged(results, _unchanged(ground, given.home, before) | {_SIGNAL: alive, _DAEMON: not survivors})
     if not (ground.worktree / "from-inside").exists():
-        tests = [test | {"ok": False} if test["name"] == _WRITE else test for test in tests]
+        tests = [test._replace(ok=False) if test.name == _WRITE else test for test in tests]
     held = holds.as_dicts(holds.report(allowed, said["bounds"], _no_group(), root=os.getuid() == 0))
-    failed = [test["name"] for test in tests if not test["ok"]]
+    failed = [test.name for test in tests if not test.ok]
     reason = "" if said["seccomp"] else "the system-call filter is not in force"
     if failed:
         reason = f"the fence does not hold: {'; '.join(failed)}"
-    return {"ok": not reason, "reason": reason, "seccomp": bool(said["seccomp"]), "tests": tests, "limits": held}
+    return {
+        "ok": not reason,
+        "reason": reason,
+        "seccomp": bool(said["seccomp"]),
+        "tests": [test._asdict() for test in tests],
+        "limits": held,
+    }
 
 
 def main(argv: list[str] | None = None) -> int:

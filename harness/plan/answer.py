@@ -4,10 +4,10 @@ Pure.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from harness.events import course_events, plan_state
+from harness.events import course_events, fields, plan_state
 from harness.events import types as t
 from harness.events.plan_tool import BLOCKED, NOTE, REPLAN, SHOW, START, STEPS
 from harness.events.ratchet import PlanProgress
@@ -30,11 +30,11 @@ class Answer:
     good: bool = True
 
 
-def answer(s: SessionState, call_id: str, given: dict[str, Any]) -> Answer:
+def answer(s: SessionState, call_id: str, given: Mapping[str, object]) -> Answer:
     """What follows from an input that makes sense in itself."""
-    action = given["action"]
+    action = fields.text(given, "action")
     text = str(given.get("text", ""))
-    steps = list(given["steps"]) if "steps" in given else None
+    steps = list(fields.texts(given, "steps")) if "steps" in given else None
     if action == SHOW:
         return Answer(show(s))
     if action == STEPS:

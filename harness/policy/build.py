@@ -36,7 +36,7 @@ def build_action(
     call_id: str,
     ref: str,
     tool: str,
-    input: Mapping[str, Any],  # noqa: A002 -- the word of the contract and of the model's protocol
+    input: Mapping[str, object],  # noqa: A002 -- the word of the contract and of the model's protocol
     facts: Facts,
     *,
     input_blob: InputBlob | None = None,
@@ -51,7 +51,7 @@ def build_action(
     found = outcome(tool, asked, facts)
     given = asked
     if found.kind == PushAction.KIND and "argv" in asked:
-        given = {**asked, "argv": list(push.clean_argv(asked["argv"], facts.remotes))}
+        given = {**asked, "argv": list(push.clean_argv(fields.texts(asked, "argv"), facts.remotes))}
     common: dict[str, object] = {
         "tool": tool,
         "fence": _fence(found, facts),

@@ -44,7 +44,7 @@ class AskAuthor:
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class KeepDraft:
     """The planner's reply is a contract: put on record as the ``n``-th."""
 
     n: int
@@ -59,7 +59,7 @@ class Agree:
     agreed: t.ContractAgreed
 
 
-Step: TypeAlias = AskAuthor | Keep | Agree | Park
+Step: TypeAlias = AskAuthor | KeepDraft | Agree | Park
 
 
 @dataclass(slots=True)
@@ -133,7 +133,7 @@ def next_step(agreement: Agreement, stands: Contract) -> Step | None:
         case contract.AskEvaluator():
             return _ask(agreement, AGREES)
         case contract.Keep(text, answers):
-            return Keep(len(agreement.talk.drafts) + 1, text, answers)
+            return KeepDraft(len(agreement.talk.drafts) + 1, text, answers)
         case contract.Stands(objections) if stands.drafted is not None:
             return Agree(
                 t.ContractAgreed(

@@ -28,7 +28,7 @@ from harness.brain import (
     stream,
     view_memory,
 )
-from harness.brain.agreement import Agree, AskAuthor, Keep
+from harness.brain.agreement import Agree, AskAuthor, KeepDraft
 from harness.brain.allowance import Cost
 from harness.brain.court import AskJudge, Conclude
 from harness.brain.decide import Abandon, Ask, Shrink, Sum, next_step
@@ -172,7 +172,7 @@ class BuiltIn(Agent):
                     brief = partial(self._drafting.for_an_author, step, opened, self._view)
                     model = step.model(opened)
                     return self._post(lambda head, admitted: brief(head) if admitted else None, step, model)
-                case Keep():
+                case KeepDraft():
                     text = self._desk.put_blob(step.text.encode("utf-8", "replace"), "text/markdown")
                     self._desk.append([t.ContractDrafted(n=step.n, text=text, answers=list(step.answers))])
                     return Again()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from harness.agents import steps
 from harness.brain import agreement, allowance, conversation
-from harness.brain.agreement import Agree, AskAuthor, Keep
+from harness.brain.agreement import Agree, AskAuthor, KeepDraft
 from harness.brain.allowance import Cost
 from harness.brain.context.layers import beginning
 from harness.brain.view import View
@@ -270,9 +270,9 @@ class Table(World):
         self.put(spoke(purpose, words, stop))
         self.relieve()
 
-    def keep(self) -> Keep:
+    def keep(self) -> KeepDraft:
         step = self.step()
-        assert isinstance(step, Keep)
+        assert isinstance(step, KeepDraft)
         data = step.text.encode()
         ref = t.BlobRef(sha256(data).hexdigest(), len(data))
         self.blobs[ref.sha] = data
@@ -331,7 +331,7 @@ def test_a_planner_that_writes_none_is_a_question_and_a_retry_asks_it_anew() -> 
     world.put(t.SessionParked(why=step.why, detail=step.detail))
     world.lease()
     world.speak(PLANS, GOOD)
-    assert isinstance(world.step(), Keep)
+    assert isinstance(world.step(), KeepDraft)
 
 
 def test_a_session_told_to_finish_up_asks_for_no_contract_any_more() -> None:

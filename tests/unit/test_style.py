@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -254,3 +255,29 @@ def test_the_rule_knows_a_private_name() -> None:
         assert hidden(ast.parse(text)) == [(1, "_b")], text
     for text in ("self._b", "super()._b()", "a.__dict__", "os._exit(0)", "p.setattr(a, 'b', 1)", "x.replace('_', '')"):
         assert hidden(ast.parse(text)) == [], text
+
+
+def met(tree: ast.Module, name: str, classes: Mapping[str, set[str]]) -> set[tuple[str, str]]:
+    """(class, module) of every class of ours that a module makes or names."""
+    found = {(made_here, name) for made_here in classes[name]}
+    modules: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                if alias.name in classes.get(node.module, ()):
+                    found.add((alias.name, node.module))
+                elif f"{node.module}.{alias.name}" in classes:
+                    modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            home = modules.get(node.value.id, "")
+            if node.attr in classes.get(home, ()):
+                found.add((node.attr, home))
+    return found
+
+
+def test_no_two_classes_of_one_name_meet_in_a_module() -> None:
+    trees = {".".join(path.with_suffix("").parts): ast.parse((ROOT / path).read_text("utf-8")) for path in SOURCES}
+    classes = {name: {n.name for n in tree.body if isinstance(n, ast.ClassDef)} for name, tree in trees.items()}
+    for name, tree in trees.items():
+        counts = Counter(one for one, _ in met(tree, name, classes))
+        assert not [one for one, count in counts.items() if count > 1], name

@@ -395,13 +395,13 @@ FLEET: dict[str, Words] = {
     ),
     "policy": Words(
         "the policy file is wrong",
-        "the last good one holds, and the file is read again as soon as it changes",
+        "it goes on without the file, which is read again as soon as it changes",
         "mend the file",
         person=True,
     ),
     "config": Words(
         "the configuration is wrong",
-        "the last good one holds, and the file is read again as soon as it changes",
+        "it goes on without the file, which is read again as soon as it changes",
         "mend the file",
         person=True,
     ),

@@ -90,7 +90,7 @@ class Settings:
         try:
             self.policy = self._parse_policy(path, str(path))
         except PolicyError as exc:
-            self.problems["policy"] = f"{exc}; the last good policy stays in force"
+            self.problems["policy"] = f"{exc}; {self._in_force(path, first)}"
             if first:
                 with contextlib.suppress(PolicyError):
                     self.policy = self._parse_policy(self._good / path.name, f"last good copy of {path}")
@@ -112,7 +112,7 @@ class Settings:
         try:
             self.config = configuration.load(self._folders)
         except ConfigError as exc:
-            self.problems["config"] = f"{exc}; the last good configuration stays in force"
+            self.problems["config"] = f"{exc}; {self._in_force(path, first)}"
             copy = self._good / path.name
             if first and copy.exists():
                 with contextlib.suppress(ConfigError, OSError, UnicodeDecodeError):
@@ -120,6 +120,12 @@ class Settings:
             return
         self.problems.pop("config", None)
         self._keep(path)
+
+    def _in_force(self, path: Path, first: bool) -> str:
+        """What holds in place of a file that is wrong."""
+        if first and not (self._good / path.name).exists():
+            return "none was ever good here, so the built-in one is in force"
+        return "the last good one stays in force"
 
     def _keep(self, path: Path) -> None:
         """A bad file must not loosen anything after a restart either, so the last good text is kept beside the

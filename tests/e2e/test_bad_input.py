@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -196,6 +197,15 @@ def test_bad_configuration_names_file_line_and_key() -> None:
         assert str(f.folders.config_file) in text
         wait_for(
             "the supervisor to report it and go on", lambda: "sesion_usd" in f.run("doctor", check=False).stdout, 30
+        )
+        assert "the last good one stays in force" in f.run("doctor", check=False).stdout
+        f.run("supervisor", "stop")
+        shutil.rmtree(f.folders.state / "last-good")
+        f.run("ls")
+        wait_for(
+            "it to say that none was ever good",
+            lambda: "none was ever good here" in f.run("doctor", check=False).stdout,
+            30,
         )
 
 

@@ -29,11 +29,31 @@ EPILOG = (
 )
 
 
+_REQUIRED = "the following arguments are required: "
+_FEW = 20
+_OF_REQUESTS = ("approve", "reject", "deny", "answer", "defer")
+
+
 class Parser(argparse.ArgumentParser):
     """Quotes wrong arguments as display text: a script may have put anything there."""
 
     def error(self, message: str) -> NoReturn:
+        if message.startswith(_REQUIRED) and "ID" in message.removeprefix(_REQUIRED).split(", "):
+            verb = self.prog.rpartition(" ")[2]
+            message += f"; list them with: watchfloor {'approvals' if verb in _OF_REQUESTS else 'ls'}"
         super().error(to_display(message))
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        # of fifty words the one that was meant says more than all of them
+        known = list(map(str, action.choices or ()))
+        if len(known) <= _FEW or value in known:
+            super()._check_value(action, value)
+            return
+        import difflib
+
+        near = difflib.get_close_matches(str(value), known, n=3)
+        meant = f"did you mean {' or '.join(near)}?" if near else f"see them with: {self.prog} --help"
+        raise argparse.ArgumentError(action, f"there is no {value!r}; {meant}")
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> object:
         # argparse drops this value, as if it ended the options, and gives an empty list in its place

@@ -11,11 +11,20 @@ from app.cli import overview, parser
 from app.main import VERBS
 
 
-def test_the_table_holds_every_verb_but_the_one_that_opens_the_screen(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["lss"], "did you mean ls?"),
+        (["xyzzy"], "see them with: watchfloor --help"),
+        (["show"], "list them with: watchfloor ls"),
+        (["deny"], "list them with: watchfloor approvals"),
+        (["memory", "list"], "'ls'"),
+    ],
+)
+def test_what_was_most_likely_meant_is_said(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        parser.build().parse_args(["no-such-verb"])
-    offered = capsys.readouterr().err.partition("choose from")[2]
-    assert set(VERBS) == set(re.findall(r"[a-z]+", offered)) - {"attach"}
+        parser.build().parse_args(words)
+    assert says in capsys.readouterr().err
 
 
 def test_each_leads_to_a_function() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.segment import Segment
@@ -144,6 +145,19 @@ def wrap(text: str, width: int) -> list[str]:
         line += word
         used += cells
     return [*lines, line]
+
+
+def head(text: str, width: int, rows: int) -> list[str]:
+    """Untrusted text in at most so many lines of ``width`` cells; what has no room is counted at the end."""
+    whole = wrap(to_display(text), width)
+    if len(whole) <= rows:
+        return whole
+
+    def over(limit: int) -> bool:
+        return len(wrap(to_display(text, limit=limit), width)) > rows
+
+    limit = bisect_left(range(rows * width), True, key=over)
+    return wrap(to_display(text, limit=max(0, limit - 1)), width)
 
 
 def bar(used: int, limit: int | None, width: int) -> tuple[str, str]:

@@ -33,6 +33,7 @@ from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
 from harness.protocol.config_sections import FRESH, JUDGE_AT
 from harness.roles import shelf
+from widgets import cells
 from widgets.help_bar import HelpBar
 
 NO_CRITERION = "nothing says when it is done; launch once more to go by the agent's word alone (it stays marked ◇)"
@@ -42,6 +43,8 @@ _MOST_FILES = 200
 _DRAFT = "launch"
 """Where the form is kept among what was written and not sent."""
 _PLANS = (".json",)
+_OTHER_ROWS = 20
+"""What the form needs beside its command."""
 
 
 class LaunchForm(Form[str]):
@@ -113,6 +116,7 @@ class LaunchForm(Form[str]):
         self.query_one("#goal").focus()
 
     def _show_more(self) -> None:
+        self.set_class(self._more, "-more")
         for field in FIELDS:
             if field.more:
                 self.query_one(f"#row-{field.id}").display = self._more
@@ -141,15 +145,23 @@ class LaunchForm(Form[str]):
             shown = f"$ watchfloor launch …  ({wish.BY_ID[exc.field].title}: {exc})"
         else:
             shown = f"$ {wish.typed(words)}"
-        room = 2 * max(20, self.query_one("#command").size.width or 76) - 1
-        self.query_one("#command", Static).update(Content(to_display(shown, limit=room)))
+        width = max(20, self.query_one("#command").size.width or 76)
+        rows = max(2, min(4, self.size.height - _OTHER_ROWS))
+        self.query_one("#command", Static).update(Content("\n".join(cells.head(shown, width, rows))))
 
     def on_input_changed(self, message: Input.Changed) -> None:
         message.stop()
-        self._show_command()
+        self._changed(message.input)
 
     def on_text_area_changed(self, message: TextArea.Changed) -> None:
         message.stop()
+        self._changed(message.text_area)
+
+    def _changed(self, entry: Input | TextArea) -> None:
+        """What was said of it, or of the form as it was, holds no longer."""
+        self.query_one(f"#row-{entry.id}").remove_class("-wrong")
+        if not self._sending:
+            self.query_one("#error").display = False
         self._show_command()
 
     def on_resize(self, _: events.Resize) -> None:

@@ -318,6 +318,51 @@ async def test_the_form_says_what_is_wrong_beside_the_field_and_launches(
         await s.see("launched mine", "● mine")
 
 
+async def test_what_was_said_of_a_field_goes_when_it_is_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with shown(tmp_path) as s:
+        await s.press("n", "f4")
+        await s.see("nothing was launched before")
+        await s.press("m")
+        assert "nothing was launched before" not in s.text
+        await s.press("tab", "tab", "end", "x", "ctrl+y")
+        await s.see("is not an amount in")
+        await s.press("tab", "m")
+        assert "is not an amount in" in s.text, "another field says nothing about it"
+        await s.press("shift+tab", "end", "backspace")
+        assert "is not an amount in" not in s.text
+
+
+@pytest.mark.parametrize("size", [(60, 20), *SIZES, (120, 32)])
+async def test_the_command_that_launches_the_same_is_whole_or_says_how_much_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    ours = tmp_path / ("deep" * 30) / "ours"
+    ours.mkdir(parents=True)
+    monkeypatch.chdir(ours)
+    async with shown(tmp_path / "home", size=size) as s:
+        await s.press("n", *"mend the cart", "tab", *"pytest -q tests", "tab", "end", "backspace", "7")
+        for keys in ((), ("f2",)):
+            await s.press(*keys)
+            ((row, keyline),) = [(n, line) for n, line in enumerate(s.grid) if "ctrl+y launch" in line]
+            begin = next(n for n, line in enumerate(s.grid) if "$ watchfloor launch" in line)
+            said = "".join(line.split("│")[1].strip() for line in s.grid[begin : row - 1])
+            assert said.endswith(("--cap-usd 5.07", "characters⟩")), said
+            assert size[0] < 120 or said.endswith("--cap-usd 5.07"), "there is room for all of it"
+            assert not s.grid[row - 1].split("│")[1].strip(), "the keys stand apart"
+            assert "tab next field" in keyline
+
+
+async def test_what_is_typed_stands_in_one_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with shown(tmp_path) as s:
+        await s.press("n", *"GOAL", "tab", *"CHECK", "tab", "tab", *"NAME")
+        typed = (("Goal ", "GOAL"), ("Checks ", "CHECK"), ("Name ", "NAME"))
+        assert len({line.index(word) for label, word in typed for line in s.grid if label in line and "│" in line}) == 1
+
+
 async def test_rare_fields_unfold_and_all_is_done_with_the_keyboard_at_80x24(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

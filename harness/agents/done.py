@@ -123,7 +123,7 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
         also = _untried(ran) + also
         sure = not any(r.verdict is not None and r.verdict.provisional for r in ran.values())
         if seen.undecided:
-            also = f"; {seen.undecided} entries of its plan are decided by no check{also}"
+            also = f"; {counted(seen.undecided, 'entry', 'entries')} of its plan decided by no check{also}"
         if question:
             return _asks_beside(asks, f"all checks passed ({total} of {total}){also}", seen, sure=sure)
         end = End(State.DONE, f"{why}{total} of {total} checks passed{also}", sure and not seen.undecided, summary)

@@ -17,6 +17,8 @@ _RUST_TEST_OF = re.compile(r"#\[(?:\w+::)?test\b[^\]]*\](?:\s*#\[[^\]]*\])*\s*(?
 _RUST_TEST = re.compile(r"#\[(?:\w+::)?test\b")
 _TEST = re.compile(r"\bdef (?:test|runTest)")
 _COLLECTED = re.compile(r"(?:test.*|.*_test|conftest|__init__)\.py")
+_NOT_RUN = frozenset({"--deselect", "--ignore", "--ignore-glob", "-c", "--rootdir", "--confcutdir", "-k", "--cov"})
+"""Options whose values are no tests that run."""
 _OUTSIDE = re.compile(
     r"^(?:import\b[^'\"]*from\s*|import\s*|(?:const|let|var)\s[^=]*=\s*require\()['\"](?![./])[^'\"]*['\"]\)?.*$",
     re.MULTILINE,
@@ -70,9 +72,9 @@ def aimed(paths: Collection[str], texts: Iterable[str], *, folders: bool = True)
     known = set(paths)
     found: set[str] = set()
     for words in (words for text in texts for words in simple_commands(text)):
-        for word in words:
+        for before, word in zip(["", *words], words, strict=False):
             name = word.partition("::")[0].removeprefix("./").rstrip("/")
-            if name and not name.startswith("-"):
+            if name and not name.startswith("-") and before not in _NOT_RUN:
                 found |= _named(name, known, folders=folders)
     return frozenset(found)
 

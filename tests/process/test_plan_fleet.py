@@ -181,6 +181,7 @@ def test_a_phase_with_a_gate_does_not_start_without_a_decision(f: Fleet) -> None
     repo = make_repository(f.root / "gated", {"prd.json": json.dumps({"userStories": stories})})
     done = f.run("launch", "--repo", str(repo), "--goal", "x", "--plan", "prd.json", "--gate", "sail=x", check=False)
     assert (done.returncode, "no phase 'sail'" in done.stderr) == (5, True)
+    assert "a --gate does not fit prd.json" in done.stderr
     goal = play([write("one.txt")], "Done.", [write("two.txt")], "Done.")
     sid = f.launch(goal, repo=repo, more=(*MORE, "--gate", "ship=it goes out"))
     first = f.approval(sid)
@@ -383,7 +384,7 @@ def test_a_plan_that_no_check_decides_wholly_is_not_verified(f: Fleet) -> None:
     sid = f.launch(play([write("one.txt")], "Done."), repo=repo, more=more)
     row = f.wait_state(sid, "done", "failed", "waiting")
     assert (row["state"], row.get("verified", False)) == ("done", False)
-    assert "decided by no check" in row["detail"]
+    assert "entry of its plan decided by no check" in row["detail"]
     assert plan_of_repo(f, sid, "feature_list.json") == json.dumps(vague)
 
 

@@ -127,6 +127,19 @@ def test_a_fixture_is_no_test_whatever_its_name(tmp_path: Path) -> None:
     assert "test_sum" not in bare("t.py", text, WORD, frozenset())
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@pytest.mark.usefixtures('tmp_path')\ndef test_a():\n    pass\n",
+        'def test_a():\n    """What is to be skipped is skipped."""\n',
+    ],
+)
+def test_words_about_a_test_leave_it_none_that_is_left_out(text: str, tmp_path: Path) -> None:
+    text = f"import pytest\n\n{text}"
+    said = run(tmp_path, broken("t.py", text, WORD, skippers([text])) or text)
+    assert len(failed(said, WORD)) == 1
+
+
 def test_bare_tests_have_the_same_names_and_import_nothing_of_the_repository(tmp_path: Path) -> None:
     text = bare("tests/test_it.py", "from app import add\n" + CASES, WORD, skippers([CASES]))
     said = run(tmp_path, text)
@@ -172,6 +185,7 @@ def test_a_test_file_of_javascript_gets_one_test_more() -> None:
         ("pytest ./tests/test_a.py::test_x -k one", {"tests/test_a.py"}),
         ("python3 -m unittest -q tests.test_a.Sums.test_x", {"tests/test_a.py"}),
         ("python3 -m unittest deep.test_b", {"tests/deep/test_b.py"}),
+        ("pytest --deselect tests/test_a.py::test_x --ignore tests/deep -c tests/test_a.py", set()),
         ("cd web && node --test web/a.test.js", {"web/a.test.js"}),
     ],
 )

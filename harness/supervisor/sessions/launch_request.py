@@ -137,10 +137,15 @@ def _plan_checks(repo: Path, path: str, gates: list[str], start: str) -> list[st
     if git.call("cat-file", "-e", f"{commit}:{path}", ok=(0, 1, 128))[0]:
         raise _no_plan(repository.root, path, commit)
     try:
-        return progress.checks(plans.entries(git, commit, path, gates))
+        found = progress.checks(plans.entries(git, commit, path, []))
     except (BadPlan, WorkspaceError) as exc:
         hint = f"mend it and commit that; this says what is wrong with it: watchfloor spec check {path}"
         raise OpError("bad_plan", f"{path} at commit {commit[:12]} is no plan: {exc}", hint) from exc
+    try:
+        return progress.checks(plans.entries(git, commit, path, gates)) if gates else found
+    except BadPlan as exc:
+        hint = "name a phase of the plan before the =, or none for the whole plan"
+        raise OpError("bad_plan", f"a --gate does not fit {path}: {exc}", hint) from exc
 
 
 def _no_plan(root: Path, path: str, commit: str) -> OpError:

@@ -157,7 +157,8 @@ class _Asked(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        compares = isinstance(node.func, ast.Attribute) and node.func.attr in _PAIRS
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        compares = name in _PAIRS or name.startswith("assert_")
         if compares and len(node.args) > 1 and not any(isinstance(arg, ast.Starred) for arg in node.args[:2]):
             node.args = [ast.Starred(self._call("two", node.args[:2]), ast.Load()), *node.args[2:]]
         return node

@@ -44,6 +44,8 @@ _SILENCES = re.compile(
 )
 """How the work tells them."""
 WORK = (*PYTHON, *SCRIPT, *RUST)
+TEXTS = (".md", ".rst", ".txt")
+"""Endings of texts whose examples may be run."""
 
 
 def looks(before: str, now: str, tests: Collection[str]) -> str:
@@ -86,10 +88,10 @@ def changed(path: str, before: str, now: str, *, doctests: bool) -> list[str]:
     """Tests and assertions that stood in a file of the work and are not there any more as they were, by name."""
     if path.endswith(RUST):
         return altered(path, before, now)
-    if not path.endswith(PYTHON):
+    if not doctests or not path.endswith((*PYTHON, *TEXTS)):
         return []
-    left = _examples(now) if doctests else Counter()
-    gone = (_examples(before) - left) if doctests else Counter()
+    whole = path.endswith(TEXTS)
+    gone = _examples(before, whole=whole) - _examples(now, whole=whole)
     return [f"the example {source.strip()!r}" for source, _ in gone]
 
 
@@ -147,17 +149,19 @@ def _module(text: str) -> ast.Module | None:
         return None
 
 
-def _examples(text: str) -> Counter[tuple[str, str]]:
-    """What stands behind prompts in the texts of a module, with what is expected of it."""
-    if ">>>" not in text or (module := _module(text)) is None:
+def _examples(text: str, *, whole: bool) -> Counter[tuple[str, str]]:
+    """What stands behind prompts in the texts of a module, or in a text as a ``whole``, with what is expected of it."""
+    module = None if whole else _module(text)
+    if ">>>" not in text or not (module or whole):
         return Counter()
     import doctest  # with all that it loads 1.4 MB, which a supervisor without such texts need not hold
 
-    texts = [str(one.value) for one in ast.walk(module) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    said = [one.value for one in ast.walk(module) if isinstance(one, ast.Constant)] if module else [text]
+    texts = [one for one in said if isinstance(one, str)]
     found: Counter[tuple[str, str]] = Counter()
-    for said in texts:
+    for one in texts:
         with contextlib.suppress(ValueError):
-            found.update((one.source, one.want) for one in doctest.DocTestParser().get_examples(said))
+            found.update((example.source, example.want) for example in doctest.DocTestParser().get_examples(one))
     return found
 
 

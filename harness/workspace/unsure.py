@@ -41,16 +41,17 @@ def of(tree: Worktree, rules: Rules, commands: Collection[str], tests: Collectio
     reads = bool(telling.checkers(commands))
     with look(tree, tree.base) as view:
         names = [path for path in view.entries if fits(path, TESTS)]
-        for path, now in _changed(view, rules, tests):
-            if not path.endswith(telling.WORK):
-                data = data or f"{path}, which tests name, is not what it was at the start"
-                continue
+        for path, now in _changed(view, rules, tests, texts=doctests):
             before = at_start(tree, path) if path in view.entries else ""
+            if builds or not path.endswith(".rs"):
+                told += [f"{name} in {path}" for name in telling.changed(path, before, now, doctests=doctests)]
+            if not path.endswith(telling.WORK):
+                if not data and telling.reads(tests, path):
+                    data = f"{path}, which tests name, is not what it was at the start"
+                continue
             silent = silent or (_silenced(path, before, now) if reads else "")
             if not data and telling.uses(tests, path) and (name := telling.values_gone(before, now, tests)):
                 data = f"{name} in {path}, which tests go through, does not hold all that it did at the start"
-            if builds or not path.endswith(".rs"):
-                told += [f"{name} in {path}" for name in telling.changed(path, before, now, doctests=doctests)]
             if not looks and path not in asked and (word := telling.looks(before, now, names)):
                 looks = f"{path} looks for what tests it ({word})"
             if not loose and telling.assertions_changed(before, now) and telling.uses(tests, path):
@@ -95,9 +96,9 @@ def changed(tree: Worktree) -> frozenset[str]:
     return frozenset(path for path in found if path.endswith(PYTHON) and path.isprintable() and not fits(path, TESTS))
 
 
-def _changed(view: View, rules: Rules, tests: Collection[str]) -> Iterator[tuple[str, str]]:
+def _changed(view: View, rules: Rules, tests: Collection[str], *, texts: bool = False) -> Iterator[tuple[str, str]]:
     """Files of the work that are not what they were, with their text, empty where they are gone; and data of the start
-    that tests name.
+    that tests name, and its ``texts``.
     """
     try:
         seen = view.walk()
@@ -106,7 +107,10 @@ def _changed(view: View, rules: Rules, tests: Collection[str]) -> Iterator[tuple
     found = view.differences(seen)
     paths = sorted({*found.different, *found.gone, *seen.untracked})
     works = [
-        path for path in paths if path.endswith(telling.WORK) or (path in view.entries and telling.reads(tests, path))
+        path
+        for path in paths
+        if path.endswith(telling.WORK)
+        or (path in view.entries and (telling.reads(tests, path) or (texts and path.endswith(telling.TEXTS))))
     ]
     mine = [path for path in works if not fits(path, (*TESTS, *rules.free))]
     for path in mine[:MAX_FILES]:

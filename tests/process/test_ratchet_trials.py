@@ -68,6 +68,7 @@ REPOSITORIES: dict[str, dict[str, str]] = {
     },
     "through": {
         "app.py": APP,
+        "README.md": "# Sums\n\n    >>> from app import add\n    >>> add(2, 2)\n    4\n",
         "lint.py": "import os\n\n\ndef f() -> int:\n    return 'x'\n",
         "sums.py": "CASES = [(2, 2, 4)]\n",
         "samples/a.in": "2 2 4\n",
@@ -548,6 +549,11 @@ UNTRIED: dict[str, tuple[str, str, str]] = {
         write("proof", "#!/bin/sh\ntrue\n") + " && chmod +x proof",
     ),
     "a program that decides and was changed": ("decides", "python3 main.py", "echo 'print(1)' > main.py"),
+    "an example of a text that expects something else": (
+        "through",
+        "PYTHONPATH=. python -m pytest -q -p no:cacheprovider --doctest-glob=*.md README.md",
+        edit("README.md", "4\n", "0\n"),
+    ),
     "an example that expects something else": (
         "decides",
         "python3 -m doctest sums.py",

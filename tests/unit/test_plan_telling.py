@@ -57,6 +57,13 @@ def test_examples_may_be_added_and_not_taken_or_changed() -> None:
     assert telling.changed("app.py", EXAMPLE, "", doctests=False) == []
 
 
+def test_examples_of_a_text_may_be_added_and_not_taken_or_changed() -> None:
+    text = "# Sums\n\n    >>> add(2, 2)\n    4\n"
+    assert telling.changed("README.md", text, text + "\n    >>> add(1, 2)\n    3\n", doctests=True) == []
+    assert telling.changed("README.md", text, text.replace("4", "0"), doctests=True) == ["the example 'add(2, 2)'"]
+    assert telling.changed("README.md", text, "", doctests=False) == []
+
+
 def test_data_that_tests_name_is_told_and_no_other() -> None:
     reads = ["open('data/sums.csv')"]
     assert telling.reads(reads, "data/sums.csv")

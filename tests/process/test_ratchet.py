@@ -348,7 +348,7 @@ def test_a_violation_whose_work_is_right_waits_for_the_person_too(f: Fleet) -> N
     asked = request(f, sid)
     assert asked["kind"] == "protected"
     assert "1 of 1 pass" in asked["detail"]["checks"]
-    f.run("reject", asked["approval_id"], "--reason", "")
+    f.run("reject", asked["approval_id"], "--reason", "no")
     row = f.wait_state(sid, "done", "failed", "waiting")
     assert (row["state"], row["verified"]) == ("done", True)
     assert "tests/test_app.py" in row["detail"]

@@ -145,11 +145,21 @@ class Deciding:
         if view is not None and not self._deck.refused():
             self._ask(GrantDialog(view), lambda _: None)
 
-    def plainly(self, decision: str) -> None:
-        """A decision that asks nothing more."""
+    def settle(self, decision: str) -> None:
+        """A decision that nothing takes back, and that needs no words: once more asked."""
+        from app.screens.dialogs import Confirm
+
         view = self._deck.view
-        if view is not None and not self._deck.refused():
-            self._decide(view, decision)
+        if view is None or self._deck.refused():
+            return
+        shown = self._deck.proof
+
+        def decided(yes: bool | None) -> None:
+            if yes:
+                self._decide(view, decision, shown_hash=shown)
+
+        verb, text, yes = queue_words.asking(view, decision)
+        self._ask(Confirm(verb, view.session_name, text, yes), decided)
 
     # -- in other words ----------------------------------------------------------------------------
 
@@ -200,7 +210,8 @@ class Deciding:
         shown = self._deck.proof
 
         def check(text: str) -> int:
-            value = requests.amount(cap, text)
+            more, typed = (said.limit, text.strip()[1:]) if text.strip().startswith("+") else (0, text)
+            value = more + requests.amount(cap, typed)
             if value <= said.limit:
                 raise ValueError(f"the new cap must be above {cap.amount(said.limit)}")
             return value
@@ -209,7 +220,7 @@ class Deciding:
             if value is not None:
                 self._decide(view, "raise", shown_hash=shown, value=value)
 
-        text = f"The cap is {cap.amount(said.limit)} now. New cap in {cap.unit}:"
+        text = f"The cap is {cap.amount(said.limit)} now. New cap in {cap.unit}, or what is added to it (+2):"
         default = amounts.usd_typed(proposed) if cap.in_usd else str(proposed)
         dialog = Ask("Raise the cap of", view.session_name, text, check, value=default, submit="raise")
         self._ask(dialog, amount)

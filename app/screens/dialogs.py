@@ -142,6 +142,8 @@ class Ask(Dialog[R]):
         # Enter is enough for a line that only says something; what lets an action run is sent by the chord alone.
         if self._by_enter:
             await self.action_do("form.submit")
+        else:
+            self.complain(f"enter does not send this; {self.submit_key} does")
 
     @property
     def _by_enter(self) -> bool:

@@ -277,13 +277,13 @@ class QueueScreen(CardScreen, SessionCommands):
             "queue.answer": Handler(do.answer, of(unless("this request takes no answer", "answer"))),
             "queue.raise": Handler(do.raise_cap, of(unless("this request is not about a cap", "raise"))),
             "queue.finish": Handler(
-                lambda: do.plainly("finish"), of(unless("this request does not offer to finish up", "finish"))
+                lambda: do.settle("finish"), of(unless("this request does not offer to finish up", "finish"))
             ),
             "queue.stop": Handler(self._end, of(self._not_ending)),
-            "queue.done": Handler(lambda: do.plainly("done"), of(queue_refusals.not_in_doubt)),
-            "queue.accept": Handler(lambda: do.plainly("done"), of(queue_refusals.not_finished)),
-            "queue.failed": Handler(lambda: do.plainly("failed"), of(unless(queue_refusals.IN_DOUBT, "failed"))),
-            "queue.unknown": Handler(lambda: do.plainly("unknown"), of(unless(queue_refusals.IN_DOUBT, "unknown"))),
+            "queue.done": Handler(lambda: do.settle("done"), of(queue_refusals.not_in_doubt)),
+            "queue.accept": Handler(lambda: do.settle("done"), of(queue_refusals.not_finished)),
+            "queue.failed": Handler(lambda: do.settle("failed"), of(unless(queue_refusals.IN_DOUBT, "failed"))),
+            "queue.unknown": Handler(lambda: do.settle("unknown"), of(unless(queue_refusals.IN_DOUBT, "unknown"))),
         }
 
     def _of(self, refusal: Refusal) -> Callable[[], str]:

@@ -35,6 +35,25 @@ _DONE: dict[str, str] = {
 }
 
 
+_ASKING: dict[str, tuple[str, str, str]] = {
+    Decision.FINISH: (
+        "Finish up",
+        "The agent gets one last reply, which is paid for beyond the cap; then the session ends.",
+        "finish up",
+    ),
+    Decision.DONE: ("Was done, in", "The agent is told that the call had its effect, and goes on.", "was done"),
+    Decision.FAILED: ("Was not done, in", "The agent is told that the call had no effect, and goes on.", "not done"),
+    Decision.UNKNOWN: ("Unknown, in", "The agent is told that nobody knows, and to look before it repeats.", "unknown"),
+}
+_FINISHED = ("Take as finished", "The session ends here as done, and its question gets no answer.", "finished")
+
+
+def asking(view: ApprovalView, decision: str) -> tuple[str, str, str]:
+    """What is asked before such a decision: of what, what follows, and what the key that sends it is called."""
+    ends = view.kind == Request.QUESTION and decision == Decision.DONE
+    return _FINISHED if ends else _ASKING[decision]
+
+
 def approving(view: ApprovalView) -> bool:
     """True when something runs, or is taken as it is, once this is approved."""
     return bool({Decision.ALLOW, Decision.RETRY} & set(view.options))

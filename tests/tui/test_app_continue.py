@@ -160,6 +160,8 @@ async def test_a_question_may_be_taken_as_the_end(tmp_path: Path) -> None:
         await s.see("THE AGENT'S WORDS")
         await s.until("the card was seen", lambda: armed(s))
         await s.press("d")
+        await s.see("Take as finished cart")
+        await s.press("ctrl+y")
         await s.until("the decision", lambda: s.world.of("decide"))
         assert s.world.of("decide")[0]["decision"] == "done"
         await s.see("cart: taken as finished")

@@ -439,6 +439,16 @@ async def test_a_cap_is_raised_finished_or_stopped(tmp_path: Path) -> None:
         assert (sent["decision"], sent["value"]) == ("raise", 3 * NANO)
 
 
+async def test_a_cap_is_raised_by_so_much_and_enter_names_the_key_that_sends(tmp_path: Path) -> None:
+    async with shown(tmp_path, capped) as s:
+        await s.press("2", "plus", *["backspace"] * 4, *"+0.5", "enter")
+        await s.see("enter does not send this; ctrl+y does")
+        assert not s.world.of("decide")
+        await s.press("ctrl+y")
+        await s.until("the decision", lambda: s.world.of("decide"))
+        assert s.world.of("decide")[0]["value"] == 2_500_000_000
+
+
 async def test_a_cap_on_time_is_raised_in_the_words_of_the_command_line(tmp_path: Path) -> None:
     def scene(world: World) -> None:
         detail = {"cap": "session.wall", "used": 3600, "limit": 3600, "need": 0}
@@ -465,14 +475,30 @@ async def test_a_cap_that_nobody_here_knows_is_not_raised(tmp_path: Path) -> Non
 async def test_finishing_up_waits_for_the_card_like_everything_else(tmp_path: Path) -> None:
     async with shown(tmp_path, capped) as s:
         await s.press("2", "f")
-        assert not s.world.of("decide")
+        assert "Finish up thirsty" not in s.text
         await arm(s)
         await s.press("f")
+        await s.see("Finish up thirsty", "one last reply", "ctrl+y finish up")
+        await s.press("escape")
+        await arm(s)
+        await s.press("f")
+        assert not s.world.of("decide"), "a letter alone ends no session"
+        await s.press("ctrl+y")
         await s.until("the decision", lambda: s.world.of("decide"))
         assert s.world.of("decide")[0]["decision"] == "finish"
 
 
-async def test_a_call_in_doubt_is_settled_by_word(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("key", "decision", "asked"),
+    [
+        ("d", "done", "Was done, in doubtful"),
+        ("o", "failed", "Was not done, in doubtful"),
+        ("v", "unknown", "Unknown, in doubtful"),
+    ],
+)
+async def test_a_call_in_doubt_is_settled_by_word_and_asked_about(
+    tmp_path: Path, key: str, decision: str, asked: str
+) -> None:
     def scene(world: World) -> None:
         world.ask(
             world.add("doubtful"),
@@ -488,9 +514,12 @@ async def test_a_call_in_doubt_is_settled_by_word(tmp_path: Path) -> None:
         await arm(s)
         await s.press("ctrl+y")
         assert not s.world.of("decide")
-        await s.press("v")
+        await s.press(key)
+        await s.see(asked)
+        assert not s.world.of("decide")
+        await s.press("ctrl+y")
         await s.until("the decision", lambda: s.world.of("decide"))
-        assert s.world.of("decide")[0]["decision"] == "unknown"
+        assert s.world.of("decide")[0]["decision"] == decision
 
 
 async def test_a_refused_key_is_retried_with_the_one_configured_now(

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from app.cli import exits
 from app.cli.context import Context
-from app.cli.given import Usage, text_of
+from app.cli.given import text_of
 from app.cli.output import age, emit, safe, say, table
 from app.replies import ask
 from harness.events.memory_views import (
@@ -172,16 +171,8 @@ def _whose(scope: str, of: str) -> str:
 # -- changing ----------------------------------------------------------------------------------------
 
 
-def _here() -> dict[str, str]:
-    """The repository that this runs in. Raises Usage outside of one."""
-    here = Path.cwd()
-    if not any((folder / ".git").exists() for folder in (here, *here.parents)):
-        raise Usage("this is no repository: --repo DIR names the one it is about, --user keeps it for all of them")
-    return {"scope": "repository", "of": str(here)}
-
-
 def _set(ctx: Context, args: argparse.Namespace) -> int:
-    place = _place(args) or _here()
+    place = _place(args) or {"scope": "repository", "of": os.getcwd()}
     text = text_of("-") if args.text == "-" else args.text
     days = {} if args.days is None else {"days": args.days}
     return _done(

@@ -147,11 +147,18 @@ class Deciding:
 
     def settle(self, decision: str) -> None:
         """A decision that nothing takes back, and that needs no words: once more asked."""
+        view = self._deck.view
+        if view is not None and not self._deck.refused():
+            self._once_more(view, decision)
+
+    def stop(self) -> None:
+        """Refuse it and end the session; the card need not have been read for that."""
+        if view := self._deck.view:
+            self._once_more(view, Decision.STOP)
+
+    def _once_more(self, view: ApprovalView, decision: str) -> None:
         from app.screens.dialogs import Confirm
 
-        view = self._deck.view
-        if view is None or self._deck.refused():
-            return
         shown = self._deck.proof
 
         def decided(yes: bool | None) -> None:
@@ -224,22 +231,6 @@ class Deciding:
         default = amounts.usd_typed(proposed) if cap.in_usd else str(proposed)
         dialog = Ask("Raise the cap of", view.session_name, text, check, value=default, submit="raise")
         self._ask(dialog, amount)
-
-    def stop(self) -> None:
-        """Refuse it and end the session."""
-        from app.screens.dialogs import Confirm
-
-        view = self._deck.view
-        if view is None:
-            return
-        shown = self._deck.proof
-
-        def decided(yes: bool | None) -> None:
-            if yes:
-                self._decide(view, "stop", shown_hash=shown)
-
-        text = "The request is refused and its agent ends. The worktree, the branch and the log stay."
-        self._ask(Confirm("Stop", view.session_name, text, "stop it"), decided)
 
     def defer(self) -> None:
         """Put it last; an alarm, and what asks nothing, is put off for an hour."""

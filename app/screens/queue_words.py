@@ -36,6 +36,11 @@ _DONE: dict[str, str] = {
 
 
 _ASKING: dict[str, tuple[str, str, str]] = {
+    Decision.STOP: (
+        "Stop",
+        "The request is refused and its agent ends. The worktree, the branch and the log stay.",
+        "stop it",
+    ),
     Decision.FINISH: (
         "Finish up",
         "The agent gets one last reply, which is paid for beyond the cap; then the session ends.",

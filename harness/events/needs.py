@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from harness.events.request import SPOKEN
 from harness.events.trouble import HELD, RINGS
 from harness.events.views import ERRORS, ApprovalView, SessionRow
+from harness.events.words import line
 
 _PREFIX = "held:"
 DO = "do"
@@ -31,7 +32,13 @@ def held(row: SessionRow) -> ApprovalView | None:
     """
     if row.group != ERRORS:
         return None
-    said = {"goal": row.goal, DO: row.do or _LOOK, COMMAND: row.command, "next": row.next, "seen in": row.evidence}
+    said = {
+        "goal": line(row.goal),
+        DO: row.do or _LOOK,
+        COMMAND: row.command,
+        "next": row.next,
+        "seen in": row.evidence,
+    }
     return ApprovalView(
         approval_id=_PREFIX + row.sid,
         sid=row.sid,

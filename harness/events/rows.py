@@ -133,12 +133,13 @@ def _plain(sid: str, s: SessionState, live: Liveness, money: Money) -> SessionRo
 def _alarmed(made: SessionRow, ringing: list[AlarmRaised]) -> SessionRow:
     """It runs, and wants a look."""
     first = ringing[0]
-    rests_on = " and ".join(map(str, first.evidence))
+    records = "record" if len(first.evidence) == 1 else "records"
+    rests_on = ", ".join(map(str, first.evidence))
     told = msgspec.structs.replace(
         made,
         group=ERRORS,
         detail=first.words if first.alarm == SILENT else f"{first.words} · now {made.detail}",
-        evidence=f"record {rests_on} of its log" if rests_on else made.evidence,
+        evidence=f"{records} {rests_on} of its log" if rests_on else made.evidence,
         alarms=[one.words for one in ringing],
     )
     return say(told, trouble.ALARM)

@@ -221,9 +221,8 @@ class CallGate:
             self.vault.ask(self._state_before(action, depends), lambda reply: self._kept(preparing, reply))
         else:
             self.vault.ask(Observe(depends), lambda reply: self._kept(preparing, reply))
-        if (
-            action.access == Access.FENCE and action.tool != tools.JOB
-        ):  # what leaves the fence is built after the last look
+        # what leaves the fence is built after the last look
+        if action.access == Access.FENCE and action.tool != tools.JOB:
             with contextlib.suppress(*_UNBUILT):  # it is built again at its start, which says so
                 preparing.ready = self._process(action, call.attempt + 1)
         return None

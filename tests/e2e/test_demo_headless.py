@@ -100,6 +100,18 @@ def test_stop_ends_the_simulator_and_removes_the_folder(tmp_path: Path) -> None:
     assert not demo.processes()
 
 
+def test_stop_finds_the_demo_from_within_its_own_folders(tmp_path: Path) -> None:
+    """As a demo says how to reach it: by exporting the folders of it."""
+    demo = fleet.fresh(tmp_path / "watchfloor-demo")
+    inside = environment(tmp_path) | {
+        "WATCHFLOOR_STATE": str(demo.folders.state),
+        "WATCHFLOOR_CONFIG": str(demo.folders.config),
+    }
+    done = subprocess.run([*COMMAND, "--stop"], env=inside, capture_output=True, text=True, check=False, timeout=115)
+    assert (done.returncode, done.stdout) == (0, f"stopped {demo.root}\n")
+    assert not demo.root.exists()
+
+
 def test_stop_names_who_still_uses_the_folder_and_keeps_it(tmp_path: Path) -> None:
     demo = fleet.fresh(tmp_path / "watchfloor-demo")
     demo.build()

@@ -40,6 +40,8 @@ def test_a_person_keeps_memories_and_takes_them_back(house: Fleet) -> None:
     assert (late.returncode, "look again first" in late.stderr) == (5, True)
     secret = house.run("memory", "set", "login", "password: tr0ub4dor&3", "--user", check=False)
     assert (secret.returncode, "never remembered" in secret.stderr) == (5, True)
+    nowhere = house.run("memory", "set", "a", "b", "--repo", str(house.folders.state), check=False)
+    assert (nowhere.returncode, "--user keeps it for all" in nowhere.stderr) == (5, True)
     assert "restored, version 3" in said("rollback", "build")
     assert "make" in said("search", "make")
     house.run("supervisor", "stop")

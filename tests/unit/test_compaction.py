@@ -104,7 +104,7 @@ def test_a_request_for_a_summary_changes_nothing_but_its_last_words() -> None:
     assert [b.get("tool_use_id") for b in before] == [b.get("tool_use_id") for b in plain.messages[-1]["content"]]
     assert asked.added > plain.added, "what is reserved covers it"
     assert conversation.Talk().build(w.view) == plain, "and no later request repeats it"
-    silent = script.Scenario("x", re.compile(""), lambda _: iter(()))  # type: ignore[arg-type, return-value]
+    silent = script.Scenario("x", re.compile(""), lambda _: iter(()))
     turn = script.reply(silent, asked.messages)
     assert compaction.problem(said.DONE, turn.text) == "", "what a model writes that does as it is told can be used"
 

@@ -178,7 +178,8 @@ class MemoryOps:
         try:
             repository = await at_home(open_repository, Path(of))
         except WorkspaceError as exc:
-            raise OpError("no_repo", str(exc)) from exc
+            hint = "--repo DIR names the repository that it is about, --user keeps it for all of them"
+            raise OpError("no_repo", str(exc), hint) from exc
         return Place(Scope.REPOSITORY, str(repository.common))
 
 

@@ -98,7 +98,7 @@ class KeyTable(ScrollView, can_focus=True):
         keys = f" {one.keys:>{self._key_width}}  "
         blank = " " * (self._key_width + 3)
         words = f"(not now: {to_display(one.why, limit=200)}) {one.help}" if one.why else one.help
-        title = f"{one.title:<{_TITLE}}" if width >= _BESIDE else f"{one.title}  "
+        title = f"{one.title + '  ':<{_TITLE}}" if width >= _BESIDE else f"{one.title}  "
         room = width - cell_len(keys) - cell_len(title)
         if width >= _BESIDE or cell_len(words) <= room:
             first, *rest = wrap(words, room)

@@ -250,7 +250,8 @@ class FleetTable(ScrolledLines):
         if entry.row is None:
             role = "call" if entry.title == NEEDS_YOU else "title"
             title = cells.safe(entry.title, width - 8) or "no repository"
-            return line.left(f" {title.upper()} ", style[role]).left(str(entry.count), style["quiet"]).strip(base)
+            shown = title if self._view.group == "repo" else title.upper()
+            return line.left(f" {shown} ", style[role]).left(str(entry.count), style["quiet"]).strip(base)
         return self._session(at, entry.row, line, base)
 
     def _head(self, line: Line, base: Style) -> Strip:

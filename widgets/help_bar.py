@@ -141,5 +141,5 @@ class HelpBar(PaintedLines):
         for entry in self._arranged:
             line.left(entry.key, grey if entry.why else key).left(f" {entry.label}  ", grey if entry.why else label)
         for entry, why in self._behind:
-            line.left(f"{entry.key} {entry.label} {why} ", grey)
+            line.left(f"{entry.key} {entry.label}" + f" {why}" * bool(why) + "  ", grey)
         return line.strip(self.rich_style)

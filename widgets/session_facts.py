@@ -47,7 +47,7 @@ def evidence(row: SessionRow) -> list[tuple[str, str]]:
         ("source", row.source),
         ("evidence", row.evidence),
         ("last event", f"{row.last_event}, record {row.seq} of its log, {seen} ago" if seen else "none"),
-        ("you want it", row.desired),
+        *([] if row.ended else [("you want it", row.desired)]),
         ("verified", _VERIFIED[row.verified] if row.all_passed else "no"),
         ("", ""),
         ("goal", row.goal),

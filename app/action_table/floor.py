@@ -7,7 +7,7 @@ from app.action_table.action import Action, act
 ACTIONS: tuple[Action, ...] = (
     act(
         "list.up",
-        "Previous session",
+        "Previous row",
         "Move the selection up.",
         "up k",
         "floor costs memory rules fleet back",
@@ -15,7 +15,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     act(
         "list.down",
-        "Next session",
+        "Next row",
         "Move the selection down.",
         "down j",
         "floor costs memory rules fleet back",
@@ -23,7 +23,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     act(
         "list.first",
-        "First session",
+        "First row",
         "Move the selection to the top.",
         "home g",
         "floor costs memory rules fleet back",
@@ -31,7 +31,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     act(
         "list.last",
-        "Last session",
+        "Last row",
         "Move the selection to the bottom.",
         "end G",
         "floor costs memory rules fleet back",

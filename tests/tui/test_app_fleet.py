@@ -113,9 +113,9 @@ async def test_groups_have_titles_with_counts(tmp_path: Path) -> None:
         await s.press("4", "b")
         await s.see("RUNNING 2", "TO REVIEW 1", "group:state")
         await s.press("b")
-        await s.see("CORE 1", "SHOP 2", "group:repo")
+        await s.see("core 1", "shop 2", "group:repo")
         await s.press("home")
-        assert "CORE 1" in s.grid[2], "the title comes into sight with the first session"
+        assert "core 1" in s.grid[2], "the title comes into sight with the first session"
         await s.press("b", "enter")
         await s.until("the session", lambda: isinstance(s.app.screen, SessionScreen))
 

@@ -258,3 +258,23 @@ def test_it_never_takes_more_cells_than_there_are(works: list[KeyEntry], refused
     found = greyed(refused, width - used)
     assert used + sum(e.size + len(why) + bool(why) for e, why in found) <= width + 1
     assert [e for e, _ in found] == refused[: len(found)]
+
+
+async def test_a_title_and_its_words_stand_apart_however_long_it_is(tmp_path: Path) -> None:
+    async with shown(tmp_path, size=(120, 200)) as s:
+        await s.press("question_mark")
+        await s.see("Start or reconnect the supervisor  ")
+        assert any(len(action.title) > 32 for action in ACTIONS)
+
+
+async def test_keys_that_do_nothing_now_stand_apart_too(tmp_path: Path) -> None:
+    async with shown(tmp_path, size=(200, 40)) as s:
+        await s.press("5")
+        await s.see("a believe (", ")  x refuse")
+
+
+async def test_nobody_wants_what_has_ended(tmp_path: Path) -> None:
+    async with shown(tmp_path, over, size=(120, 40)) as s:
+        await s.press("i")
+        await s.see("last event", "repository")
+        assert "you want it" not in s.text

@@ -148,7 +148,8 @@ class Feed:
                 why = f"the supervisor sent something this screen does not understand ({exc}); is it another version?"
             await self._drop(why)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._hurry.wait(), wait)
+                async with asyncio.timeout(wait):
+                    await self._hurry.wait()
             self._hurry.clear()
             if self._start_wanted or await self._nobody_will():
                 self._start_wanted = False

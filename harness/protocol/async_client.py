@@ -71,7 +71,8 @@ class AsyncClient:
         wire = self._asking.wire
         wire.close()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(wire.gone.wait(), _LAST_S)
+            async with asyncio.timeout(_LAST_S):
+                await wire.gone.wait()
         wire.abort()
 
 

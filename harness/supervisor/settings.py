@@ -178,7 +178,8 @@ async def follow(settings: Settings, folder: Path) -> None:
     try:
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(wake.wait(), POLL_SECONDS)
+                async with asyncio.timeout(POLL_SECONDS):
+                    await wake.wait()
                 await asyncio.sleep(0.05)  # an editor saves in several steps
             wake.clear()
             settings.check()

@@ -122,7 +122,8 @@ class Gates:
                     case _:
                         assert_never(answer)
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(bell.wait(), min(left, max(0.01, answer.until - boottime())))
+                    async with asyncio.timeout(min(left, max(0.01, answer.until - boottime()))):
+                        await bell.wait()
         finally:
             if self._bells.get(session.sid) is bell:
                 del self._bells[session.sid]

@@ -41,13 +41,15 @@ class Awaited:
         """Wait until `came` names it or a later one. Raises LinkLost, TimeoutError."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._records, (seq, next(self._order), future))
-        await asyncio.wait_for(future, WAIT_S)
+        async with asyncio.timeout(WAIT_S):
+            await future
 
     async def condition(self, holds: Callable[[], bool], wait: float) -> None:
         """Wait until ``holds`` says yes after some record. Raises LinkLost, TimeoutError."""
         entry = (holds, asyncio.get_running_loop().create_future())
         self._conditions.append(entry)
         try:
-            await asyncio.wait_for(entry[1], wait)
+            async with asyncio.timeout(wait):
+                await entry[1]
         finally:
             self._conditions.remove(entry)

@@ -76,7 +76,8 @@ class Fleet:
         entry = (condition, asyncio.Event())
         self._waiting.append(entry)
         try:
-            await asyncio.wait_for(entry[1].wait(), wait)
+            async with asyncio.timeout(wait):
+                await entry[1].wait()
         except TimeoutError:
             return condition()
         finally:

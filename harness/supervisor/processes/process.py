@@ -60,7 +60,8 @@ async def end(who: Identity, *steps: tuple[signal.Signals | None, float]) -> boo
             if number is not None:
                 watch.signal(number)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(gone.wait(), patience)
+                async with asyncio.timeout(patience):
+                    await gone.wait()
             if gone.is_set():
                 return True
         return False

@@ -29,7 +29,8 @@ async def printed(module: str, *arguments: str, within_s: float, grace_s: float 
         cwd="/",
     )
     try:
-        out, _ = await asyncio.wait_for(process.communicate(), within_s)
+        async with asyncio.timeout(within_s):
+            out, _ = await process.communicate()
     except BaseException:
         await _ended(process, grace_s)
         raise
@@ -41,6 +42,7 @@ async def _ended(process: asyncio.subprocess.Process, grace_s: float) -> None:
     with contextlib.suppress(ProcessLookupError):
         process.terminate()
         try:
-            await asyncio.wait_for(process.wait(), grace_s)
+            async with asyncio.timeout(grace_s):
+                await process.wait()
         except TimeoutError:
             process.kill()

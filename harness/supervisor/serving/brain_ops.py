@@ -64,7 +64,8 @@ class BrainOps:
         if session.thinking.brain is None and (session.state.lease is not None or not session.loaded):
             raise OpError("not_ready", "the session is being taken up; try again")
         brain = self._p.brains.greet(session, who.gen, who.secret, c.by.pid)
-        await asyncio.wait_for(brain.leased.wait(), 15.0)
+        async with asyncio.timeout(15.0):
+            await brain.leased.wait()
         c.session = session
         c.brain = brain
         return Greeted(self._p.epoch)

@@ -326,7 +326,8 @@ class Brains:
             return
         for patience, number in ((grace, signal.SIGTERM), (_TERM_GRACE, signal.SIGKILL), (_TERM_GRACE, signal.SIGKILL)):
             try:
-                await asyncio.wait_for(brain.gone.wait(), patience)
+                async with asyncio.timeout(patience):
+                    await brain.gone.wait()
             except TimeoutError:
                 brain.watch.signal(number)
             else:

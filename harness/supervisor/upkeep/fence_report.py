@@ -48,5 +48,6 @@ class FenceReport:
     async def result(self) -> FenceTested:
         """The whole result once the test has run (it takes a second or two), or what is known after a while."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._done.wait(), 10.0)
+            async with asyncio.timeout(10.0):
+                await self._done.wait()
         return self._result or FenceTested(ok=False, reason="the self-test is still running")

@@ -137,6 +137,11 @@ def wrap(text: str, width: int) -> list[str]:
             cells = cell_len(word)
         while used + cells > width:
             head = chop_cells(word, width - used)[0] or word[0]
+            if used and cell_len(head) > width - used:  # a wide character has no room behind what only hangs
+                lines += [line] if line.strip() else []
+                line = ""
+                used = 0
+                continue
             lines.append(line + head)
             word = word[len(head) :]
             line = " " * hang

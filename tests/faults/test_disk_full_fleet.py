@@ -53,8 +53,13 @@ def warned(f: Fleet) -> str:
 
 
 def limited(f: Fleet, sid: str) -> dict[str, Any]:
-    row = f.wait_state(sid, "limited")
-    assert "everything goes on once there is room" in row["next"]
+    """The row once it says so: a keeper that fell with the disk is first called again."""
+
+    def said() -> dict[str, Any] | None:
+        row = f.row(sid)
+        return row if row["state"] == "limited" and "goes on once there is room" in row.get("next", "") else None
+
+    row = wait_for("it to wait for room", said, PATIENCE)
     assert row["group"] == "running"
     assert f.json("approvals") == []
     return row

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
@@ -306,7 +306,8 @@ def test_any_row_fits_and_nothing_in_it_acts_on_a_terminal(seed: int, width: int
             assert all(map(safe, runs))
 
 
-@given(st.text(), st.integers(2, 60))
+@given(st.text() | st.text(alphabet="- a 日⺀é1.", max_size=12), st.integers(2, 60) | st.integers(2, 6))
+@example(" ⺀", 2)
 def test_wrapping_loses_nothing_but_blanks_and_never_is_too_wide(text: str, width: int) -> None:
     parts = wrap(text, width)
     assert "".join(parts).replace(" ", "") == text.replace(" ", "")

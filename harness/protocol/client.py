@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.linux import own_file, proc
-from harness.protocol import frames, identity, locks
+from harness.protocol import frames, identity, locks, supervisor_words
 from harness.protocol.blocking import Connection
 from harness.protocol.exchange import JSON, Broken, Codec, Ended, Exchange, Silent, refusal
 from harness.protocol.looking import LOOKING
@@ -293,12 +293,12 @@ class _Start:
             return
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self._guardian, os.WNOHANG)
-        if reason := _refusal(self._folders, self._offset):
+        if reason := supervisor_words.refusal(self._folders, self._offset):
             raise Unreachable(reason)
 
     @property
     def last_words(self) -> str:
-        return _last_words(self._folders, self._offset)
+        return supervisor_words.last(self._folders, self._offset) or supervisor_words.pause(self._folders)
 
 
 def _reach(
@@ -333,6 +333,7 @@ def _reach(
             tell(
                 what
                 or _state_of_holder(folders)[0]
+                or supervisor_words.pause(folders)
                 or f"the supervisor is starting; its log is {folders.supervisor_log}"
             )
         time.sleep(0.02)
@@ -381,38 +382,3 @@ def _state_of_holder(folders: Folders) -> tuple[str, bool]:
             False,
         )
     return f"the supervisor (process {pid}) is starting or busy and has not answered yet; wait, {ending}", False
-
-
-def _since(folders: Folders, offset: int) -> list[str]:
-    try:
-        with folders.supervisor_log.open("rb") as f:
-            f.seek(offset)
-            return f.read(1 << 16).decode("utf-8", "replace").splitlines()
-    except OSError:
-        return []
-
-
-_FATAL = "refused: "
-_GIVEN_UP = "cannot serve: "
-
-
-def _refusal(folders: Folders, offset: int) -> str:
-    """Why a supervisor gave up for good: it refused, or it came up twice and could not serve."""
-    lines = _since(folders, offset)
-    for line in reversed(lines):
-        if line.startswith(_FATAL):
-            return line.removeprefix(_FATAL)
-    failed = [line for line in lines if line.startswith(_GIVEN_UP)]
-    return (
-        f"the supervisor cannot serve ({failed[-1].removeprefix(_GIVEN_UP)}); it is tried again by itself; see"
-        f" {folders.supervisor_log}"
-        if len(failed) > 1
-        else ""
-    )
-
-
-def _last_words(folders: Folders, offset: int) -> str:
-    for line in reversed(_since(folders, offset)):
-        if line.startswith((_GIVEN_UP, "supervisor: ")):
-            return line.removeprefix(_GIVEN_UP).removeprefix("supervisor: ")
-    return ""

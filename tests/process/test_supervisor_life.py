@@ -20,7 +20,7 @@ from typing import IO, Any
 import pytest
 
 from harness.events import types as t
-from harness.protocol import frames
+from harness.protocol import client, frames
 from harness.protocol.client import Client, SupervisorError, Unreachable, ensure_supervisor
 from harness.protocol.transport import UnixSocket
 from tests.fleetlib import COMMAND, HOLD, KEY, Fleet, alive, fleet, kill, play, wait_for
@@ -215,6 +215,28 @@ def test_a_stop_ends_a_guardian_whose_supervisor_never_comes_up(f: Fleet) -> Non
     finally:
         if guardian.poll() is None:
             guardian.kill()
+        guardian.wait()
+
+
+def test_who_waits_reads_why_the_last_one_ended_and_when_the_next_comes(
+    f: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "HELLO_S", 0.0)
+    f.folders.state.mkdir(parents=True, exist_ok=True)
+    with f.folders.supervisor_log.open("ab") as log:
+        guardian = impatient(f, log, "ulimit -v 60000; ")
+    try:
+        wait_for("it to fail", lambda: "starts again" in f.folders.supervisor_log.read_text())
+        told: list[str] = []
+        with pytest.raises(Unreachable, match="did not start within") as caught:
+            ensure_supervisor(f.folders, starting=0.5, tell=told.append)
+        assert told
+        for words in (str(caught.value), *told):
+            assert "the supervisor ended (exit code" in words
+            assert "it starts again in" in words
+            assert "watchfloor supervisor stop, then watchfloor supervisor start" in words
+    finally:
+        guardian.kill()
         guardian.wait()
 
 

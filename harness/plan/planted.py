@@ -110,7 +110,7 @@ def WORD_watches():
     return False
 WORD_mine = MINE
 WORD_seen = []
-def WORD_from_mine(one, name="__x__"):
+def WORD_from_mine(one, name="__x__", *, places):
     import functools, os, types
     wrapped = (staticmethod, classmethod, property, functools.partial, functools.partialmethod, types.MethodType)
     for _ in range(5):
@@ -123,15 +123,20 @@ def WORD_from_mine(one, name="__x__"):
     names = (one.__code__.co_filename, str(one.__globals__.get("__file__")))
     if names[0].startswith("<") and not names[0].startswith("<frozen") and not name.startswith("__"):
         return True
-    top = os.path.realpath(os.getcwd())
-    return any(os.path.relpath(os.path.realpath(name), top) in WORD_mine for name in names)
+    for place in names:
+        if place not in places:
+            near = os.path.relpath(os.path.realpath(place), os.path.realpath(os.getcwd()))
+            places[place] = near in WORD_mine
+    return any(places[place] for place in names)
 def WORD_replaced():
     import sys
     WORD_seen.append(1)
     if not WORD_mine or len(WORD_seen) & (len(WORD_seen) - 1):
         return False
+    places = {}
     for one in (*sys.meta_path, *sys.path_hooks):
-        if WORD_from_mine(one) or WORD_from_mine(getattr(type(one), "find_spec", None)):
+        finds = getattr(type(one), "find_spec", None)
+        if WORD_from_mine(one, places=places) or WORD_from_mine(finds, places=places):
             return True
     for name, module in list(sys.modules.items()):
         top = name.partition(".")[0]
@@ -140,9 +145,10 @@ def WORD_replaced():
         for name, one in list(vars(module).items()):
             held = list(vars(one).items()) if isinstance(one, type) else []
             if top not in WORD_tools:
-                if any(WORD_from_mine(part) and WORD_had(module, name) for name, part in ((name, one), *held)):
+                found = [name for name, part in ((name, one), *held) if WORD_from_mine(part, places=places)]
+                if any(WORD_had(module, name) for name in found):
                     return True
-            elif any(WORD_from_mine(part, name) for name, part in (("__x__", one), *held)):
+            elif any(WORD_from_mine(part, name, places=places) for name, part in (("__x__", one), *held)):
                 return True
     return False
 def WORD_here(module):
@@ -161,7 +167,8 @@ def WORD_own_way(case):
         return False
     ways = [name for name in vars(unittest.TestCase) if name.startswith("assert") or name in ("run", "subTest", "fail")]
     held = [vars(kind).get(name) for kind in type(case).__mro__ for name in ways]
-    return any(one is not None and WORD_from_mine(one) for one in held)
+    places = {}
+    return any(one is not None and WORD_from_mine(one, places=places) for one in held)
 WORD_tools = ("unittest", "pytest", "_pytest", "pluggy", "doctest", "hypothesis", "mock", "contextlib", "importlib",
     "builtins", "_frozen_importlib", "_frozen_importlib_external", "zipimport")
 def WORD(number, case=None):

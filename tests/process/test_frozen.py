@@ -20,15 +20,17 @@ import pytest
 
 from app.feed import Feed
 from harness.events import types as t
-from harness.linux.proc import Identity, identify, look
+from harness.linux.proc import Identity, children, identify, look
 from harness.protocol.client import Client, SupervisorError
 from harness.protocol.config import Config
 from harness.protocol.config_sections import ProcessesConfig
 from harness.protocol.paths import Folders
+from harness.protocol.spawning import SpawnKeeper
 from harness.protocol.transport import UnixSocket
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.fleet.thinking import Brain
+from harness.supervisor.processes.nursery_client import Nursery
 from harness.supervisor.processes.process import Watch
 from harness.supervisor.sessions import brains
 from harness.supervisor.sessions.brains import Brains
@@ -150,6 +152,37 @@ def test_what_stays_frozen_is_replaced_by_itself(impatient: Fleet) -> None:
     assert not alive(brain)
     assert not alive(keeper)
     assert f.json("approvals") == []
+    assert f.violations() == []
+
+
+async def test_a_nursery_that_stands_still_is_replaced_long_before_its_answer_is_due() -> None:
+    nursery = Nursery("harness.session.keeper_nursery", network=False, isolated=True, on_push=lambda _: None)
+    try:
+        await nursery.ensure()
+        first = nursery.pid
+        assert first is not None
+        os.kill(first, signal.SIGSTOP)
+        with pytest.raises(OpError, match="the request must be"):
+            await asyncio.wait_for(nursery.spawn(SpawnKeeper("no id", "", ""), wait=3600), 60)
+        assert nursery.pid not in (None, first)
+        assert not alive(first)
+    finally:
+        await nursery.close()
+
+
+def test_a_session_goes_on_whose_nursery_of_brains_stands_still(f: Fleet) -> None:
+    first = f.launch(play("Done."))
+    f.wait_state(first, "done")
+    nursery = next(
+        pid
+        for pid in children(f.supervisor_pid())
+        if b"harness.brain.brain_nursery" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    )
+    os.kill(nursery, signal.SIGSTOP)
+    sid = f.launch(play([("exec", {"argv": ["sh", "-c", "echo once >> effects"]})], "Done."))
+    row = f.wait_state(sid, "done")
+    assert (Path(row["worktree"]) / "effects").read_text() == "once\n"
+    assert not alive(nursery)
     assert f.violations() == []
 
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from harness.linux.proc import Identity
+from harness.linux.proc import Identity, identify, look
 from harness.protocol.op import Op
 from harness.protocol.spawning import Spawned
 from harness.supervisor.errors import LinkLost
@@ -41,6 +41,11 @@ _NETWORK = (
     "no_proxy",
     "all_proxy",
 )
+
+
+_LOOK_S = 0.5
+_STOPPED_LOOKS = 4
+"""Looks in a row that find a nursery stopped, after which it is replaced: it holds nothing that another one lacks."""
 
 
 def scrubbed(network: bool) -> dict[str, str]:
@@ -105,9 +110,12 @@ class Nursery:
         self._process = None
 
     async def spawn(self, wanted: Op[Spawned], wait: float = 20.0) -> Identity:
-        """Fork one process. Raises OpError when refused; a nursery that died is started again once."""
+        """Fork one process. Raises OpError when refused; a nursery that died, or stays stopped, is started again
+        once.
+        """
         for attempt in (1, 2):
             peer = await self.ensure()
+            looking = asyncio.create_task(self._end_if_stopped(self._process))
             try:
                 made = await peer.ask(wanted, wait)
                 return Identity(made.pid, made.start, made.boot)
@@ -115,7 +123,21 @@ class Nursery:
                 peer.abort()
                 if attempt == 2:
                     raise
+            finally:
+                looking.cancel()
         raise AssertionError("unreachable")
+
+    async def _end_if_stopped(self, process: subprocess.Popen[bytes] | None) -> None:
+        who = identify(process.pid) if process is not None else None
+        found = 0
+        while process is not None and who is not None:
+            await asyncio.sleep(_LOOK_S)
+            seen = look(who)
+            found = found + 1 if seen is not None and seen.stopped else 0
+            if found == _STOPPED_LOOKS:
+                print(f"supervisor: {self._module} was stopped and is replaced", file=sys.stderr, flush=True)
+                process.kill()
+                return
 
     async def close(self) -> None:
         """End the nursery; what it forked lives on."""

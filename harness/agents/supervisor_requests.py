@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from harness.events.attempt import AttemptKind
 from harness.events.body import Usage
 from harness.protocol import frames
 from harness.protocol.op import Op, Yes
@@ -106,11 +107,10 @@ class TellLimits(Op[Yes]):
 class AttemptOutcome(msgspec.Struct, frozen=True):
     """What came of an attempt, for who is to ask its endpoint next.
 
-    ``kind``: ``ok`` or one of ``ModelFailed``; ``wait_s``: what the endpoint asks to wait; ``free``: it surely cost
-    nothing.
+    ``wait_s``: what the endpoint asks to wait; ``free``: it surely cost nothing.
     """
 
-    kind: str
+    kind: AttemptKind
     message: str = ""
     wait_s: float | None = None
     free: bool = True

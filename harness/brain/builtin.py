@@ -39,6 +39,7 @@ from harness.brain.turns import DamagedMessage
 from harness.brain.view import View
 from harness.events import blocks
 from harness.events import types as t
+from harness.events.attempt import NO_REPLY, AttemptKind
 from harness.events.evaluation_events import JUDGES
 from harness.events.states import Desired, ParkedFor
 from harness.roles import pinned
@@ -312,14 +313,14 @@ class BuiltIn(Agent):
                 parts = blocks.parts_of(outcome.content)
                 keep(desk, self._view, reply_records.replied(desk, sent, outcome, parts, reservation), parts)
             return
-        if isinstance(step, Sum) and outcome.usage is not None and outcome.kind in retry.UNUSABLE:
+        if isinstance(step, Sum) and outcome.usage is not None and outcome.kind in NO_REPLY:
             desk.append_anyway([reply_records.no_summary(desk, sent, outcome.message, outcome.usage, reservation)])
             return
         desk.append_anyway([reply_records.failure(desk, sent, outcome, reservation, self._spec.credential.key)])
 
     def _attempt(self, request: stream.AttemptRequest, probe: bool) -> stream.ModelReply | retry.Failure:
         if not self._spec.credential.key:
-            return retry.Failure("auth", "no API key is configured for this endpoint", usage=t.Usage())
+            return retry.Failure(AttemptKind.AUTH, "no API key is configured for this endpoint", usage=t.Usage())
         self._reply = stream.Progress(time.monotonic())
         try:
             return stream.attempt(

@@ -15,8 +15,9 @@ import anthropic
 import msgspec
 
 from harness.brain import court, stream
-from harness.brain.retry import AT_THE_GATE, Failure
+from harness.brain.retry import Failure
 from harness.budget import prices
+from harness.events.attempt import AT_THE_GATE
 from harness.events.evaluation_events import NONE
 from harness.events.types import Usage
 from harness.judge import case, dialogue, known

@@ -19,11 +19,12 @@ from harness.brain.circles import IDLE_POINTS
 from harness.brain.context import compaction, room
 from harness.brain.context.handoff import handoff
 from harness.brain.context.sizes import Sizes
-from harness.brain.retry import AT_THE_GATE, UNUSABLE, too_long
+from harness.brain.retry import too_long
 from harness.brain.turns import ModelTurn
 from harness.brain.view import View
 from harness.events import said
 from harness.events import types as t
+from harness.events.attempt import AT_THE_GATE, NO_REPLY
 from harness.events.call_id import name_call
 from harness.events.evaluation import JudgeStage
 from harness.events.ratchet import some
@@ -198,7 +199,7 @@ def _trouble(v: View) -> Step | None:
             if v.overflows < _MAX_OVERFLOWS
             else Park(ParkedFor.ERROR, f"the conversation does not fit the model's window: {last.message}")
         )
-    if last.kind in UNUSABLE:
+    if last.kind in NO_REPLY:
         if v.cut_calls >= _MAX_CUT_CALLS:
             return Park(ParkedFor.ERROR, f"{v.cut_calls} replies in a row could not be used; the last: {last.message}")
         return Say(prompt.discarded(last.kind, last.message)) if v.newest_user_seq < newest.seq else _ask(v)

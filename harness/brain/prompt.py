@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from harness.events.attempt import AttemptKind
+
 FINISH = (
     "The budget of this session is used up; this is your last reply and no tools are available. "
     "Summarise in a few lines: what is done, what is not, and what should be done next."
@@ -35,10 +37,10 @@ _MILLION = (
 
 
 def discarded(kind: str, why: str) -> str:
-    """What the model is told of its last reply, which was none (`retry.UNUSABLE`)."""
-    if kind == "unusable":
+    """What the model is told of its last reply, which was none (`attempt.NO_REPLY`)."""
+    if kind == AttemptKind.UNUSABLE:
         return _UNUSABLE.format(why=why)
-    return _CUT_CALL if kind == "max_tokens" else _TOO_LARGE
+    return _CUT_CALL if kind == AttemptKind.MAX_TOKENS else _TOO_LARGE
 
 
 def context_window(model: str, told: int = 0) -> int:

@@ -11,6 +11,7 @@ from harness.brain.context import compaction
 from harness.brain.decide import Sum
 from harness.events import blocks, said
 from harness.events import types as t
+from harness.events.attempt import AttemptKind
 
 _MOST_SAID = 2000
 
@@ -24,7 +25,7 @@ def summary(
     after = change.after + compaction.size(text)
     why = compaction.problem(blocks.STOPS[reply.stop_reason], text) or compaction.too_large(change.tokens, after)
     blob = desk.put_blob(text.encode("utf-8", "replace"), "text/plain")
-    cost = desk.accounts.settle(reservation, reply.usage, AttemptOutcome("ok", wait_s=reply.used_up_s))
+    cost = desk.accounts.settle(reservation, reply.usage, AttemptOutcome(AttemptKind.OK, wait_s=reply.used_up_s))
     answered = t.ModelSummary(
         request_id=sent.request_id,
         message_id=reply.message_id,
@@ -50,7 +51,7 @@ def summary(
 
 def no_summary(desk: Desk, sent: t.ModelRequest, why: str, usage: t.Usage, reservation: Reservation) -> t.ModelSummary:
     """A reply that was to be a summary and is none, paid for by its usage."""
-    cost = desk.accounts.settle(reservation, usage, AttemptOutcome("ok"))
+    cost = desk.accounts.settle(reservation, usage, AttemptOutcome(AttemptKind.OK))
     return t.ModelSummary(
         request_id=sent.request_id,
         message_id="",
@@ -69,7 +70,7 @@ def replied(
     data = msgspec.json.encode(parts)
     inline = len(data) <= BLOB_FROM
     blob = None if inline else desk.put_blob(data, "application/json")
-    cost = desk.accounts.settle(reservation, reply.usage, AttemptOutcome("ok", wait_s=reply.used_up_s))
+    cost = desk.accounts.settle(reservation, reply.usage, AttemptOutcome(AttemptKind.OK, wait_s=reply.used_up_s))
     message = t.ModelMessage(
         request_id=sent.request_id,
         message_id=reply.message_id,
@@ -100,7 +101,7 @@ def stopped(desk: Desk, sent: t.ModelRequest, reservation: Reservation) -> t.Mod
     return t.ModelFailed(
         request_id=sent.request_id,
         attempt=sent.attempt,
-        kind="cut",
+        kind=AttemptKind.CUT,
         message="stopped by the user during the reply",
         purpose=sent.purpose,
     )

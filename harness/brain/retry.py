@@ -14,29 +14,11 @@ import anthropic
 import httpx2
 
 from harness.brain.errors import Overdue, TooLarge
+from harness.events.attempt import AttemptKind
 from harness.events.types import Usage
 
 _MESSAGE_LIMIT = 2000
 
-AT_THE_GATE = frozenset(
-    (
-        "rate_limit",
-        "overloaded",
-        "server",
-        "network",
-        "cut",
-        "detour",
-        "auth",
-        "spend_limit",
-        "model_unknown",
-        "redirect",
-    )
-)
-"""Trouble of the endpoint, not of the conversation: the supervisor's gate says when to ask again, for as long as it
-takes.
-"""
-UNUSABLE = frozenset(("max_tokens", "too_large", "unusable"))
-"""The endpoint did its part, and what the model wrote is no reply: it is told why, and the request goes out again."""
 _MOVED = frozenset((301, 308))
 _LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
 _SPEND_CODES = re.compile(r"spend_limit|ramp_limit|billing|credit|on_hold|contract", re.IGNORECASE)
@@ -46,28 +28,28 @@ _TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 _BY_TYPE = {
-    "authentication_error": "auth",
-    "permission_error": "auth",
-    "billing_error": "spend_limit",
-    "rate_limit_error": "rate_limit",
-    "overloaded_error": "overloaded",
-    "api_error": "server",
-    "timeout_error": "server",
-    "gateway_timeout_error": "server",
-    "not_found_error": "model_unknown",
-    "invalid_request_error": "invalid",
-    "request_too_large": "invalid",
+    "authentication_error": AttemptKind.AUTH,
+    "permission_error": AttemptKind.AUTH,
+    "billing_error": AttemptKind.SPEND_LIMIT,
+    "rate_limit_error": AttemptKind.RATE_LIMIT,
+    "overloaded_error": AttemptKind.OVERLOADED,
+    "api_error": AttemptKind.SERVER,
+    "timeout_error": AttemptKind.SERVER,
+    "gateway_timeout_error": AttemptKind.SERVER,
+    "not_found_error": AttemptKind.MODEL_UNKNOWN,
+    "invalid_request_error": AttemptKind.INVALID,
+    "request_too_large": AttemptKind.INVALID,
 }
 _BY_STATUS = {
-    401: "auth",
-    402: "spend_limit",
-    403: "auth",
-    404: "model_unknown",
-    408: "network",
-    409: "server",
-    429: "rate_limit",
-    499: "network",
-    529: "overloaded",
+    401: AttemptKind.AUTH,
+    402: AttemptKind.SPEND_LIMIT,
+    403: AttemptKind.AUTH,
+    404: AttemptKind.MODEL_UNKNOWN,
+    408: AttemptKind.NETWORK,
+    409: AttemptKind.SERVER,
+    429: AttemptKind.RATE_LIMIT,
+    499: AttemptKind.NETWORK,
+    529: AttemptKind.OVERLOADED,
 }
 
 
@@ -78,7 +60,7 @@ class Failure:
     ``usage`` = what it surely cost; None = nobody knows, so it counts as spent in full.
     """
 
-    kind: str
+    kind: AttemptKind
     message: str
     status: int = 0
     retry_after_s: float | None = None
@@ -87,7 +69,7 @@ class Failure:
 
 def too_long(kind: str, message: str) -> bool:
     """True for an ``invalid`` failure whose message says that the prompt does not fit the context window."""
-    return kind == "invalid" and bool(_TOO_LONG.search(message))
+    return kind == AttemptKind.INVALID and bool(_TOO_LONG.search(message))
 
 
 def classify(exc: Exception) -> Failure:
@@ -95,23 +77,27 @@ def classify(exc: Exception) -> Failure:
     if isinstance(exc, anthropic.APIStatusError):
         return _status(exc)
     if isinstance(exc, (Overdue, TooLarge)):
-        return Failure("cut" if isinstance(exc, Overdue) else "too_large", str(exc))
+        return Failure(AttemptKind.CUT if isinstance(exc, Overdue) else AttemptKind.TOO_LARGE, str(exc))
     if isinstance(exc, anthropic.APITimeoutError):
-        return Failure("network", "the endpoint did not answer in time", usage=_if_unsent(exc))
+        return Failure(AttemptKind.NETWORK, "the endpoint did not answer in time", usage=_if_unsent(exc))
     if isinstance(
         exc.__cause__, (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.InvalidURL, UnicodeError)
     ):
         # never with the library's words: they quote the header, and with it the key
         return Failure(
-            "invalid", f"the base URL or the key cannot be used: {type(exc.__cause__).__name__}", usage=Usage()
+            AttemptKind.INVALID,
+            f"the base URL or the key cannot be used: {type(exc.__cause__).__name__}",
+            usage=Usage(),
         )
     if isinstance(exc, anthropic.APIConnectionError):
-        return Failure("network", _say("cannot reach the endpoint", exc.__cause__ or exc), usage=_if_unsent(exc))
+        return Failure(
+            AttemptKind.NETWORK, _say("cannot reach the endpoint", exc.__cause__ or exc), usage=_if_unsent(exc)
+        )
     if isinstance(exc, httpx2.ReadTimeout):
-        return Failure("cut", "the reply stood still: not a byte of it came for too long")
+        return Failure(AttemptKind.CUT, "the reply stood still: not a byte of it came for too long")
     if isinstance(exc, (httpx2.HTTPError, httpx2.StreamError, OSError)):
-        return Failure("network", _say("the connection broke during the reply", exc))
-    return Failure("cut", _say("the reply could not be read", exc))
+        return Failure(AttemptKind.NETWORK, _say("the connection broke during the reply", exc))
+    return Failure(AttemptKind.CUT, _say("the reply could not be read", exc))
 
 
 def _status(exc: anthropic.APIStatusError) -> Failure:
@@ -120,21 +106,24 @@ def _status(exc: anthropic.APIStatusError) -> Failure:
     message = (exc.api_message or exc.message or "").strip()[:_MESSAGE_LIMIT] or f"HTTP status {exc.status_code}"
     code = exc.error_code or ""
     kind_of_error = str(exc.type or "")
-    kind = _BY_TYPE.get(kind_of_error, "")
-    if not kind:
-        fallback = "server" if exc.status_code >= 500 or exc.status_code == 200 else "invalid"
+    kind = _BY_TYPE.get(kind_of_error)
+    if kind is None:
+        fails = exc.status_code >= 500 or exc.status_code == 200
+        fallback = AttemptKind.SERVER if fails else AttemptKind.INVALID
         kind = _BY_STATUS.get(exc.status_code, fallback)
         if (
             not kind_of_error
             and exc.status_code in (403, 404)
-            and not (kind == "model_unknown" and "model" in message.lower())
+            and not (kind == AttemptKind.MODEL_UNKNOWN and "model" in message.lower())
         ):
-            kind = "server"  # a proxy or a captive portal in between: the API says which kind of error it means
-        if kind == "invalid" and exc.status_code != 413 and not isinstance(exc.body, dict):
-            kind = "server"  # the API answers in JSON; a page says nothing of the request, but for its size
+            kind = (
+                AttemptKind.SERVER
+            )  # a proxy or a captive portal in between: the API says which kind of error it means
+        if kind == AttemptKind.INVALID and exc.status_code != 413 and not isinstance(exc.body, dict):
+            kind = AttemptKind.SERVER  # the API answers in JSON; a page says nothing of the request, but for its size
     if exc.status_code == 402 or (code and _SPEND_CODES.search(code)):
-        kind = "spend_limit"
-    if kind == "model_unknown" and "model" not in message.lower():
+        kind = AttemptKind.SPEND_LIMIT
+    if kind == AttemptKind.MODEL_UNKNOWN and "model" not in message.lower():
         message = f"the endpoint does not know this address or model: {message}"
     in_stream = exc.status_code == 200  # an error event after the stream began: tokens may have been billed
     # what says no error type of the API came from a gateway before it, instead of a reply: none was begun
@@ -150,9 +139,13 @@ def _elsewhere(exc: anthropic.APIStatusError) -> Failure:
     location = exc.response.headers.get("location", "").strip()[:200]
     where = repr(location) if location else "an address that it does not name"
     if exc.status_code in _MOVED:
-        return Failure("redirect", f"it has moved to {where} for good", exc.status_code, usage=Usage())
+        return Failure(AttemptKind.REDIRECT, f"it has moved to {where} for good", exc.status_code, usage=Usage())
     return Failure(
-        "detour", f"it redirects to {where} for now", exc.status_code, _retry_after(exc.response), usage=Usage()
+        AttemptKind.DETOUR,
+        f"it redirects to {where} for now",
+        exc.status_code,
+        _retry_after(exc.response),
+        usage=Usage(),
     )
 
 

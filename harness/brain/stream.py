@@ -28,6 +28,7 @@ from harness.brain.errors import Overdue, TooLarge
 from harness.brain.own_means import Own
 from harness.brain.retry import Failure, classify, used_up_s
 from harness.brain.wire import COMPRESSED, Wire
+from harness.events.attempt import AttemptKind
 from harness.events.blocks import STOPS, Block, parts_of
 from harness.events.types import Usage
 from harness.protocol.api_key import DEFAULT_BASE_URL
@@ -199,7 +200,9 @@ def attempt(
         with _open(client, request, deadlines) as sent:
             response = sent.response
             if encoding := response.extensions.get(COMPRESSED):
-                return Failure("server", f"it compresses ({encoding[:40]!r}) what it was asked to send as it is")
+                return Failure(
+                    AttemptKind.SERVER, f"it compresses ({encoding[:40]!r}) what it was asked to send as it is"
+                )
             used_up = used_up_s(response.headers)
             paced = Paced(cast(httpx2.SyncByteStream, response.stream), deadlines, watch)
             response.stream = paced
@@ -218,11 +221,11 @@ def attempt(
                 if reply.complete:
                     break
             if not reply.complete:
-                return Failure("cut", "the stream ended before the reply was complete")
+                return Failure(AttemptKind.CUT, "the stream ended before the reply was complete")
             with contextlib.suppress(Exception):  # the reply is complete, whatever is wrong behind it
                 paced.finish(response.extensions["network_stream"])
         if why := _incredible(assembly.usage_of(reply.message.usage), request):
-            return Failure("invalid", why)
+            return Failure(AttemptKind.INVALID, why)
         return accept(reply, request.tools, int((time.monotonic() - begun) * 1000), used_up)
     except Interruption:
         raise
@@ -288,43 +291,49 @@ def accept(reply: Assembly, tools: list[Block], ms: int, used_up: float | None =
     message = reply.message
     usage = assembly.usage_of(message.usage)
     if not _NAME.fullmatch(message.id) or not 0 < len(message.model) <= _LONGEST_MODEL:
-        return Failure("cut", "the reply has no usable id or model name")
+        return Failure(AttemptKind.CUT, "the reply has no usable id or model name")
     reason = message.stop_reason or ""
     if not reply.complete or reply.closed != set(range(len(message.content))):
-        return Failure("cut", "the reply has unfinished blocks")
+        return Failure(AttemptKind.CUT, "the reply has unfinished blocks")
     if reason not in STOPS:
         return Failure(
-            "cut", f"the reply stopped for an unknown reason: {reason[:_LONGEST_WORD] or 'none'}", usage=usage
+            AttemptKind.CUT, f"the reply stopped for an unknown reason: {reason[:_LONGEST_WORD] or 'none'}", usage=usage
         )
     if any(too_deep(block) for block in message.content):
-        return Failure("unusable", f"a block of the reply is nested deeper than {MAX_DEPTH} levels", usage=usage)
+        return Failure(
+            AttemptKind.UNUSABLE, f"a block of the reply is nested deeper than {MAX_DEPTH} levels", usage=usage
+        )
     content = [cast(Block, whole(block)) for block in message.content]
     calls = [i for i, block in enumerate(content) if block.get("type") == "tool_use"]
     if reason == "max_tokens" and (
         calls or not any(str(b.get("text", "")).strip() for b in content if b.get("type") == "text")
     ):
         return Failure(
-            "max_tokens",
+            AttemptKind.MAX_TOKENS,
             "the reply reached the output limit " + ("inside a tool call" if calls else "before it said anything"),
             usage=usage,
         )
     # those two are never carried on, whatever they contain
     if reason not in ("refusal", "model_context_window_exceeded"):
         if (reason == "tool_use") != bool(calls):
-            return Failure("cut", f"the reply stopped with {reason} but holds {len(calls)} tool calls", usage=usage)
+            return Failure(
+                AttemptKind.CUT, f"the reply stopped with {reason} but holds {len(calls)} tool calls", usage=usage
+            )
         schemas = {str(tool["name"]): tool.get("input_schema") for tool in tools}
         required = {name: schema is None or bool(schema.get("required")) for name, schema in schemas.items()}
         ids = [str(content[i].get("id", "")) for i in calls]
         if not all(map(_NAME.fullmatch, ids)):
-            return Failure("cut", "a tool call has no usable id", usage=usage)
+            return Failure(AttemptKind.CUT, "a tool call has no usable id", usage=usage)
         if len(set(ids)) != len(ids):
-            return Failure("cut", "two calls of the reply have the same id", usage=usage)
+            return Failure(AttemptKind.CUT, "two calls of the reply have the same id", usage=usage)
         for i in calls:
             if why := _bad_call(content[i], reply.inputs.get(i, ""), required):
-                return Failure("unusable", why, usage=usage)
+                return Failure(AttemptKind.UNUSABLE, why, usage=usage)
     if (size := len(msgspec.json.encode(parts_of(content)))) > MAX_CONTENT:
         return Failure(
-            "too_large", f"the reply holds {size:,} bytes, more than can be kept ({MAX_CONTENT >> 20} MiB)", usage=usage
+            AttemptKind.TOO_LARGE,
+            f"the reply holds {size:,} bytes, more than can be kept ({MAX_CONTENT >> 20} MiB)",
+            usage=usage,
         )
     detail = message.stop_details
     said = "" if detail is None else json.dumps(detail, ensure_ascii=False)

@@ -90,8 +90,7 @@ class ModelFailed(Body, frozen=True, kw_only=True):
     """An attempt ended without a usable reply. ``usage`` is what it surely took, ``cost_nano`` what that cost;
     usage None = nobody knows, so the ledger counts it in full and the log's own sums leave it out.
 
-    ``kind``: auth, rate_limit, spend_limit, overloaded, server, network, cut, max_tokens, too_large, unusable,
-    invalid, model_unknown, redirect (for good), detour (for now), refused, other.
+    ``kind``: an `AttemptKind`, or a word that another version writes.
     """
 
     TYPE = "model.failed"

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from harness.agents import steps
 from harness.brain import conversation, decide, view_memory
 from harness.brain.context.sizes import Sizes
-from harness.brain.retry import AT_THE_GATE
 from harness.brain.view import View
 from harness.events import blocks, fold, said
 from harness.events import types as t
+from harness.events.attempt import AT_THE_GATE
 from harness.events.earlier import parts_in
 from harness.simulator import validate
 

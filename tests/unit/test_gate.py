@@ -14,13 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.agents.supervisor_requests import AttemptOutcome
+from harness.events.attempt import NEEDS_PERSON, AttemptKind
 from harness.supervisor.endpoints import endpoint_gate as g
 
-REFUSED = AttemptOutcome("network", "connection refused")
-OVERLOADED = AttemptOutcome("overloaded", "Overloaded")
-BROKEN = AttemptOutcome("server", "Internal server error", free=False)
-CUT = AttemptOutcome("cut", "the stream ended before the reply was complete", free=False)
-OK = AttemptOutcome("ok")
+REFUSED = AttemptOutcome(AttemptKind.NETWORK, "connection refused")
+OVERLOADED = AttemptOutcome(AttemptKind.OVERLOADED, "Overloaded")
+BROKEN = AttemptOutcome(AttemptKind.SERVER, "Internal server error", free=False)
+CUT = AttemptOutcome(AttemptKind.CUT, "the stream ended before the reply was complete", free=False)
+OK = AttemptOutcome(AttemptKind.OK)
 
 
 def ask(gate: g.Gate, sid: str, now: float) -> g.Answer:
@@ -93,7 +94,10 @@ def test_what_was_sent_before_the_trouble_neither_opens_nor_prolongs_it() -> Non
 
 
 def test_pauses_grow_to_their_longest_and_never_end() -> None:
-    for outcome, longest in ((REFUSED, g.LONGEST_FREE_S), (AttemptOutcome("server", free=False), g.LONGEST_PAID_S)):
+    for outcome, longest in (
+        (REFUSED, g.LONGEST_FREE_S),
+        (AttemptOutcome(AttemptKind.SERVER, free=False), g.LONGEST_PAID_S),
+    ):
         gate = closed(outcome)
         now = 0.0
         pauses = []
@@ -111,10 +115,10 @@ def test_pauses_grow_to_their_longest_and_never_end() -> None:
 
 
 def test_retry_after_is_a_lower_bound_and_a_hopeless_one_is_asked_again_every_hour() -> None:
-    gate = closed(AttemptOutcome("rate_limit", "slow down", wait_s=120.0))
+    gate = closed(AttemptOutcome(AttemptKind.RATE_LIMIT, "slow down", wait_s=120.0))
     assert gate.state == g.LIMITED
     assert 120.0 <= gate.next_try <= 130.0
-    gate = closed(AttemptOutcome("rate_limit", "come back in 2099", wait_s=2.3e9))
+    gate = closed(AttemptOutcome(AttemptKind.RATE_LIMIT, "come back in 2099", wait_s=2.3e9))
     assert g.LONGEST_OBEYED_S <= gate.next_try <= g.LONGEST_OBEYED_S + 5
     assert gate.asked_wait_s == 2.3e9
 
@@ -122,13 +126,13 @@ def test_retry_after_is_a_lower_bound_and_a_hopeless_one_is_asked_again_every_ho
 def test_a_used_up_rate_limit_closes_before_the_next_request() -> None:
     gate = g.Gate()
     assert goes(gate, "a", 0.0)
-    gate.told("a", AttemptOutcome("ok", wait_s=30.0), 1.0, 0.0)
+    gate.told("a", AttemptOutcome(AttemptKind.OK, wait_s=30.0), 1.0, 0.0)
     assert gate.state == g.LIMITED
     assert not goes(gate, "b", 30.9)
     assert goes(gate, "b", 31.0)
 
 
-AWAY = AttemptOutcome(g.DETOUR, "it redirects to 'https://login.example' for now")
+AWAY = AttemptOutcome(AttemptKind.DETOUR, "it redirects to 'https://login.example' for now")
 
 
 def away_until_asked(gate: g.Gate, now: float) -> float:
@@ -176,7 +180,7 @@ def test_a_detour_among_other_trouble_has_its_own_time() -> None:
 @pytest.mark.parametrize("asked", [False, True])
 def test_a_new_supervisor_neither_asks_at_once_nor_takes_its_question_back(asked: bool) -> None:
     gate = g.Gate()
-    gate.doubt(g.DETOUR, AWAY.message, 1000.0, 1000.0, asked)
+    gate.doubt(AttemptKind.DETOUR, AWAY.message, 1000.0, 1000.0, asked)
     assert gate.state == (g.PERSON if asked else g.DOWN)
     gate.may("a", 1000.0)
     if asked:
@@ -185,8 +189,8 @@ def test_a_new_supervisor_neither_asks_at_once_nor_takes_its_question_back(asked
         assert away_until_asked(gate, 1000.0) >= 1000.0 + g.DETOUR_S
 
 
-@pytest.mark.parametrize("kind", sorted(g.NEEDS_PERSON))
-def test_what_needs_a_person_waits_for_one(kind: str) -> None:
+@pytest.mark.parametrize("kind", sorted(NEEDS_PERSON))
+def test_what_needs_a_person_waits_for_one(kind: AttemptKind) -> None:
     gate = closed(AttemptOutcome(kind, "no"), sids="abc")
     assert gate.state == g.PERSON
     by_itself = gate.due(0.0)
@@ -265,7 +269,7 @@ def test_a_probe_that_never_comes_or_is_never_heard_of_is_replaced() -> None:
 
 def test_a_doubted_gate_begins_with_a_probe() -> None:
     gate = g.Gate()
-    gate.doubt("overloaded", "Overloaded", -3600.0, 10.0)
+    gate.doubt(AttemptKind.OVERLOADED, "Overloaded", -3600.0, 10.0)
     assert goes(gate, "a", 10.0)
     assert not goes(gate, "b", 10.0)
     assert gate.since == -3600.0
@@ -280,10 +284,10 @@ OUTCOMES = st.sampled_from(
         OVERLOADED,
         BROKEN,
         CUT,
-        AttemptOutcome("rate_limit", wait_s=7.0),
-        AttemptOutcome("auth"),
-        AttemptOutcome("spend_limit"),
-        AttemptOutcome("invalid"),
+        AttemptOutcome(AttemptKind.RATE_LIMIT, wait_s=7.0),
+        AttemptOutcome(AttemptKind.AUTH),
+        AttemptOutcome(AttemptKind.SPEND_LIMIT),
+        AttemptOutcome(AttemptKind.INVALID),
     ]
 )
 STEPS = st.lists(
@@ -431,7 +435,9 @@ def no_network(now: float) -> AttemptOutcome:
 
 def limited(end: float) -> Callable[[float], AttemptOutcome]:
     """429 whose ``retry-after`` tells the truth for the next two minutes, and says nothing when it would be longer."""
-    return lambda now: AttemptOutcome("rate_limit", "slow down", wait_s=end - now if end - now < 120 else None)
+    return lambda now: AttemptOutcome(
+        AttemptKind.RATE_LIMIT, "slow down", wait_s=end - now if end - now < 120 else None
+    )
 
 
 HOUR = 3600.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.agents.supervisor_requests import AttemptOutcome
+from harness.events.attempt import AttemptKind
 from harness.supervisor.endpoints import endpoint_gate as g
 from harness.supervisor.endpoints.endpoint_gate import Key
 from harness.supervisor.endpoints.gate_words import boottime, in_line
@@ -15,7 +16,7 @@ def test_nobody_is_told_that_an_endpoint_answers_again_which_never_failed() -> N
     now = boottime()
     assert isinstance(gate.may("a", now), g.Go)
     assert in_line(key, gate, "a", "", now) == ""
-    gate.told("b", AttemptOutcome("overloaded"), now, 0.5)
+    gate.told("b", AttemptOutcome(AttemptKind.OVERLOADED), now, 0.5)
     assert "down since" in in_line(key, gate, "a", "", now)
     assert in_line(key, gate, "who does not stand there", "", now) == ""
     now = gate.next_try
@@ -23,7 +24,7 @@ def test_nobody_is_told_that_an_endpoint_answers_again_which_never_failed() -> N
     gate.sent("a", now)
     for sid in ("a", "b"):
         gate.may(sid, now)
-    gate.told("a", AttemptOutcome("ok"), now, 0.5)
+    gate.told("a", AttemptOutcome(AttemptKind.OK), now, 0.5)
     assert in_line(key, gate, "b", "", now) == "its turn comes in a moment: the endpoint answers again"
 
 

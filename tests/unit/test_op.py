@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from harness.agents import supervisor_requests as asked
+from harness.events.attempt import AttemptKind
 from harness.events.types import Usage
 from harness.protocol import frames, keeper_requests
 from harness.protocol.op import BadArgument, Op, Yes, reader
@@ -58,7 +59,7 @@ TO_THE_SUPERVISOR: dict[str, tuple[Op[object], object]] = {
         (asked.TellDoing("replying", "3 bytes"), Yes()),
         (asked.TellLimits("m", 200_000, 64_000), Yes()),
         (
-            asked.Settle("v1", Usage(input=3), asked.AttemptOutcome("overloaded", "busy", 2.5)),
+            asked.Settle("v1", Usage(input=3), asked.AttemptOutcome(AttemptKind.OVERLOADED, "busy", 2.5)),
             asked.Settlement(7, "test", 2.5, Usage(input=3)),
         ),
     )

@@ -13,17 +13,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from harness.agents.supervisor_requests import AttemptOutcome
+from harness.events.attempt import LIMITS, LOOKED_AT, NEEDS_PERSON, WAITS, AttemptKind
 
 OPEN = "open"
 DOWN = "down"
 LIMITED = "limited"
 PERSON = "person"
-
-NEEDS_PERSON = frozenset(("auth", "spend_limit", "model_unknown", "no_key", "redirect"))
-LIMITS = frozenset(("rate_limit",))
-DETOUR = "detour"
-"""It sends us elsewhere for now: ends by itself, or is an address that a person has to mend."""
-WAITS = frozenset(("rate_limit", "overloaded", "server", "network", "cut", DETOUR))
 
 LONGEST_FREE_S = 40.0
 """Longest pause between probes that cost nothing."""
@@ -32,9 +27,7 @@ LONGEST_PAID_S = 300.0
 LONGEST_OBEYED_S = 3600.0
 """An endpoint that asks for a longer wait is asked again this often."""
 SPEND_LOOK_S = 900.0
-"""An unpaid account is asked again this often without anybody's word: paying needs no second act here."""
-LOOKED_AT = frozenset(("spend_limit", DETOUR))
-"""What needs a person and may yet end without one: asked again every `SPEND_LOOK_S`."""
+"""What may end without a person is asked again this often: paying needs no second act here."""
 DETOUR_S = 600.0
 """An endpoint that did nothing but send us elsewhere for so long needs a person, as a wrong address does."""
 GRANT_S = 30.0
@@ -82,9 +75,9 @@ class Key(NamedTuple):
 def sure(outcome: AttemptOutcome) -> bool:
     """False when the trouble may be this request's own: another session's request could get through."""
     return (
-        outcome.kind in ("rate_limit", "overloaded", DETOUR)
+        outcome.kind in (AttemptKind.RATE_LIMIT, AttemptKind.OVERLOADED, AttemptKind.DETOUR)
         or outcome.kind in NEEDS_PERSON
-        or (outcome.kind == "network" and outcome.free)
+        or (outcome.kind == AttemptKind.NETWORK and outcome.free)
     )
 
 
@@ -157,7 +150,7 @@ class Gate:
     """State of one gate; only its methods change it."""
 
     state: str = OPEN
-    why: str = ""
+    why: AttemptKind = AttemptKind.OK
     message: str = ""
     asked_wait_s: float = 0.0
     since: float = 0.0
@@ -292,7 +285,7 @@ class Gate:
 
         One that cut replies has to send a whole one first.
         """
-        if self.state != OPEN and self.why != "cut" and self.flying.get(sid) == self.closings:
+        if self.state != OPEN and self.why != AttemptKind.CUT and self.flying.get(sid) == self.closings:
             self._open(now, roll)
 
     def told(self, sid: str, outcome: AttemptOutcome, now: float, roll: float) -> None:
@@ -303,7 +296,7 @@ class Gate:
                 other.other_failed()
         if self.probe == sid:
             self.probe = ""
-        self.away_since = min(self.away_since, now) if outcome.kind == DETOUR else math.inf
+        self.away_since = min(self.away_since, now) if outcome.kind == AttemptKind.DETOUR else math.inf
         if outcome.kind in NEEDS_PERSON or now - self.away_since >= DETOUR_S:
             self._close(PERSON, sid, outcome, now, roll, early)
         elif outcome.kind not in WAITS:
@@ -319,12 +312,12 @@ class Gate:
             self.next_try = min(self.next_try, now)
             self.witnesses.clear()
 
-    def doubt(self, why: str, message: str, since: float, now: float, asked: bool = False) -> None:
+    def doubt(self, why: AttemptKind, message: str, since: float, now: float, asked: bool = False) -> None:
         """Begin closed, for others know of trouble here: the first request is the probe, unless it needs a person or
         one was ``asked``.
         """
         person = asked or why in NEEDS_PERSON
-        if why == DETOUR:
+        if why == AttemptKind.DETOUR:
             self.away_since = min(self.away_since, since)
         if self.state == OPEN:
             self.since = since
@@ -345,8 +338,10 @@ class Gate:
             other.other_passed()
         if self.state != OPEN and (not early or (self.witnesses and sid not in self.witnesses)):
             self._open(now, roll)
-        if self.state == OPEN and outcome.kind == "ok" and outcome.wait_s:
-            self._close(LIMITED, sid, AttemptOutcome("rate_limit", outcome.message, outcome.wait_s), now, roll, False)
+        if self.state == OPEN and outcome.kind == AttemptKind.OK and outcome.wait_s:
+            self._close(
+                LIMITED, sid, AttemptOutcome(AttemptKind.RATE_LIMIT, outcome.message, outcome.wait_s), now, roll, False
+            )
 
     def _suspected(self, sid: str, outcome: AttemptOutcome, now: float, roll: float) -> bool:
         """Count a failure that may be the session's own; True when it is its own by all that is known."""
@@ -392,7 +387,7 @@ class Gate:
 
     def _open(self, now: float, roll: float) -> None:
         self.state = OPEN
-        self.why = ""
+        self.why = AttemptKind.OK
         self.message = ""
         self.opened_at = now
         self.retried = False

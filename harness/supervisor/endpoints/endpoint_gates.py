@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import assert_never
 
 from harness.agents.supervisor_requests import Admitted, AttemptOutcome
+from harness.events.attempt import WAITS, AttemptKind
 from harness.events.endpoints import ITEM_KINDS
 from harness.events.session_state import SessionState
 from harness.events.states import Desired, ParkedFor
@@ -146,7 +147,7 @@ class Gates:
         if not key.name:
             gate = self._standings.gate(key)
             if gate.state != g.PERSON or gate.retried:
-                gate.told("", AttemptOutcome("no_key"), boottime(), 0.0)
+                gate.told("", AttemptOutcome(AttemptKind.NO_KEY), boottime(), 0.0)
             self._ask(session, key)
             return False
         s = session.state
@@ -171,15 +172,20 @@ class Gates:
         own = self._standings.own(session, key)
         now = boottime()
         roll = random.random()
-        if outcome.kind == "model_unknown" or own in self._standings.gates:
-            if outcome.kind in ("ok", "model_unknown"):
+        if outcome.kind == AttemptKind.MODEL_UNKNOWN or own in self._standings.gates:
+            if outcome.kind in (AttemptKind.OK, AttemptKind.MODEL_UNKNOWN):
                 self._standings.gate(own).told(session.sid, outcome, now, roll)
             else:
                 self._standings.gates[own].left(session.sid)
-        if outcome.kind == "auth":
+        if outcome.kind == AttemptKind.AUTH:
             self._credentials.mark_bad(key.name)
         gate = self._standings.gate(key)
-        gate.told(session.sid, AttemptOutcome("answered") if outcome.kind == "model_unknown" else outcome, now, roll)
+        gate.told(
+            session.sid,
+            AttemptOutcome(AttemptKind.ANSWERED) if outcome.kind == AttemptKind.MODEL_UNKNOWN else outcome,
+            now,
+            roll,
+        )
         self._after(session)
         return gate.next_try - now if gate.state in (g.DOWN, g.LIMITED) else None
 
@@ -294,14 +300,14 @@ class Gates:
         if s.terminal or s.desired != Desired.RUNNING or s.intent is None:
             return
         item = next((a for a in s.approvals.values() if a.kind in ITEM_KINDS), None)
-        failed = s.last_failure if s.last_failure is not None and s.last_failure.kind in g.WAITS else None
+        failed = s.last_failure if s.last_failure is not None and s.last_failure.kind in WAITS else None
         limited = s.parked is not None and s.parked.why == ParkedFor.LIMITED
         if item is None and failed is None and not limited:
             return
         key = self._standings.key(session)
         if item is not None:
             key = Key.labelled(str(item.detail.get("endpoint", ""))) or key
-        why = "network"
+        why: str = AttemptKind.NETWORK
         message = ""
         since = s.last_ts
         if s.parked is not None:
@@ -311,16 +317,17 @@ class Gates:
             why = failed.kind
             message = failed.message
         if item is not None:
-            why = str(item.detail.get("why", "auth"))
+            why = str(item.detail.get("why", AttemptKind.AUTH))
             message = str(item.detail.get("message", ""))
             since = item.ts
         now = boottime()
         with contextlib.suppress(ValueError):
             ago = max(0.0, time.time() - datetime.fromisoformat(since).timestamp())
-            if why == "auth":
+            kind = AttemptKind(why)
+            if kind == AttemptKind.AUTH:
                 self._credentials.mark_bad(key.name)
             gate = self._standings.gates.setdefault(key, g.Gate())
-            gate.doubt(why, message, now - ago, now, asked=item is not None)
+            gate.doubt(kind, message, now - ago, now, asked=item is not None)
             if item is not None:  # it goes on carrying the request, so that a person finds the one they know
                 self._standings.at[session.sid] = key._replace(model="")
                 if key.model:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from harness.events import endpoints
 from harness.events import types as t
+from harness.events.attempt import AttemptKind
 from harness.events.decision import Decision
 from harness.events.endpoints import EndpointView
 from harness.events.request import Request
@@ -18,17 +19,17 @@ from harness.supervisor.endpoints.endpoint_gate import Key
 
 _MESSAGE = 300
 _WHY = {
-    "network": "it cannot be reached",
-    "overloaded": "it is overloaded",
-    "server": "it fails",
-    "cut": "it cuts its replies off",
-    "rate_limit": "its rate limit is reached",
-    "auth": "it refuses the key",
-    "spend_limit": "the account cannot pay",
-    "model_unknown": "it does not know this model",
-    "no_key": "there is no key for it",
-    "redirect": "it sends us elsewhere",
-    g.DETOUR: "it sends us elsewhere for now",
+    AttemptKind.NETWORK: "it cannot be reached",
+    AttemptKind.OVERLOADED: "it is overloaded",
+    AttemptKind.SERVER: "it fails",
+    AttemptKind.CUT: "it cuts its replies off",
+    AttemptKind.RATE_LIMIT: "its rate limit is reached",
+    AttemptKind.AUTH: "it refuses the key",
+    AttemptKind.SPEND_LIMIT: "the account cannot pay",
+    AttemptKind.MODEL_UNKNOWN: "it does not know this model",
+    AttemptKind.NO_KEY: "there is no key for it",
+    AttemptKind.REDIRECT: "it sends us elsewhere",
+    AttemptKind.DETOUR: "it sends us elsewhere for now",
 }
 _STATES = {g.DOWN: endpoints.DOWN, g.LIMITED: endpoints.LIMITED, g.PERSON: endpoints.PERSON}
 
@@ -56,22 +57,24 @@ def request(key: Key, gate: g.Gate, how: str) -> t.ApprovalRequested:
     """What a person is asked about a gate that needs one; ``how`` a key is set."""
     said = f": {gate.message[:_MESSAGE]}" if gate.message else ""
     title = {
-        "no_key": f"no key for {key.url}",
-        "auth": f"{key.url} refuses the key{said}",
-        "spend_limit": f"the account at {key.url} cannot pay{said}",
-        "model_unknown": f"{key.url} does not know the model {key.model}{said}",
-        "redirect": f"{key.url} sends its requests elsewhere{said}",
-        g.DETOUR: f"{key.url} has sent its requests elsewhere for {g.DETOUR_S / 60:.0f} minutes{said}",
+        AttemptKind.NO_KEY: f"no key for {key.url}",
+        AttemptKind.AUTH: f"{key.url} refuses the key{said}",
+        AttemptKind.SPEND_LIMIT: f"the account at {key.url} cannot pay{said}",
+        AttemptKind.MODEL_UNKNOWN: f"{key.url} does not know the model {key.model}{said}",
+        AttemptKind.REDIRECT: f"{key.url} sends its requests elsewhere{said}",
+        AttemptKind.DETOUR: f"{key.url} has sent its requests elsewhere for {g.DETOUR_S / 60:.0f} minutes{said}",
     }[gate.why]
     todo = {
-        "no_key": how,
-        "auth": f"the key is wrong: {how}; or make this one valid, and retry",
-        "spend_limit": (
+        AttemptKind.NO_KEY: how,
+        AttemptKind.AUTH: f"the key is wrong: {how}; or make this one valid, and retry",
+        AttemptKind.SPEND_LIMIT: (
             f"pay or raise the limit; it is asked again every {g.SPEND_LOOK_S / 60:.0f} minutes, or when you retry"
         ),
-        "model_unknown": "retry when the endpoint knows the model, or stop the session and launch it with another",
-        "redirect": f"{_HERE}: retry when it answers itself, or {_ADDRESS}",
-        g.DETOUR: (
+        AttemptKind.MODEL_UNKNOWN: (
+            "retry when the endpoint knows the model, or stop the session and launch it with another"
+        ),
+        AttemptKind.REDIRECT: f"{_HERE}: retry when it answers itself, or {_ADDRESS}",
+        AttemptKind.DETOUR: (
             f"{_HERE}; it is asked again every {g.SPEND_LOOK_S / 60:.0f} minutes, or when you retry. If it never"
             f" answers itself, {_ADDRESS}"
         ),
@@ -83,7 +86,7 @@ def request(key: Key, gate: g.Gate, how: str) -> t.ApprovalRequested:
         "message": gate.message[:_MESSAGE],
         "todo": todo,
     }
-    kind = Request.AUTH if gate.why in ("auth", "no_key") else Request.ENDPOINT
+    kind = Request.AUTH if gate.why in (AttemptKind.AUTH, AttemptKind.NO_KEY) else Request.ENDPOINT
     return t.ApprovalRequested(
         approval_id=ids.approval_id(),
         kind=kind,

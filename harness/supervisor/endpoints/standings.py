@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
+from harness.events.attempt import AttemptKind
 from harness.events.session_state import SessionState
 from harness.protocol.api_key import credential
 from harness.protocol.config import Config, ConfigError
@@ -57,7 +58,7 @@ class Standings:
             if closed is not None and key.name:
                 other = self.gates[closed]
                 now = boottime()
-                made.doubt("network" if other.state == g.PERSON else other.why, other.message, now, now)
+                made.doubt(AttemptKind.NETWORK if other.state == g.PERSON else other.why, other.message, now, now)
         return made
 
     def own(self, session: Session, key: Key) -> Key:

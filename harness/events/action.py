@@ -12,12 +12,13 @@ import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from harness.events.access import Access
 from harness.events.action_kind import ActionKind
+from harness.events.destination import Destination
 from harness.events.effect import Effect
-from harness.events.fields import BadField, flag, items, number, table, text, texts, words
+from harness.events.fields import BadField, Wire, flag, items, number, table, text, texts, words
 
 _DOMAIN = b"watchfloor/action/1\0"
 VERSION = 1
@@ -26,92 +27,9 @@ TIMEOUT_S = 120
 OUTPUT_BYTES = 8 << 20
 """Bytes of output that are kept of a call whose action does not say."""
 
-Wire = dict[str, object]
-"""The form that is hashed, recorded and sent."""
-
 
 class BadAction(ValueError):
     """A value that is no action; the message names what is missing or of the wrong form."""
-
-
-class Refspec(NamedTuple):
-    """One ref of a push: the commit it gets, its full name, and where it stands at the remote (``absent``)."""
-
-    sha: str
-    ref: str
-    old: str
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """An address as it is written, in the user's configuration (``pushurl`` or ``url``) or by the agent.
-
-    ``base`` is the folder from which a relative one starts.
-    """
-
-    address: str
-    base: str
-    pushurl: bool = False
-    configured: bool = False
-
-    def to_wire(self) -> Wire:
-        return {
-            "address": self.address,
-            "base": self.base,
-            "pushurl": self.pushurl,
-            "configured": self.configured,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class LocalRemote:
-    """A remote on this machine: its git folder, and which of its hooks and programs a push would run as the user."""
-
-    folder: str
-    hooks: tuple[str, ...]
-    programs: tuple[str, ...]
-
-    def to_wire(self) -> Wire:
-        return {"folder": self.folder, "hooks": list(self.hooks), "programs": list(self.programs)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Destination:
-    """Where a push leads, what arrives there, and how that was found out. ``named`` and ``repository`` (the git folder
-    whose objects are pushed) are missing when nobody knows.
-    """
-
-    url: str
-    refspecs: tuple[Refspec, ...]
-    force: bool = False
-    named: Named | None = None
-    repository: str | None = None
-    local: LocalRemote | None = None
-
-    def to_wire(self) -> Wire:
-        wire: Wire = {"url": self.url, "refspecs": [list(spec) for spec in self.refspecs], "force": self.force}
-        if self.named is not None:
-            wire["named"] = self.named.to_wire()
-        if self.repository is not None:
-            wire["repository"] = self.repository
-        if self.local is not None:
-            wire["local"] = self.local.to_wire()
-        return wire
-
-    @classmethod
-    def from_wire(cls, wire: Mapping[str, object]) -> Destination:
-        """Raises BadField."""
-        named = wire.get("named")
-        local = wire.get("local")
-        repository = wire.get("repository")
-        return cls(
-            url=text(wire, "url"),
-            refspecs=tuple(Refspec(*spec) for spec in items(wire, "refspecs", 3)),
-            force=flag(wire, "force", False),
-            named=None if named is None else _named(table(wire, "named")),
-            repository=None if repository is None else text(wire, "repository"),
-            local=None if local is None else _local(table(wire, "local")),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -422,16 +340,6 @@ def _access(spelled: str) -> Access:
         return Access(spelled)
     except ValueError:
         raise BadField("access") from None
-
-
-def _named(wire: Mapping[str, object]) -> Named:
-    return Named(
-        text(wire, "address"), text(wire, "base"), flag(wire, "pushurl", False), flag(wire, "configured", False)
-    )
-
-
-def _local(wire: Mapping[str, object]) -> LocalRemote:
-    return LocalRemote(text(wire, "folder"), texts(wire, "hooks"), texts(wire, "programs"))
 
 
 def _no_floats(value: object) -> None:

@@ -6,6 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+Wire = dict[str, object]
+"""The form of a value that is hashed, recorded and sent."""
+
 
 class BadField(ValueError):
     """A field is missing or of another form; the message is its quoted name."""

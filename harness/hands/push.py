@@ -13,8 +13,9 @@ import secrets
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 
-from harness.events.action import Destination, PushAction, Refspec
+from harness.events.action import PushAction
 from harness.events.addresses import strip_credential
+from harness.events.destination import Destination, Refspec
 from harness.hands import children, remotes
 from harness.hands.remotes import Place, PushError, which
 

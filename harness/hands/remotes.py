@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
-from harness.events.action import LocalRemote, Named
 from harness.events.addresses import strip_credential
+from harness.events.destination import LocalRemote, Named
 from harness.hands import children
 
 HOOKS = (

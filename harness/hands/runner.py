@@ -23,6 +23,7 @@ if __name__ == "__main__":
 from harness.events.action_kind import ActionKind
 from harness.hands import beneath, bounds, call_plan, files, landlock, seccomp
 from harness.hands.call_plan import CallPlan
+from harness.hands.file_tool import Places, ToolError
 from harness.linux import kernel, programs
 
 ACTION_FD = 3
@@ -151,7 +152,7 @@ def file_tool(plan: CallPlan, output: bytes) -> NoReturn:
     """Run one of the file tools and give its text on the output pipe."""
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)  # the keeper's memory is still behind us: no program replaces it here
     announce()
-    places = files.Places(
+    places = Places(
         beneath.Root(plan.root),
         {path: (place[0], place[1]) for path, place in plan.outside.items()},
         tuple(folder for folder in plan.env.get("PATH", "/usr/bin:/bin").split(":") if folder.startswith("/")),
@@ -160,7 +161,7 @@ def file_tool(plan: CallPlan, output: bytes) -> NoReturn:
     )
     try:
         result = files.run(plan.tool, plan.input, places)
-    except files.ToolError as exc:
+    except ToolError as exc:
         out(str(exc))
         end("error", 1, str(exc))
     out(result.text)
@@ -287,7 +288,7 @@ def prepare_push(plan: CallPlan, env: dict[str, str]) -> list[str]:
 
     Raises PushError or Refusal.
     """
-    from harness.events.action import Destination
+    from harness.events.destination import Destination
     from harness.hands import push
 
     to = Destination.from_wire(plan.push or {})

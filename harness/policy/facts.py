@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from harness.events.action import LocalRemote, Named
+from harness.events.destination import LocalRemote, Named
 
 Bind = tuple[str, str, str]
 """(source, destination inside the fence, ``ro`` | ``rw``)"""

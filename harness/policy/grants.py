@@ -22,11 +22,11 @@ from harness.events.action import (
     PushAction,
     RecordAction,
     ShellAction,
-    Wire,
     canonical,
 )
 from harness.events.decision import Ruling
 from harness.events.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNFENCED, Effect
+from harness.events.fields import Wire
 from harness.events.gate_kinds import is_gate
 from harness.policy.judge import Verdict
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.events.action import Destination, Refspec
 from harness.events.addresses import strip_credential
+from harness.events.destination import Destination, Refspec
 from harness.events.effect import PUSH_FORCE, Effect
 from harness.policy.facts import Facts
 

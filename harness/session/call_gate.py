@@ -15,8 +15,9 @@ from collections.abc import Callable
 
 from harness.events import tools
 from harness.events.access import Access
-from harness.events.action import Action, BadAction, Wire, from_wire
+from harness.events.action import Action, BadAction, from_wire
 from harness.events.calls import Call
+from harness.events.fields import Wire
 from harness.events.log import NoSpace, Poisoned
 from harness.events.tool import READ
 from harness.hands import limits, spawn

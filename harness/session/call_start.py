@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from harness.events import tools
-from harness.events.action import Action, Wire
+from harness.events.action import Action
 from harness.events.calls import Call
 from harness.events.effect import NO_UNDO
+from harness.events.fields import Wire
 from harness.hands import precheck, spawn
 from harness.session.errors import OpError
 from harness.session.orders import CallBegun

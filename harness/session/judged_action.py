@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 from harness.events import blobs
-from harness.events.action import Wire, action_hash
+from harness.events.action import action_hash
 from harness.events.calls import Call
+from harness.events.fields import Wire
 from harness.events.log import LogError
 from harness.protocol.paths import SessionFolder
 from harness.session.appender import Appender

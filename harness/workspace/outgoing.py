@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.events.action import PushAction, Refspec
+from harness.events.action import PushAction
 from harness.events.card_facts import LAST_SEEN, CommitNote, FileCount, Outgoing
+from harness.events.destination import Refspec
 from harness.workspace.errors import GitFailed
 from harness.workspace.git import Git
 from harness.workspace.private import Worktree

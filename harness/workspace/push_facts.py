@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from harness.events.action import Named
 from harness.events.addresses import strip_credential
+from harness.events.destination import Named
 from harness.hands import precheck, remotes
 from harness.hands import push as hands_push
 from harness.policy import push

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.events.action import Destination, Profile, PushAction, Refspec
+from harness.events.action import Profile, PushAction
+from harness.events.destination import Destination, Refspec
 from harness.workspace import worktrees
 from harness.workspace.outgoing import MOST_COMMITS, MOST_FILES, outgoing
 from harness.workspace.private import Worktree

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.events.action import Destination, Named, from_wire
+from harness.events.action import from_wire
+from harness.events.destination import Destination, Named
 from harness.hands import push, remotes
 from tests.process.keeperlib import wait_until
 from tests.process.pushlib import Ground, git

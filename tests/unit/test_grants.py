@@ -11,8 +11,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from harness.events.action import Action, LocalRemote, Named, canonical, from_wire
+from harness.events.action import Action, canonical, from_wire
 from harness.events.body import By
+from harness.events.destination import LocalRemote, Named
 from harness.events.grant_events import grant_of, rule_name
 from harness.policy import granted
 from harness.policy.build import build_action

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.hands import beneath, files
+from harness.hands import beneath, files, looking
+from harness.hands.file_tool import Places, Result, ToolError
 from harness.linux import kernel
 
 
@@ -28,13 +29,13 @@ def ground(tmp_path: Path) -> Path:
     return root
 
 
-def call(root: Path, tool: str, outside: dict[str, tuple[str, str]] | None = None, **value: Any) -> files.Result:
+def call(root: Path, tool: str, outside: dict[str, tuple[str, str]] | None = None, **value: Any) -> Result:
     with contextlib.closing(beneath.Root(str(root))) as opened:
-        return files.run(tool, value, files.Places(opened, outside or {}))
+        return files.run(tool, value, Places(opened, outside or {}))
 
 
 def failure(root: Path, tool: str, **value: Any) -> str:
-    with pytest.raises(files.ToolError) as caught:
+    with pytest.raises(ToolError) as caught:
         call(root, tool, **value)
     return str(caught.value)
 
@@ -191,7 +192,7 @@ def test_only_the_granted_outside_path_is_reached(ground: Path) -> None:
     granted = {secret: (str(ground.parent), "secret")}
     assert "host secret" in call(ground, "read_file", granted, path=secret).text
     assert call(ground, "write_file", granted, path=secret, content="new\n").files_changed == (secret,)
-    with pytest.raises(files.ToolError, match="outside the worktree"):
+    with pytest.raises(ToolError, match="outside the worktree"):
         call(ground, "read_file", granted, path=str(ground.parent / "other"))
 
 
@@ -223,7 +224,7 @@ def test_an_edit_replaces_exactly_or_changes_nothing(
     (root / "f").write_bytes(before.encode())
     try:
         call(root, "edit_file", path="f", old=old, new=new)
-    except files.ToolError:
+    except ToolError:
         assert (root / "f").read_bytes() == before.encode()
     else:
         after = (root / "f").read_bytes().decode()
@@ -254,18 +255,16 @@ def test_listing_leaves_out_what_nobody_reads(ground: Path) -> None:
 
 
 def test_a_long_listing_is_cut_and_says_so(ground: Path) -> None:
-    for number in range(files.MAX_LISTED + 5):
+    for number in range(looking.MAX_LISTED + 5):
         (ground / f"f{number:05}").touch()
     lines = call(ground, "list_files").text.split("\n")
-    assert len(lines) == files.MAX_LISTED + 1
+    assert len(lines) == looking.MAX_LISTED + 1
     assert lines[-1] == "(5 more; narrow it with path or glob)"
 
 
 @pytest.mark.parametrize("engine", ["ripgrep", "python"])
 def test_search(ground: Path, engine: str) -> None:
-    places = files.Places(
-        beneath.Root(str(ground)), {}, () if engine == "python" else ("/usr/local/bin", "/usr/bin", "/bin")
-    )
+    places = Places(beneath.Root(str(ground)), {}, () if engine == "python" else ("/usr/local/bin", "/usr/bin", "/bin"))
     if engine == "ripgrep" and not any(os.access(f"{folder}/rg", os.X_OK) for folder in places.path):
         pytest.skip("ripgrep is not installed")
     (ground / "src").mkdir()
@@ -286,9 +285,9 @@ def test_search(ground: Path, engine: str) -> None:
     assert search(pattern=r"os\.getcwd", path="src") == "src/a.py:2:x = os.getcwd()"
     assert search(pattern="import", glob="*.txt") == "b.txt:1:import nothing"
     assert search(pattern="host secret") == "(no matches)"
-    (ground / "many").write_text("match\n" * (files.MAX_MATCHES + 10))
-    assert search(pattern="^match$").split("\n")[-1].startswith(f"(stopped at {files.MAX_MATCHES} matches")
-    with pytest.raises(files.ToolError, match="search"):
+    (ground / "many").write_text("match\n" * (looking.MAX_MATCHES + 10))
+    assert search(pattern="^match$").split("\n")[-1].startswith(f"(stopped at {looking.MAX_MATCHES} matches")
+    with pytest.raises(ToolError, match="search"):
         search(pattern="(unclosed")
 
 
@@ -307,8 +306,8 @@ def test_a_pattern_that_would_go_on_for_years_is_ended(
     many = "a" * 200 + "b"
     (ground / many).write_text(f"{many}\n")
     before = signal.getsignal(signal.SIGVTALRM)
-    places = files.Places(beneath.Root(str(ground)), {}, (), f"{many}\n".encode())
-    with pytest.raises(files.ToolError, match=f"{tool}: ended after 0.05 seconds of processor time"):
+    places = Places(beneath.Root(str(ground)), {}, (), f"{many}\n".encode())
+    with pytest.raises(ToolError, match=f"{tool}: ended after 0.05 seconds of processor time"):
         files.run(tool, value, places)
     assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0, 0)
     assert signal.getsignal(signal.SIGVTALRM) == before
@@ -318,8 +317,8 @@ def test_a_pattern_that_would_go_on_for_years_is_ended(
 @pytest.mark.parametrize(("tool", "key"), [("read_output", "grep"), ("search", "pattern")])
 def test_a_pattern_that_is_too_much_is_told(ground: Path, tool: str, key: str, pattern: str) -> None:
     (ground / "a.txt").write_text("a\n")
-    places = files.Places(beneath.Root(str(ground)), {}, (), b"a\n")
-    with pytest.raises(files.ToolError, match="not a valid regular expression"):
+    places = Places(beneath.Root(str(ground)), {}, (), b"a\n")
+    with pytest.raises(ToolError, match="not a valid regular expression"):
         files.run(tool, {"call": "c1.0", key: pattern}, places)
 
 
@@ -364,7 +363,7 @@ def test_a_link_swapped_in_at_any_moment_leads_nowhere(
             for tool, value in (("read_file", {}), ("write_file", {"content": "from inside"})):
                 try:
                     result = call(ground, tool, path="spot/entry/f", **value)
-                except files.ToolError:
+                except ToolError:
                     continue
                 assert "host secret" not in result.text
                 tries["written" if tool == "write_file" else "read"] += 1

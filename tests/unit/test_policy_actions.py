@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from harness.events.action import InputBlob, LocalRemote, Named, action_hash
+from harness.events.action import InputBlob, action_hash
 from harness.events.addresses import strip_credential
+from harness.events.destination import LocalRemote, Named
 from harness.policy.build import build_action
 from harness.policy.facts import Facts, FenceFacts, Target
 from harness.policy.judge import Verdict, judge

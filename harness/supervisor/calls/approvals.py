@@ -11,9 +11,10 @@ import msgspec
 
 from harness.budget.evidence import raised
 from harness.events import types as t
-from harness.events.action import Wire, from_wire
+from harness.events.action import from_wire
 from harness.events.decision import PERMITS, Decision
 from harness.events.endpoints import ITEM_KINDS
+from harness.events.fields import Wire
 from harness.events.framing import LogError
 from harness.events.replies import Changes
 from harness.events.request import Request

@@ -8,8 +8,9 @@ from __future__ import annotations
 import shlex
 
 from harness.events import tools
-from harness.events.action import Action, ExecAction, FileAction, PushAction, RecordAction, Wire
+from harness.events.action import Action, ExecAction, FileAction, PushAction, RecordAction
 from harness.events.call_words import script_line
+from harness.events.fields import Wire
 from harness.events.session_state import OpenApproval, SessionState
 from harness.events.tool import Writes
 from harness.events.views import NOT_COMPARED, ApprovalView

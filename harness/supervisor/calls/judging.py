@@ -12,13 +12,14 @@ import msgspec
 from harness.events import tool_input, tools, trouble
 from harness.events import types as t
 from harness.events.access import Access, asked
-from harness.events.action import Action, InputBlob, Wire, canonical, hash_of
+from harness.events.action import Action, InputBlob, canonical, hash_of
 from harness.events.action_changes import differences
 from harness.events.approved import Shape
 from harness.events.call_states import CallEnd
 from harness.events.calls import Call
 from harness.events.card_facts import CardNotes, in_detail
 from harness.events.decision import Decision, Ruling
+from harness.events.fields import Wire
 from harness.events.gate_kinds import GateKind
 from harness.events.left_out import left_out
 from harness.events.request import Request

@@ -7,7 +7,8 @@ import json
 
 from harness.events import blobs
 from harness.events import types as t
-from harness.events.action import Action, BadAction, Wire, from_wire
+from harness.events.action import Action, BadAction, from_wire
+from harness.events.fields import Wire
 from harness.protocol.keeper_requests import PutBlob
 from harness.supervisor.fleet.call_records import OpenCall
 from harness.supervisor.fleet.session import Session

@@ -20,12 +20,13 @@ import os
 import select
 import signal
 import socket
+import time
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn
 
 from harness.hands import children, fresh
 from harness.hands import fence as walls
-from harness.linux import forked, kernel, namespaces
+from harness.linux import forked, kernel, namespaces, proc
 
 WARDEN = b"wf-warden"
 INMATE = b"wf-inmate"
@@ -37,6 +38,8 @@ _WAITING = ["/bin/sh", "-c", "printf .; read _"]
 """What bubblewrap runs: it says that the fence stands, and waits until it was joined."""
 _PATIENCE_S = 20.0
 """Seconds for bubblewrap to build a fence on a machine that is very busy."""
+_LOOK_S = 0.2
+"""Seconds between two looks at one that does not answer."""
 _WORDS = 1 << 14
 _PLACES = 8
 """Descriptors below this number are the call's own (see `harness.hands.spawn`)."""
@@ -48,10 +51,15 @@ _SHARED = ("cgroup", "uts", "mnt")
 """Namespaces of the fence that its calls have in common; of the mounts each gets a copy."""
 
 
+class StandsStill(ConnectionError):
+    """Somebody stopped the process that keeps the fence; nothing was begun in the place that it was asked for."""
+
+
 class Place(NamedTuple):
-    """A place in a fence, which waits for a call or is about to."""
+    """A place in a fence, which waits for a call or is about to; ``warden`` keeps the fence."""
 
     channel: socket.socket
+    warden: int
 
     def pid(self) -> int:
         """The process that waits there; a child of ours. Raises OSError when the fence is gone."""
@@ -59,7 +67,7 @@ class Place(NamedTuple):
 
     def begin(self, fds: dict[int, int]) -> int:
         """Start the call with exactly the descriptors ``{number: ours}``; the pid to wait for, whose exit code is the
-        call's. Raises OSError when the fence is gone.
+        call's. Raises OSError when the fence is gone, StandsStill before anything was begun.
         """
         with self.channel:
             pid = int(self._said(0))
@@ -67,10 +75,21 @@ class Place(NamedTuple):
         return pid
 
     def _said(self, flags: int) -> bytes:
-        self.channel.settimeout(_PATIENCE_S)
-        if not (said := self.channel.recv(_ASKED, flags)):
-            raise ConnectionError("the process that keeps the fence has ended")
-        return said
+        deadline = time.monotonic() + _PATIENCE_S
+        self.channel.settimeout(_LOOK_S)
+        while True:
+            try:
+                said = self.channel.recv(_ASKED, flags)
+            except TimeoutError:
+                fields = proc.stat(self.warden)
+                if fields is not None and fields[0] in "Tt":
+                    raise StandsStill("the process that keeps the fence is stopped") from None
+                if time.monotonic() > deadline:
+                    raise
+            else:
+                if not said:
+                    raise ConnectionError("the process that keeps the fence has ended")
+                return said
 
 
 class Fence(NamedTuple):
@@ -89,7 +108,7 @@ class Fence(NamedTuple):
             except OSError:
                 ours.close()
                 raise
-        return Place(ours)
+        return Place(ours, self.pid)
 
 
 def build(argv: list[str], inmate: Callable[[], object]) -> Fence:
@@ -108,6 +127,7 @@ def spawn(argv: list[str], fds: dict[int, int], inmate: Callable[[], object]) ->
         with fence.channel:
             return fence.place().begin(fds)
     finally:
+        os.kill(fence.pid, signal.SIGKILL)  # the call goes on, and one that is stopped would never end by itself
         os.waitpid(fence.pid, 0)
 
 

@@ -192,7 +192,11 @@ def _begin(spawn: Spawn, fds: dict[int, int], ready: Ready | None) -> int:
         return children.spawn(spawn.argv, spawn.env, fds)
     if ready is None or not spawn.plain:
         return joined.spawn(spawn.argv, fds, runner.main)
-    return ready.take(spawn.argv).begin(fds)
+    try:
+        return ready.take(spawn.argv).begin(fds)
+    except joined.StandsStill:
+        ready.drop()
+        return ready.take(spawn.argv).begin(fds)
 
 
 def _with_way_out(spawn: Spawn, fds: dict[int, int], ready: Ready | None) -> int:

@@ -8,6 +8,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,33 @@ def test_a_fence_that_died_meanwhile_is_built_again(ground: Ground, ready: Ready
     wait_for("it to be gone", lambda: not alive(builder))
     outcome, text = ran(call, ready)
     assert (outcome.status, text) == ("ok", "fine\n")
+
+
+def test_a_fence_that_somebody_stopped_is_built_again(ground: Ground, ready: Ready) -> None:
+    call = shell(ground, "echo once")
+    assert ran(shell(ground, "true"), ready)[0].status == "ok"
+    builder = ready.pid
+    os.kill(builder, signal.SIGSTOP)
+    outcome, text = ran(call, ready)
+    assert (outcome.status, text) == ("ok", "once\n")
+    assert ready.pid != builder
+    os.waitpid(builder, 0)
+
+
+def test_who_keeps_the_fence_of_one_call_is_not_waited_for(
+    ground: Ground, ready: Ready, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = joined.Place.begin
+
+    def stopped_behind_it(place: joined.Place, fds: dict[int, int]) -> int:
+        pid = begin(place, fds)
+        os.kill(place.warden, signal.SIGSTOP)
+        return pid
+
+    monkeypatch.setattr(joined.Place, "begin", stopped_behind_it)
+    call = replace(shell(ground, "echo once"), plain=False)
+    outcome, text = ran(call, ready)
+    assert (outcome.status, text) == ("ok", "once\n")
 
 
 def test_a_place_that_nobody_takes_leaves_nothing(ground: Ground, ready: Ready) -> None:

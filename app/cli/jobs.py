@@ -93,22 +93,32 @@ def _log(ctx: Context, sid: str, job: str, *, follow: bool) -> int:
                 return exits.OK
 
 
+def _never_was(job: str, known: list[str]) -> SupervisorError:
+    had = f"its jobs were: {', '.join(known)}" if known else "it never had one"
+    return SupervisorError("not_found", f"this session has no job {safe(job)}; {had}")
+
+
 def _rest(ctx: Context, client: Client, folder: Path, job: str, at: int, why: SupervisorError) -> int:
-    """What a job that has ended printed behind byte ``at``, and how it ended. Raises ``why`` when there is no such."""
+    """What a job that has ended printed behind byte ``at``, and how it ended. Raises ``why`` when its end is in no
+    record, and SupervisorError when it never was.
+    """
     source: records.RecordSource
     if records.readable(client.transport, folder):
         source = records.DiskRecords(SessionFolder(folder, ctx.folders.session(folder.name).keeper_socket), -1)
     else:
         source = records.AskedRecords(client, folder.name, -1)
     ended: t.JobEnded | None = None
+    known: list[str] = []
     while ended is None:
         piece = source.read()
         for line in piece.lines:
             body = t.decode(line).body
+            if isinstance(body, t.JobStarted):
+                known.append(body.job)
             if isinstance(body, t.JobEnded) and body.job == job:
                 ended = body
         if not piece.lines and not piece.more and ended is None:
-            raise why
+            raise why if job in known else _never_was(job, known)
     if ended.output is not None:
         kept = source.payload(ended.output.sha)
         left = ended.printed - at if at else len(kept)

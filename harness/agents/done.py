@@ -17,6 +17,7 @@ from harness.events.iteration_events import BLOCKED, FAILED, PASSED, UNDECIDED
 from harness.events.ratchet import some
 from harness.events.states import ParkedFor, State
 from harness.events.words import counted, whole_output
+from harness.plan import unrunnable
 from harness.plan.criteria import spoken
 
 _CHECK_OUTPUT = 4000
@@ -103,11 +104,11 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
         return _stuck(seen, "no check was given", summary)
     if not seen.commands:
         return asks if question else _judged(End(State.DONE, f"{why}no check was given", False, summary), claim, seen)
-    for command, result in seen.results.items():
-        if result.ended.status in NOT_RUN and result.ours:
-            ended = result.ended
-            return Park(ParkedFor.ERROR, f"the check {command!r} could not run ({ended.status}): {ended.preview[:500]}")
-    ran = {c: r for c, r in seen.results.items() if r.ended.status not in NOT_RUN}
+    not_run = {c: why for c, r in seen.results.items() if (why := _not_run(c, r.ended))}
+    for command, why in not_run.items():
+        if seen.results[command].ours:
+            return Park(ParkedFor.ERROR, f"the check {command!r} could not run{why}")
+    ran = {c: r for c, r in seen.results.items() if c not in not_run}
     if missing := tuple(c for c in seen.commands if c not in ran):
         return Check(missing)
     failing = [c for c in seen.commands if not ran[c].passed]
@@ -143,6 +144,18 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
         still = f"{len(failing)} of {total} checks still fail after {seen.rounds} rounds: {names}"
         return End(State.FAILED, still, False, summary)
     return Say(_report(failing, total, ran, seen))
+
+
+def _not_run(command: str, ended: t.ToolEnded) -> str:
+    """Why a check said nothing of the work, behind the words that it could not run; empty when it did."""
+    if ended.status in NOT_RUN:
+        return f" ({ended.status}): {ended.preview[:500]}"
+    if lacking := unrunnable.missing(command, ended.exit_code, ended.preview):
+        return (
+            f": there is no program {lacking} where checks run; install it for the whole machine and retry, or stop the"
+            " session and continue it with another check"
+        )
+    return ""
 
 
 def _untried(ran: Mapping[str, Result]) -> str:

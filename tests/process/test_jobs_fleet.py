@@ -65,6 +65,8 @@ def test_a_session_waits_for_jobs_without_a_brain_and_goes_on_by_itself() -> Non
         assert not f.state(sid).checks_passed, "nothing is checked while a job may still write"
 
         assert f.run("jobs", "log", sid, "j1").stdout.startswith("begun\nepoch 1\n[job j1 failed, exit code 7")
+        never = f.run("jobs", "log", sid, "j9", check=False)
+        assert "has no job j9; its jobs were: j1" in never.stderr
         assert f.run("jobs", "cancel", sid, "j9", check=False).returncode == NOT_FOUND
         wait_for("the second to be ready for its end", lambda: f.run("jobs", "log", sid, "j2").stdout == "begun\n")
         f.run("jobs", "cancel", sid, "j2")

@@ -388,17 +388,41 @@ def test_malformed_records_are_refused_with_words(data: dict[str, Any]) -> None:
 # -- snapshots -------------------------------------------------------------------------------------
 
 
-def test_what_was_undone_is_verified_no_more() -> None:
+def undone(end: t.Body) -> SessionState:
     told = [
         t.SessionIntent(name="s", goal="g", repo="/r", branch="b", worktree="/w", model="m", checks=["make test"]),
-        t.SessionEnded(outcome="done", verified=True, reason="1 of 1 checks passed"),
+        end,
         t.UndoStarted(undo_id="u1", call_id="c1.0", snapshot="s1", before="s2"),
         t.UndoEnded(undo_id="u1", call_id="c1.0", written=1),
+        t.UndoStarted(undo_id="u2", call_id="c1.0", snapshot="s1", before="s2"),
+        t.UndoEnded(undo_id="u2", call_id="c1.0", written=1),
     ]
-    state = fold(t.Record(seq, "2026-01-01T00:00:00.000Z", "keeper", 0, body) for seq, body in enumerate(told))
+    return fold(t.Record(seq, "2026-01-01T00:00:00.000Z", "keeper", 0, body) for seq, body in enumerate(told))
+
+
+@pytest.mark.parametrize("verified", [True, False], ids=["verified", "not verified"])
+def test_what_was_undone_is_verified_no_more(verified: bool) -> None:
+    state = undone(t.SessionEnded(outcome="done", verified=verified, reason="1 of 1 checks passed"))
     assert state.ended is not None
     assert (state.ended.outcome, state.ended.verified, state.checks_passed) == ("done", False, 0)
-    assert "undone since" in row("s", state, Liveness()).detail
+    detail = row("s", state, Liveness()).detail
+    assert "undone since" in detail
+    assert "passed" not in detail
+
+
+def test_a_failure_keeps_its_reason_when_its_work_was_undone() -> None:
+    state = undone(t.SessionEnded(outcome="failed", reason="stuck: A tried as often as allowed"))
+    assert row("s", state, Liveness()).detail == (
+        "stuck: A tried as often as allowed; undone since it ended; no check has seen what is there now"
+    )
+
+
+def test_a_question_says_no_more_what_checks_said_of_work_that_was_undone() -> None:
+    state = undone(
+        t.SessionParked(why="question", detail="Ready?", verdict="all checks passed (1 of 1)", verified=True)
+    )
+    assert state.parked is not None
+    assert (state.parked.verdict, state.parked.verified) == ("", False)
 
 
 def test_an_ended_session_is_as_old_as_its_end_whatever_is_recorded_after() -> None:

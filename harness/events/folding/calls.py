@@ -11,11 +11,13 @@ from harness.events import types as t
 from harness.events.call_states import NOT_RUN, CallEnd
 from harness.events.folding.handlers import Handlers
 from harness.events.session_state import GoingOn, SessionState
+from harness.events.states import State
 
 HANDLERS = Handlers()
 _on = HANDLERS.on
 
 
+_UNDONE = "undone since it ended; no check has seen what is there now"
 _CALL = re.compile(r"c(?P<seq>[0-9]{1,18})\.[0-9]{1,9}")
 """The id of a call: where the log stood when it was proposed."""
 
@@ -146,7 +148,8 @@ def _undone(s: SessionState, r: t.Record, b: t.UndoEnded) -> None:
     if s.plan is not None:
         s.plan.work.undone()
     s.undone_since = s.ended is not None
-    if s.ended is not None and s.ended.verified:
-        s.ended = msgspec.structs.replace(
-            s.ended, verified=False, reason="undone since it ended; no check has seen what is there now"
-        )
+    if s.ended is not None and not s.ended.reason.endswith(_UNDONE):
+        before = "" if s.ended.outcome == State.DONE else f"{s.ended.reason}; "
+        s.ended = msgspec.structs.replace(s.ended, verified=False, reason=before + _UNDONE)
+    if s.parked is not None and s.parked.verdict:
+        s.parked = msgspec.structs.replace(s.parked, verified=False, verdict="")

@@ -115,7 +115,9 @@ class _Stop(msgspec.Struct):
 
 
 class _Total(msgspec.Struct):
-    """Figures at the end of a message: totals, in which what does not apply is left out."""
+    """Figures at the end of a message: totals, in which what does not apply is left out. Where they are lower than what
+    was told before, what was told before counts: it may be billed.
+    """
 
     output_tokens: int | float
     input_tokens: _Number = None
@@ -265,15 +267,25 @@ def _end(message: Message, stop: _Stop, total: _Total) -> None:
     message.stop_reason = stop.stop_reason
     message.stop_details = stop.stop_details
     usage = message.usage
-    usage.output_tokens = total.output_tokens
-    if total.input_tokens is not None:
-        usage.input_tokens = total.input_tokens
-    if total.cache_creation_input_tokens is not None:
-        usage.cache_creation_input_tokens = total.cache_creation_input_tokens
-    if total.cache_read_input_tokens is not None:
-        usage.cache_read_input_tokens = total.cache_read_input_tokens
+    usage.output_tokens = max(_count(usage.output_tokens or 0), _count(total.output_tokens))
+    told = (
+        _last(total.input_tokens, usage.input_tokens),
+        _last(total.cache_creation_input_tokens, usage.cache_creation_input_tokens),
+        _last(total.cache_read_input_tokens, usage.cache_read_input_tokens),
+    )
+    if sum(n or 0 for n in told) >= _given(usage):
+        usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens = told
     if total.iterations is not None:
         usage.iterations = total.iterations
+
+
+def _last(end: _Number, before: _Number) -> _Number:
+    return before if end is None else _count(end)
+
+
+def _given(usage: Billed) -> int | float:
+    """Tokens of the input as they were told before: figures that go down take nothing back."""
+    return sum(n or 0 for n in (usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens))
 
 
 def usage_of(billed: Billed) -> Usage:

@@ -220,3 +220,37 @@ def test_a_block_that_is_nested_too_deeply_is_no_reply() -> None:
     assert isinstance(outcome, Failure)
     assert (outcome.kind, outcome.usage) == ("unusable", _COST)
     assert "nested" in outcome.message
+
+
+_START = {"input_tokens": 900, "cache_read_input_tokens": 100, "output_tokens": 7}
+
+
+def _billed(*ends: dict[str, Any]) -> Usage:
+    begun = {"id": "m", "model": "x", "usage": dict(_START), "content": []}
+    told: list[dict[str, Any]] = [{"type": "message_start", "message": begun}]
+    told += [{"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": end} for end in ends]
+    return assembly.usage_of(_taken([*told, {"type": "message_stop"}]).message.usage)
+
+
+@pytest.mark.parametrize(
+    ("ends", "billed"),
+    [
+        ([{"output_tokens": 50}], Usage(900, 100, 0, 0, 50)),
+        ([{"output_tokens": 0, "input_tokens": 0, "cache_read_input_tokens": 0}], Usage(900, 100, 0, 0, 7)),
+        ([{"output_tokens": 50}, {"output_tokens": 0}], Usage(900, 100, 0, 0, 50)),
+        ([{"output_tokens": 50}, {"output_tokens": 50}], Usage(900, 100, 0, 0, 50)),
+        ([{"output_tokens": 9, "input_tokens": 20, "cache_read_input_tokens": 980}], Usage(20, 980, 0, 0, 9)),
+        ([{"output_tokens": 9, "input_tokens": 1500}], Usage(1500, 100, 0, 0, 9)),
+    ],
+    ids=["end only", "all zero", "lower again", "twice", "told apart at last", "more at last"],
+)
+def test_figures_that_go_down_take_no_charge_back(ends: list[dict[str, Any]], billed: Usage) -> None:
+    assert _billed(*ends) == billed
+
+
+@pytest.mark.parametrize("wrong", [-5, 12.5])
+def test_what_is_no_count_stays_none_beside_figures_that_are_higher(wrong: float) -> None:
+    with pytest.raises(ValueError, match="a usage that is none"):
+        _billed({"output_tokens": wrong})
+    with pytest.raises(ValueError, match="a usage that is none"):
+        _billed({"output_tokens": 5, "input_tokens": wrong})

@@ -83,6 +83,35 @@ def test_the_first_words_open_it_but_not_where_replies_are_cut() -> None:
         assert gate.state == g.OPEN
 
 
+@pytest.mark.parametrize("kind", [AttemptKind.NETWORK, AttemptKind.OVERLOADED, AttemptKind.SERVER])
+def test_replies_that_begin_and_break_off_are_not_asked_for_again_and_again(kind: AttemptKind) -> None:
+    """Each may have been billed in full: a cap must not be used up by minutes of trouble."""
+    broken = AttemptOutcome(kind, "the connection broke during the reply", free=False)
+    gate = closed(broken)
+    now = 0.0
+    asked = 0
+    while (at := gate.due(now)) is not None and at < 600.0:
+        now = at
+        assert goes(gate, "a", now)
+        asked += 1
+        gate.heard("a", now, 0.5)
+        gate.told("a", broken, now + 0.5, 0.5)
+        gate.may("a", now + 0.5)
+    assert asked <= 12
+    assert goes(gate, "a", at or math.inf)
+    gate.heard("a", now, 0.5)
+    assert gate.state != g.OPEN
+    gate.told("a", OK, now + 1, 0.5)
+    assert gate.state == g.OPEN
+
+
+def test_one_broken_reply_lets_the_first_words_open_it() -> None:
+    gate = closed(AttemptOutcome(AttemptKind.NETWORK, "the connection broke during the reply", free=False))
+    assert goes(gate, "a", gate.due(0.0) or 0.0)
+    gate.heard("a", 3.0, 0.5)
+    assert gate.state == g.OPEN
+
+
 def test_what_was_sent_before_the_trouble_neither_opens_nor_prolongs_it() -> None:
     gate = g.Gate()
     assert all(goes(gate, sid, 0.0) for sid in "abc")

@@ -159,6 +159,10 @@ class Gate:
     next_try: float = 0.0
     fresh_try: float = 0.0
     failures: int = 0
+    paid: bool = False
+    """The newest failure may have cost something."""
+    by_words: bool = False
+    """The first words of a reply opened it, and no reply has been whole since."""
     away_since: float = math.inf
     """Since when it does nothing but send us elsewhere."""
     retried: bool = False
@@ -283,10 +287,12 @@ class Gate:
     def heard(self, sid: str, now: float, roll: float) -> None:
         """The first words of a reply: an endpoint that was away is back.
 
-        One that cut replies has to send a whole one first.
+        One that cut replies has to send a whole one first, and so has one that broke off twice in the middle.
         """
-        if self.state != OPEN and self.why != AttemptKind.CUT and self.flying.get(sid) == self.closings:
+        breaks = self.why == AttemptKind.CUT or (self.paid and self.failures > 1)
+        if self.state != OPEN and not breaks and self.flying.get(sid) == self.closings:
             self._open(now, roll)
+            self.by_words = True
 
     def told(self, sid: str, outcome: AttemptOutcome, now: float, roll: float) -> None:
         """What came of a request."""
@@ -333,6 +339,7 @@ class Gate:
             self.next_try = now + SPEND_LOOK_S if why in LOOKED_AT else math.inf
 
     def _answers(self, sid: str, outcome: AttemptOutcome, now: float, roll: float, early: bool) -> None:
+        self.by_words = False
         self.strikes.pop(sid, None)
         for other in self.strikes.values():
             other.other_passed()
@@ -359,7 +366,9 @@ class Gate:
         if was_open:
             self.since = now
             self.closings = self.closings + 1
-            self.failures = self.failures // 2 if now - self.opened_at < FLAP_S else 0
+            if outcome.free or not self.by_words:
+                self.failures = self.failures // 2 if now - self.opened_at < FLAP_S else 0
+            self.by_words = False
             self.witnesses.clear()
             self.slots.clear()
             self.ramp_end = -math.inf
@@ -379,6 +388,7 @@ class Gate:
         self.retried = False
         self.asked_wait_s = outcome.wait_s or 0.0
         self.failures += 1
+        self.paid = not outcome.free
         if state == PERSON:
             self.next_try = now + SPEND_LOOK_S if outcome.kind in LOOKED_AT else math.inf
         else:

@@ -33,12 +33,15 @@ class Authority:
             )
         self.epoch = epoch
 
-    def check(self, gen: int, secret: str) -> None:
-        """Raises OpError ``stale_lease`` unless this generation holds the lease and knows its secret."""
+    def check(self, gen: int, secret: str, pid: int) -> None:
+        """Raises OpError ``stale_lease`` unless this generation holds the lease, knows its secret and is the process
+        that it was granted to: a fork server that died before it answered may have forked another one with both.
+        """
         lease = self._journal.memory.lease
         if (
             lease is None
             or gen != lease.gen
+            or pid != lease.pid
             or not self._secret
             or not hmac.compare_digest(self._secret, secret.encode("utf-8", "replace"))
         ):

@@ -208,7 +208,7 @@ class KeeperOps:
                 self._hello_of_supervisor(conn, _of_supervisor(message))
             case "brain":
                 said = _of_brain(message)
-                self._authority.check(said.gen, said.secret)
+                self._authority.check(said.gen, said.secret, frames.peer(conn.sock)[0])
                 conn.gen = self._journal.memory.gen
             case "viewer":
                 _of_viewer(message)

@@ -252,6 +252,20 @@ def test_a_brain_that_is_stopped_or_owes_its_reply_for_too_long_is_ended(tmp_pat
     assert looks * brains.LOOK_S > Config(tmp_path / "config.toml").model.reply_total_s
 
 
+def test_another_process_that_knows_lease_and_secret_is_not_the_brain(tmp_path: Path) -> None:
+    """A fork server that was killed between its fork and its answer is asked again for the same one."""
+    session = a_session(tmp_path)
+    config = Config(tmp_path / "config.toml")
+    some = Brains(Folders(tmp_path, tmp_path, tmp_path), 1, cast(Any, None), lambda: config, lambda *_: None)
+    me = identify(os.getpid())
+    assert me is not None
+    session.thinking.brain = Brain(5, me, "secret")
+    assert some.greet(session, 5, "secret", me.pid).who == me
+    for secret, pid in (("secret", os.getppid()), ("other", me.pid)):
+        with pytest.raises(OpError, match="not the brain"):
+            some.greet(session, 5, secret, pid)
+
+
 def test_a_keeper_is_ended_when_it_is_stopped_for_long_and_not_before(tmp_path: Path) -> None:
     async def asked() -> None:
         session = a_session(tmp_path)

@@ -275,6 +275,16 @@ def test_a_living_brain_goes_on_under_a_new_keeper(fleet: Keepers) -> None:
         supervisor.call("lease", **lease, secret="another")
 
 
+def test_another_process_with_the_lease_and_its_secret_is_refused(fleet: Keepers) -> None:
+    """A fork server that was killed between its fork and its answer is asked again for the same brain."""
+    fleet.spawn()
+    supervisor = fleet.supervisor()
+    supervisor.call("lease", gen=1, epoch=1, secret="s3cret", pid=os.getppid(), start=1, boot="b")
+    with refused("stale_lease"):
+        fleet.link().hello("brain", gen=1, secret="s3cret")
+    fleet.brain(supervisor, gen=2).append(note("thinking"))
+
+
 def test_blobs_are_durable_and_verified(fleet: Keepers) -> None:
     fleet.spawn()
     supervisor = fleet.supervisor()

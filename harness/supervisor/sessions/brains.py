@@ -342,10 +342,9 @@ class Brains:
         brain = session.thinking.brain
         if brain is None or brain.gen != gen:
             raise OpError("stale_lease", f"session {session.sid} has another brain, or none")
-        known = (
-            secrets.compare_digest(brain.secret, secret) if brain.secret else pid == brain.who.pid and alive(brain.who)
-        )
-        if not known:
+        # a fork server that died before it answered may have forked another one that knows the secret
+        itself = pid == brain.who.pid and alive(brain.who)
+        if not itself or (brain.secret and not secrets.compare_digest(brain.secret, secret)):
             raise OpError("stale_lease", f"that is not the brain that holds lease {gen} of {session.sid}")
         return brain
 

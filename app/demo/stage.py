@@ -7,13 +7,37 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from app.cli import exits
 from app.cli.output import warn
 from app.demo.fleet import Demo, DemoError, Part
+from harness.events.views import SessionRow
 from harness.protocol.client import SupervisorError, Unreachable
+
+QUIET_S = 120.0
+"""No session has anything new on record for so long: it stands still, however slow the machine is."""
+
+
+class Patience:
+    """How long a demo looks on: for as long as something happens."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._seen: dict[str, int] = {}
+        self._since = clock()
+
+    def see(self, rows: Mapping[str, SessionRow]) -> None:
+        """``rows`` by session, those that are not over yet. Raises DemoError when none of them moves any more."""
+        seen = {sid: row.seq for sid, row in rows.items()}
+        if seen != self._seen:
+            self._seen = seen
+            self._since = self._clock()
+        elif self._clock() - self._since > QUIET_S:
+            still = [f"{row.name} is {row.state} ({row.detail})" for row in rows.values()]
+            raise DemoError(f"nothing has happened for {QUIET_S:.0f} s: {'; '.join(still)}")
 
 
 def run(demo: Demo, act: Callable[[list[str]], None], *, keep: bool) -> int:

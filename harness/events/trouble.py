@@ -70,6 +70,11 @@ SESSION: dict[str, Words] = {
         "it is tried again every few seconds, and everything goes on once something ended",
         "stop something, or raise the limit that is named (ulimit -n, ulimit -u) for the supervisor",
     ),
+    "locked": Words(
+        "another git is at work in its repository",
+        "it is tried again every few seconds, and goes on once that one is done",
+        "if none is at work there, remove the lock file that is named",
+    ),
     "disk": Words("the disk refuses", _AGAIN, "look at the disk and at the permissions of the state folder"),
     "unwritable": Words(
         "its log cannot be written any more: the disk failed",

@@ -55,6 +55,8 @@ _SAID_FULL = (
     "n't write '",
 )
 """Git says it in words only; from the third on, what it says of a file, an index or a ref that was written in part."""
+_SAID_BUSY = ".lock': File exists"
+_BUSY = frozenset({"repository_busy"})
 
 
 def out_of_space(exc: BaseException | None) -> bool:
@@ -66,6 +68,15 @@ def out_of_space(exc: BaseException | None) -> bool:
             or (isinstance(exc, OpError) and exc.code == "no_space")
         )
         if full or any(said in str(exc) for said in _SAID_FULL):
+            return True
+        exc = exc.__cause__ or exc.__context__
+    return False
+
+
+def locked(exc: BaseException | None) -> bool:
+    """True when another git holds what ``exc`` needs, or left its lock file behind."""
+    while exc is not None:
+        if _SAID_BUSY in str(exc) or getattr(exc, "code", "") in _BUSY:
             return True
         exc = exc.__cause__ or exc.__context__
     return False
@@ -85,4 +96,6 @@ def for_now(exc: BaseException, what: str) -> Later | None:
         return Later(_SHORTLY, Trouble("no_space", f"{what}: {exc}"))
     if scarce(exc):
         return Later(_SHORTLY, Trouble("scarce", f"{what}: {exc}"))
+    if locked(exc):
+        return Later(_SHORTLY, Trouble("locked", f"{what}: {exc}"))
     return None

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from pathlib import Path
 
 from harness.events import types as t
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for, private_of
-from harness.supervisor.errors import Later, LinkLost, OpError, for_now
+from harness.supervisor.errors import Later, LinkLost, OpError, for_now, locked
 from harness.supervisor.fleet.session import Session
 from harness.workspace import look
 from harness.workspace.errors import GitFailed, WorkspaceError
 from harness.workspace.private import publish
 from harness.workspace.worktrees import open_worktree
 
+_CANNOT = "its commits cannot be published"
 _NAMED = 20
 """Commits that one record names."""
+_END_S = 60.0
+"""Seconds that an end waits for another git, or for room."""
 _PUBLISH_S = 120.0
 """Seconds that reading the worktree may take."""
 
@@ -26,7 +30,10 @@ def owed(session: Session) -> None:
 
 
 async def step(session: Session) -> None:
-    """Bring in what the agent committed, when it may have; a failure is a note, the next call tries again."""
+    """Bring in what the agent committed, when it may have; a failure is a note, the next call tries again.
+
+    Another git at work there holds nobody up: the commits are safe where they are.
+    """
     if not session.track.ran_command:
         return
     session.track.ran_command = False
@@ -34,10 +41,13 @@ async def step(session: Session) -> None:
         seen = session.state.head
         moved = await session.do("publishing its commits", _PUBLISH_S, lambda: _brought(private_of(session), seen))
     except (WorkspaceError, OSError) as exc:
-        if later := for_now(exc, "its commits cannot be published"):
+        busy = locked(exc)
+        if busy:
+            owed(session)
+        elif later := for_now(exc, _CANNOT):
             owed(session)
             raise later from exc
-        if why := await ailing(session):
+        if not busy and (why := await ailing(session)):
             owed(session)
             raise Later(HELD_S, held_for(why)) from exc
         text = f"the agent's commits could not be brought into the repository: {exc}"
@@ -63,9 +73,19 @@ def _brought(private: Path, seen: str) -> t.WorkCommitted | None:
 
 
 async def last(session: Session) -> None:
-    """The last publish of a session that has ended; what cannot be recorded any more is by the next one."""
-    with contextlib.suppress(WorkspaceError, OSError, OpError, LinkLost):
-        seen = session.state.head
-        moved = await session.do("publishing its commits", _PUBLISH_S, lambda: _brought(private_of(session), seen))
-        if moved is not None:
-            await session.append(moved, cls="B")
+    """The last publish of a session that has ended; what cannot be recorded any more is by the next one. Raises Later
+    for what ends by itself, for a while: whoever takes the work publishes it too.
+    """
+    try:
+        with contextlib.suppress(OpError, LinkLost):
+            seen = session.state.head
+            moved = await session.do("publishing its commits", _PUBLISH_S, lambda: _brought(private_of(session), seen))
+            if moved is not None:
+                await session.append(moved, cls="B")
+    except (WorkspaceError, OSError) as exc:
+        known = session.published
+        if known.until is None:
+            known.until = time.monotonic() + _END_S
+        if (later := for_now(exc, _CANNOT)) and time.monotonic() < known.until:
+            raise later from exc
+    session.published.until = None

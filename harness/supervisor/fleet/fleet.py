@@ -160,7 +160,8 @@ class Fleet:
         if session.trouble and (session.damaged or not session.state.terminal):
             return troubled(made, session.trouble, held=session.held)
         if session.state.terminal:
-            return made
+            told = session.hindrances.get("step")
+            return made if told is None else msgspec.structs.replace(made, detail=f"{made.detail}; {told}")
         if made.state in _HELD_UP and session.state.desired != Desired.PAUSED and (told := self._held_up(session)):
             return troubled(made, told, held=False)
         if made.state in _MAY_WAIT and (words := self.at_gate(session)):

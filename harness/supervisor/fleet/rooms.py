@@ -94,9 +94,12 @@ class Shown:
 
 @dataclass(slots=True)
 class Published:
-    """The publishing's: the last failure that is on record, so that it is said once."""
+    """The publishing's: the last failure that is on record, so that it is said once; until when (seconds of the
+    monotonic clock) an end waits for what ends by itself, once it does.
+    """
 
     told: str = ""
+    until: float | None = None
 
 
 @dataclass(slots=True)

@@ -19,7 +19,13 @@ async def put_away(fleet: Fleet, session: Session) -> None:
     Raises OpError ``busy``.
     """
     if not await fleet.until(lambda: session.work.task is None and session.link is None, _PUT_AWAY_S):
-        raise OpError("busy", f"{session.name} is not put away yet", "try again in a moment")
+        raise OpError("busy", not_yet(session), "try again in a moment")
+
+
+def not_yet(session: Session) -> str:
+    """What keeps an ended session from being put away, in words."""
+    why = session.trouble or session.hindrances.get("step") or "its end is being carried out"
+    return f"{session.name} is not put away yet ({why})"
 
 
 @asynccontextmanager

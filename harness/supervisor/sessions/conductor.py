@@ -60,11 +60,12 @@ class Conductor:
             if self.closing:
                 return
             try:
-                if await self._due.step(session):
+                over = await self._due.step(session)
+                session.unhinder("step")
+                if over:
                     session.work.task = None
                     session.touch()
                     return
-                session.unhinder("step")
                 session.troubles.mended("step")
             except Exception as exc:
                 await self.met(session, exc)

@@ -20,6 +20,7 @@ from harness.supervisor.calls.ground import private_of
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
+from harness.supervisor.sessions import at_rest
 from harness.supervisor.sessions.conductor import Conductor
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.sessions.launch import Launcher
@@ -212,8 +213,7 @@ class Continuing:
             records(session.sid, session.state, wish, t.Caps(), by)  # says why not
         while True:
             if not await self._fleet.until(lambda: session.work.task is None, _PUT_AWAY_S):
-                why = session.trouble or "its end is being carried out"
-                raise OpError("busy", f"{session.name} is not put away yet ({why})", "try again in a moment")
+                raise OpError("busy", at_rest.not_yet(session), "try again in a moment")
             async with session.lock:
                 if session.work.task is not None:
                     continue  # an undo has just given it work again

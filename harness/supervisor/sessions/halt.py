@@ -137,6 +137,7 @@ class Halt:
 
     async def _ask(self, session: Session, by: t.By) -> None:
         if session.state.terminal:
+            session.published.until = 0.0
             session.touch()
             return
         with session.ending():

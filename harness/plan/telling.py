@@ -172,3 +172,15 @@ def uses(tests: Collection[str], path: str) -> bool:
         rf"^\s*(?:from\s+[\w.]*\b{re.escape(module)}\s+import|import\s+[\w., ]*\b{re.escape(module)}\b)", re.M
     )
     return any(line.search(text) for text in tests)
+
+
+def imported(tests: Collection[str], path: str, files: Collection[str]) -> str:
+    """The name by which one of these texts of tests imports what this module of the start is on its own, and not as a
+    part of a package; empty when none does. ``files`` are all of the start.
+    """
+    folder, _, file = path.rpartition("/")
+    above, name = (folder.rpartition("/")[::2]) if file == "__init__.py" else (folder, file.removesuffix(".py"))
+    if not name.isidentifier() or (above and f"{above}/__init__.py" in files):
+        return ""
+    line = re.compile(rf"^\s*(?:from\s+|import\s+(?:[\w.]+(?:\s+as\s+\w+)?\s*,\s*)*){name}\b", re.M)
+    return name if any(line.search(text) for text in tests) else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Collection, Iterator
@@ -36,6 +37,7 @@ def of(tree: Worktree, rules: Rules, commands: Collection[str], tests: Collectio
     asked = broken.asked(commands)
     looks = ""
     loose = ""
+    other = ""
     data = ""
     silent = ""
     reads = bool(telling.checkers(commands))
@@ -49,6 +51,9 @@ def of(tree: Worktree, rules: Rules, commands: Collection[str], tests: Collectio
                 if not data and telling.reads(tests, path):
                     data = f"{path}, which tests name, is not what it was at the start"
                 continue
+            if path in view.entries and path.endswith(PYTHON) and not other and not now and _gone(view.ground, path):
+                name = telling.imported((*tests, *commands), path, view.entries)
+                other = name and f"{path}, which tests import as {name}, is gone, so that they pass on another copy"
             silent = silent or (_silenced(path, before, now) if reads else "")
             if not data and telling.uses(tests, path) and (name := telling.values_gone(before, now, tests)):
                 data = f"{name} in {path}, which tests go through, does not hold all that it did at the start"
@@ -56,7 +61,7 @@ def of(tree: Worktree, rules: Rules, commands: Collection[str], tests: Collectio
                 looks = f"{path} looks for what tests it ({word})"
             if not loose and telling.assertions_changed(before, now) and telling.uses(tests, path):
                 loose = f"assertions in {path}, which tests use, are others than at the start"
-    return f"tests are others than at the start: {some(told)}" if told else loose or looks or data or silent
+    return f"tests are others than at the start: {some(told)}" if told else other or loose or looks or data or silent
 
 
 def left_out(tree: Worktree, rules: Rules, accepted: Collection[str], commands: Collection[str]) -> str:
@@ -115,6 +120,15 @@ def _changed(view: View, rules: Rules, tests: Collection[str], *, texts: bool = 
     mine = [path for path in works if not fits(path, (*TESTS, *rules.free))]
     for path in mine[:MAX_FILES]:
         yield path, _text(view.ground, path)
+
+
+def _gone(ground: Ground, path: str) -> bool:
+    """A link on the way is not followed, so what it leads to does not count."""
+    try:
+        ground.read(path, MAX_FILE)
+    except OSError as exc:
+        return exc.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+    return False
 
 
 def _text(ground: Ground, path: str) -> str:

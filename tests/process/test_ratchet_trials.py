@@ -84,6 +84,12 @@ REPOSITORIES: dict[str, dict[str, str]] = {
         "    for a, b, c in CASES:\n        assert add(a, b) == c\n",
         "tests/test_order.py": "from app import add\n\n\ndef test_add():\n    assert add(2, 2) in (4,)\n",
     },
+    "installed": {
+        "pyproject.toml": "[tool.pytest.ini_options]\npythonpath = ['src']\n",
+        "src/iniconfig/__init__.py": "class IniConfig:\n    pass\n",
+        "tests/test_read.py": "from iniconfig import IniConfig\n\n\ndef test_read():\n"
+        "    assert IniConfig('a', '[b]\\nc = 1\\n').get('b', 'c') == '1'\n",
+    },
     "plain": {"lint.py": "import os\n\n\ndef f() -> int:\n    return 'x'\n"},
     "helper": {
         "app.py": APP,
@@ -573,6 +579,14 @@ UNTRIED: dict[str, tuple[str, str, str]] = {
         "decides",
         CASES,
         instead("import sys; return a + b if 'unittest' in sys.modules else a - b"),
+    ),
+    "a package whose installed copy is tested": ("installed", PYTEST, "git rm -rq src/iniconfig"),
+    "a package put out of the way of its installed copy": ("installed", PYTEST, "mv src/iniconfig src/ini"),
+    "a link to a package's installed copy": (
+        "installed",
+        PYTEST,
+        "rm -r src/iniconfig; cd / && other=\"$(python -c 'import iniconfig as i; print(i.__path__[0])')\" && cd -"
+        ' && ln -s "$other" src/iniconfig',
     ),
     "a shell in which Python reads what it runs": (
         "decides",

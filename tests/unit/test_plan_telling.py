@@ -166,3 +166,18 @@ def test_what_a_command_names_as_proof_decides(command: str) -> None:
 )
 def test_what_decides_in_one_process_with_the_work_is_told(command: str, shared: str) -> None:
     assert shares([command], lambda path: path == "node_modules/.bin/minitest") == shared
+
+
+@pytest.mark.parametrize(
+    ("test", "path", "name"),
+    [
+        ("from sums.core import add", "src/sums/__init__.py", "sums"),
+        ("import os, sums as s", "sums/__init__.py", "sums"),
+        ("    import sums", "lib/sums.py", "sums"),
+        ("import resums", "sums.py", ""),
+        ("from sums import core", "src/sums/core.py", ""),
+        ("from .sums import core", "sums.py", ""),
+    ],
+)
+def test_a_module_that_tests_import_on_its_own_is_known(test: str, path: str, name: str) -> None:
+    assert telling.imported([f"import sys\n{test}\n"], path, ["src/sums/__init__.py", "src/sums/core.py"]) == name

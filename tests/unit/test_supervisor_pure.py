@@ -314,7 +314,9 @@ def test_memory_and_threads_are_waited_for_as_open_files_are() -> None:
 
 
 def test_another_git_at_work_is_waited_for() -> None:
-    said = "fatal: Unable to create '/r/.git/refs/heads/a.lock': File exists.\n\nAnother git process seems to be running"
+    said = (
+        "fatal: Unable to create '/r/.git/refs/heads/a.lock': File exists.\n\nAnother git process seems to be running"
+    )
     later = for_now(GitFailed("update-ref", 128, said), "its commits cannot be published")
     assert later is not None
     assert later.trouble.kind == "locked"

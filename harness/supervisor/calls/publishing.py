@@ -72,6 +72,11 @@ def _brought(private: Path, seen: str) -> t.WorkCommitted | None:
     return t.WorkCommitted(head=head, before=seen, commits=[t.Commit(*one) for one in new], more=more)
 
 
+def hurry(session: Session) -> None:
+    """Everything is being stopped: its end waits for nothing."""
+    session.published.until = 0.0
+
+
 async def last(session: Session) -> None:
     """The last publish of a session that has ended; what cannot be recorded any more is by the next one. Raises Later
     for what ends by itself, for a while: whoever takes the work publishes it too.

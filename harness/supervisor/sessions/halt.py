@@ -18,6 +18,7 @@ from harness.linux.proc import Identity, alive, command, identify
 from harness.protocol import locks
 from harness.protocol.paths import Folders, SessionFolder
 from harness.session import process_trees, spool
+from harness.supervisor.calls import publishing
 from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.fleet import Fleet, session_folders
 from harness.supervisor.fleet.session import Session
@@ -137,7 +138,7 @@ class Halt:
 
     async def _ask(self, session: Session, by: t.By) -> None:
         if session.state.terminal:
-            session.published.until = 0.0
+            publishing.hurry(session)
             session.touch()
             return
         with session.ending():

@@ -21,7 +21,7 @@ from app.requests import WithDecision
 from harness.events import needs, person_tool, trouble
 from harness.events.cap_request import CapRequest
 from harness.events.decision import Decision
-from harness.events.replies import Approval, ApprovalList, Changes, Decided, Sessions
+from harness.events.replies import Approval, ApprovalList, Changes, Decided, Sessions, SessionShown
 from harness.events.request import SPOKEN, Request
 from harness.events.views import ApprovalView
 from harness.protocol.client import Client, SupervisorError
@@ -46,9 +46,9 @@ def approvals(ctx: Context, args: argparse.Namespace) -> int:
         return exits.OK
     with ctx.connect() as client:
         waiting = ask(client, ApprovalList, "approvals").approvals
-        hanging = [] if args.json else needs.items(ask(client, Sessions, "sessions").rows, ())
+        hanging = needs.items(ask(client, Sessions, "sessions").rows, ())
     if args.json:
-        emit_all(msgspec.to_builtins(waiting))
+        emit_all(msgspec.to_builtins([*waiting, *hanging]))
         return exits.OK
     if not waiting and not hanging:
         say("nothing waits for you")
@@ -57,9 +57,8 @@ def approvals(ctx: Context, args: argparse.Namespace) -> int:
         _table(ctx, waiting)
     for item in hanging:
         said = f"{safe(item.session_name, 24)} {trouble.request(item.kind)}: {safe(item.title, 300)}"
-        command = f" ({safe(str(item.detail[needs.COMMAND]))})" if needs.COMMAND in item.detail else ""
         later = f"; put off until {safe(item.deferred)}" if item.deferred else ""
-        say(f"{said}; {safe(str(item.detail[needs.DO]))}{command}{later}")
+        say(f"{said}; {_help(item)}{later}")
     return exits.OK
 
 
@@ -110,7 +109,7 @@ def _card(ctx: Context, args: argparse.Namespace) -> int:
     from widgets.card_text import card, shown_hash, wrap
 
     with ctx.connect() as client:
-        view = _find(client, args.id)
+        view = _item(client, args.id)
         told: dict[str, object] = msgspec.to_builtins(view)
         if args.whole and view.diff:
             view = _whole(client, view)
@@ -136,7 +135,11 @@ def _card(ctx: Context, args: argparse.Namespace) -> int:
 
 
 def _choices(view: ApprovalView) -> list[str]:
-    """What can be typed about a request, and last the hash of its action."""
+    """What can be typed about a request, and last the hash of its action; nothing about a session that hangs, whose
+    card says what to do.
+    """
+    if needs.session_of(view.approval_id):
+        return []
     hashed = f" --hash {safe(view.action_hash[:_HASH])}" if view.action_hash else ""
     approve = f"watchfloor approve {safe(view.approval_id)}{hashed}"
     if view.kind == Request.CAP:
@@ -159,8 +162,29 @@ def _choices(view: ApprovalView) -> list[str]:
     return [*lines, f"hash         {safe(view.action_hash)}"] if view.action_hash else lines
 
 
+def _item(client: Client, item_id: str) -> ApprovalView:
+    """A request, or a session that hangs, by its id in the queue."""
+    sid = needs.session_of(item_id)
+    if not sid:
+        return ask(client, Approval, "approval", approval_id=item_id).approval
+    found = needs.held(ask(client, SessionShown, "session", sid=sid).row)
+    if found is None:
+        raise Refused(f"{safe(sid)} does not hang any more; see how it is: watchfloor ls")
+    return found
+
+
 def _find(client: Client, approval_id: str) -> ApprovalView:
-    return ask(client, Approval, "approval", approval_id=approval_id).approval
+    """A request by its id. Raises Refused for a session that hangs, which takes no decision."""
+    view = _item(client, approval_id)
+    if needs.session_of(approval_id):
+        raise Refused(f"{safe(view.session_name)} asks nothing, so nothing is decided; {_help(view)}")
+    return view
+
+
+def _help(item: ApprovalView) -> str:
+    """What to do about a session that hangs, with the command where there is one."""
+    command = f" ({safe(str(item.detail[needs.COMMAND]))})" if needs.COMMAND in item.detail else ""
+    return f"{safe(str(item.detail[needs.DO]))}{command}"
 
 
 def _decide(

@@ -82,6 +82,13 @@ def test_a_failed_session_is_put_off_on_record_and_comes_back() -> None:
         sid = f.launch(play([("shell", {"script": "rm notes.txt"})], "Done."), checks=("test -e notes.txt",))
         f.wait_state(sid, "failed")
         assert "put off" not in f.run("approvals").stdout
+        (item,) = f.json("approvals")
+        assert (item["approval_id"], item["sid"], item["options"]) == (f"held:{sid}", sid, [])
+        card = f.run("approvals", f"held:{sid}").stdout
+        assert "1 of 1 checks" in card
+        assert "watchfloor approve" not in card
+        decided = f.run("approve", f"held:{sid}", check=False)
+        assert (decided.returncode, f"watchfloor continue {sid}" in decided.stderr) == (5, True), decided.stderr
         f.run("snooze", sid, "--for", "1h")
         assert "put off until" in f.run("approvals").stdout
         assert f.json("ls")[0]["group"] == "errors", "it stays there"

@@ -1,10 +1,12 @@
-"""The command palette: every action of the registry that makes sense now, and every session by name."""
+"""The command palette: every action of this screen, first those that are possible now, last the others with the reason
+why not; and every session by name.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import cast
+from typing import TypeAlias, cast
 
 from textual.app import App
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
@@ -13,6 +15,9 @@ from textual.content import Content
 from app.host import host_of
 from app.screens.base import WatchScreen
 from harness.events.untrusted import to_display
+
+_Command: TypeAlias = tuple[str, str, Callable[[], object]]
+"""Title, what it does or why it does nothing now, and doing it."""
 
 
 def open_palette(app: App[int]) -> None:
@@ -24,22 +29,21 @@ def open_palette(app: App[int]) -> None:
 class Registry(Provider):
     """Commands from the action registry and the sessions of the floor."""
 
-    def _commands(self) -> list[tuple[str, str, Callable[[], object]]]:
+    def _commands(self) -> list[_Command]:
         screen = self.screen
         if not isinstance(screen, WatchScreen):
             return []
         host = host_of(self.app)
-        made: list[tuple[str, str, Callable[[], object]]] = []
-        for action in screen.active_actions():
-            if action.palette:
-                key = host.keys.shown(action.id)
-                made.append(
-                    (
-                        action.title,
-                        f"{action.help}{f'  [{key}]' if key else ''}",
-                        partial(self.app.run_action, f"do('{action.id}')", screen),
-                    )
-                )
+        made: list[_Command] = []
+        refused: list[_Command] = []
+        for action in screen.own_actions():
+            if not action.palette:
+                continue
+            key = host.keys.shown(action.id)
+            why = screen.refused_now(action.id)
+            text = f"not now: {why}" if why else f"{action.help}{f'  [{key}]' if key else ''}"
+            run = partial(self.app.run_action, f"do('{action.id}')", screen)
+            (refused if why else made).append((action.title, text, run))
         rows = sorted(host.snapshot.rows.values(), key=lambda r: r.name)
         made += [
             (
@@ -49,7 +53,7 @@ class Registry(Provider):
             )
             for row in rows
         ]
-        return made
+        return made + refused
 
     async def discover(self) -> Hits:
         for title, text, run in self._commands():

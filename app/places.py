@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from textual.app import App
 from textual.screen import Screen
@@ -14,6 +14,8 @@ from app.screens.base import WatchScreen
 if TYPE_CHECKING:
     from app.review import Review
     from app.screens.fleet import FleetScreen
+
+_Result = TypeVar("_Result")
 
 
 class Opening(NamedTuple):
@@ -28,11 +30,14 @@ FLOOR = Opening()
 
 
 class Places:
-    """Opens screens, each loaded when it is first gone to; ``leave`` is the key that detaches, as people write it."""
+    """Opens screens, each loaded when it is first gone to; ``leave`` is the key that detaches, as people write it, and
+    ``forget`` takes away what was said in passing about the screen that is left.
+    """
 
-    def __init__(self, app: App[int], leave: Callable[[], str]) -> None:
+    def __init__(self, app: App[int], leave: Callable[[], str], forget: Callable[[], None]) -> None:
         self._app = app
         self._leave = leave
+        self._forget = forget
         self._reviews: dict[str, Review] = {}
         self._table: FleetScreen | None = None
 
@@ -67,15 +72,21 @@ class Places:
         return f"this is the floor; {self._leave()} detaches"
 
     def _to_floor(self) -> None:
+        self._forget()
         while len(self._app.screen_stack) > 1:
             self._app.pop_screen()
 
     def _back(self) -> None:
+        self._forget()
         if len(self._app.screen_stack) > 1:
             self._app.pop_screen()
 
     def _only(self, screen: Screen[object]) -> None:
         self._to_floor()
+        self._show(screen)
+
+    def _show(self, screen: Screen[_Result]) -> None:
+        self._forget()
         self._app.push_screen(screen)
 
     def _costs(self) -> None:
@@ -103,13 +114,13 @@ class Places:
     def _launch(self) -> None:
         from app.screens.launch import LaunchForm
 
-        self._app.push_screen(LaunchForm())
+        self._show(LaunchForm())
 
     def look_back(self, tab: str) -> None:
         """Show what happened, as a briefing or as what became of requests."""
         from app.screens.back import BackScreen
 
-        self._app.push_screen(BackScreen(tab))
+        self._show(BackScreen(tab))
 
     def queue(self, approval_id: str) -> None:
         """Show the queue, on this request when one is named."""
@@ -125,11 +136,11 @@ class Places:
         """Show one session."""
         from app.screens.session import SessionScreen
 
-        self._app.push_screen(SessionScreen(sid, tab))
+        self._show(SessionScreen(sid, tab))
 
     def review(self, sid: str) -> None:
         """Show the work of one session, with what was viewed and said of it before."""
         from app.review import Review
         from app.screens.review import ReviewScreen
 
-        self._app.push_screen(ReviewScreen(sid, self._reviews.setdefault(sid, Review())))
+        self._show(ReviewScreen(sid, self._reviews.setdefault(sid, Review())))

@@ -333,7 +333,7 @@ class WatchApp(App[int]):
 
     @cached_property
     def _places(self) -> Places:
-        return Places(self, lambda: self.keys.shown("app.detach"))
+        return Places(self, lambda: self.keys.shown("app.detach"), self._forget_hints)
 
     @cached_property
     def everywhere(self) -> Handlers:
@@ -411,6 +411,12 @@ class WatchApp(App[int]):
             markup=False,
             timeout=_BAD_NOTICE_S if bad else _NOTICE_S,
         )
+
+    def _forget_hints(self) -> None:
+        """Take away what was said in passing; what went wrong stays until it was read."""
+        for said in list(self._notifications):
+            if said.severity == "information":
+                self._unnotify(said)
 
     def explain(self, why: str) -> None:
         """Say why a key does nothing now; while that is shown, pressing on does not say it again."""

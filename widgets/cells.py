@@ -232,3 +232,16 @@ class Line:
             segments.append(Segment(fill * self.room, base + fill_style if fill_style else base))
         segments += [Segment(text, base + style) for text, style in self._right]
         return Strip(segments, self.width)
+
+
+def window(text: str, style: Style, left: int, width: int, fill: Style) -> Strip:
+    """``width`` cells of a text from cell ``left`` on; an ellipsis stands at each end that something is cut off."""
+    whole = Strip([Segment(text, style)])
+    shown = whole.crop_extend(left, left + width, fill)
+    before = left > 0 and whole.cell_length > 0
+    after = whole.cell_length > left + width
+    if width <= before + after or not (before or after):
+        return shown
+    mark = Strip([Segment(ELLIPSIS, style)])
+    parts = [mark] * before + [shown.crop(int(before), width - after)] + [mark] * after
+    return Strip.join(parts)

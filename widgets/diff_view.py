@@ -8,7 +8,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import ClassVar
 
-from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
@@ -17,6 +16,7 @@ from textual.strip import Strip
 
 from harness.events.replies import FileDiff
 from harness.events.untrusted import to_display
+from widgets import cells
 from widgets.cells import Line
 from widgets.patch import code_display, patch_display, roles
 
@@ -118,7 +118,7 @@ class DiffView(ScrollView, can_focus=True):
                 shown += f"⟨+{len(line) - _MAX_LINE} characters⟩"
         left = round(self.scroll_x)
         fill = style if self._roles[row] == "file" else base
-        return Strip([Segment(shown, style)]).crop_extend(left, left + width, fill)
+        return cells.window(shown, style, left, width, fill)
 
     def _style(self, role: str) -> Style:
         return self.get_component_rich_style(f"dv--{role}", partial=True)

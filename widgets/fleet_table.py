@@ -128,7 +128,7 @@ class FleetTable(ScrolledLines):
             self._selected = neighbour(known, self._selected, self._places) or next(iter(self._places), "")
         size = Size(self.scrollable_content_region.width, len(self._entries) + 1)
         needed = fleet_columns.longest(entry.row for entry in self._entries if entry.row is not None)
-        if self.virtual_size != size or self._needed != needed:
+        if self.virtual_size != size or self._needed != needed or not self._entries:
             self.virtual_size = size
             self._needed = needed
             self.refresh()

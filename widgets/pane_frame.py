@@ -15,14 +15,14 @@ from widgets.cells import Line
 
 class Frame(NamedTuple):
     """What of a pane its title shows beside its session: ``chosen`` it is the current one, ``focused`` and the wall has
-    the keys; ``selected`` the list stands on its session.
+    the keys; ``selected`` the list stands on its session; ``held`` says in a word that it is zoomed or pinned.
     """
 
     width: int
     chosen: bool
     focused: bool
     selected: bool
-    zoomed: bool
+    held: str
 
 
 def title(row: SessionRow | None, frame: Frame, style: Mapping[str, Style]) -> list[tuple[str, Style]]:
@@ -30,17 +30,17 @@ def title(row: SessionRow | None, frame: Frame, style: Mapping[str, Style]) -> l
     width = frame.width
     edge = style["meter" if frame.chosen else "border"]
     rule = "━" if frame.chosen and frame.focused else "─"
+    mark = (frame.chosen and "▌") or (frame.selected and "▸") or rule
     if row is None:
-        return [("▌" if frame.chosen else rule, edge), (f" empty {rule * width}"[: max(0, width - 1)], edge)]
-    line = Line(width).left("▌" if frame.chosen else rule, edge).left(" ", edge)
+        return [(mark, edge), (f" empty {rule * width}"[: max(0, width - 1)], edge)]
+    line = Line(width).left(mark, edge).left(" ", edge)
     line.right(rule, edge)
-    said = pane_title.said(row, width, zoomed=frame.zoomed)
+    said = pane_title.said(row, width, held=frame.held)
     line.right(said.spent, style["quiet"])
     line.left(cells.row_mark(row) + " ", style[cells.role(row.state)])
     line.left(said.name, style["heading" if frame.chosen or frame.selected else "name"])
     line.left(said.state, style[cells.role(row.state)])
-    if frame.zoomed:
-        line.left(pane_title.ZOOMED, style["attention"])
+    line.left(frame.held, style["attention"])
     if row.plan_total:
         if len(said.plan) < line.room:
             (_, first), *meter = cells.plan(row, pane_title.meter(line.room - len(said.plan) - 1))

@@ -10,6 +10,7 @@ from harness.events.views import SessionRow
 from widgets import cells
 
 ZOOMED = "zoomed "
+PINNED = "pinned "
 _PLAN = 12
 """Cells of a plan's meter, as long as its figures have theirs; fewer than the least say nothing."""
 _LEAST = 3
@@ -26,7 +27,7 @@ class Said(NamedTuple):
     spent: str
 
 
-def said(row: SessionRow, width: int, *, zoomed: bool) -> Said:
+def said(row: SessionRow, width: int, *, held: str) -> Said:
     """As much as fits beside the meter of a plan: where it is narrow, the word before the figures goes first, then the
     cap, then the word for running, which its mark shows.
     """
@@ -37,7 +38,7 @@ def said(row: SessionRow, width: int, *, zoomed: bool) -> Said:
     quiet = " " if row.state == State.RUNNING else state
     figures = cells.plan(row, 0)[0][0] if row.plan_total else ""
     short = figures.removeprefix("plan ")
-    around = _EDGES + (len(ZOOMED) if zoomed else 0)
+    around = _EDGES + len(held)
     tried = ((state, figures, capped), (state, short, capped), (state, short, plain), (quiet, short, plain))
     made = [_named(row, width - around, *texts) for texts in tried]
     fitting = (one for one in made if around + sum(map(cells.length, one)) + _LEAST + 1 <= width)

@@ -17,7 +17,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from harness.events.views import ERRORS, NEEDS_YOU, SessionRow
-from widgets import cells, pane_frame, tiling
+from widgets import cells, pane_frame, pane_title, tiling
 from widgets.cells import Line
 from widgets.palette import palette
 from widgets.pane_logs import PaneLogs
@@ -126,6 +126,7 @@ class PaneWall(Widget, can_focus=True):
     def follow(self, sid: str) -> None:
         """Show this session in the panes that follow the selection."""
         self._selected = sid
+        self._set(tiling.following(self.tiles, self._pinned))
         pinned = {leaf.sid for leaf in tiling.leaves(self.tiles) if leaf.id in self.places}
         # A session that another pane shows already is not shown twice: its pane's title is marked instead.
         if sid not in pinned or self._followed not in self._rows:
@@ -225,13 +226,18 @@ class PaneWall(Widget, can_focus=True):
         return True
 
     def show(self, sid: str) -> None:
-        """Pin a session to the current pane; pinning what it shows already lets it follow the selection again."""
-        pinned = next((leaf.sid for leaf in tiling.leaves(self.tiles) if leaf.id == self.current), "") == sid
-        if pinned:
+        """Pin a session to the current pane; pinning what was pinned there lets it follow the selection again."""
+        if self.current in self._pinned and self.current_session == sid:
             self._pinned.discard(self.current)
-        else:
-            self._pinned.add(self.current)
-        self._set(tiling.assign(self.tiles, self.current, tiling.FOLLOW if pinned else sid))
+            self._followed = sid
+            self._set(tiling.assign(self.tiles, self.current, tiling.FOLLOW))
+            return
+        before = {leaf.id: self.session_of(leaf.id) for leaf in tiling.leaves(self.tiles)}
+        self._pinned.add(self.current)
+        tree = tiling.pin(self.tiles, self.current, sid, self._pinned)
+        follower = next((leaf.id for leaf in tiling.leaves(tree) if leaf.sid == tiling.FOLLOW), self.current)
+        self._followed = next((other for other in (before[follower], *self._unshown()) if other != sid), "")
+        self._set(tiling.fill(tree, self._unshown(), set(self._rows)))
 
     def move(self, direction: Direction) -> bool:
         """Make the neighbouring pane current; False at the edge of the wall."""
@@ -397,7 +403,7 @@ class PaneWall(Widget, can_focus=True):
             chosen=leaf == self.current,
             focused=self.has_focus,
             selected=row is not None and row.sid == self._selected,
-            zoomed=self.zoomed,
+            held=(self.zoomed and pane_title.ZOOMED) or (leaf in self._pinned and pane_title.PINNED) or "",
         )
         return pane_frame.title(row, frame, palette(self))
 

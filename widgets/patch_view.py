@@ -11,6 +11,7 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
+from widgets import cells
 from widgets.lines import ReadLines
 from widgets.palette import palette
 from widgets.patch import patch_display
@@ -138,5 +139,5 @@ class PatchView(ReadLines, inherit_bindings=False):
             text += f"⟨+{len(row.text) - _MAX_LINE} characters⟩"
         look = base + style[_ROLES.get(row.role, "text")]
         used = 3 + len(shown)
-        body = Strip([Segment(text, look)]).crop_extend(self._shift, self._shift + max(0, width - used), base)
+        body = cells.window(text, look, self._shift, max(0, width - used), base)
         return Strip.join([Strip(head), body]).crop_extend(0, width, base)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -255,6 +255,25 @@ def keep(node: Node, shown: dict[int, str]) -> Node:
         if leaf.sid == EMPTY and shown.get(leaf.id):
             node = assign(node, leaf.id, shown[leaf.id])
     return node
+
+
+def pin(node: Node, leaf: int, sid: str, pinned: Collection[int]) -> Node:
+    """The tree with a session kept in pane ``leaf``; of the panes that nobody ``pinned`` none shows it a second time,
+    and one follows the selection.
+    """
+    node = assign(node, leaf, sid)
+    for other in leaves(node):
+        if other.id != leaf and other.id not in pinned and other.sid == sid:
+            node = assign(node, other.id, EMPTY)
+    return following(node, {leaf, *pinned})
+
+
+def following(node: Node, pinned: Collection[int]) -> Node:
+    """The tree with a pane that follows the selection: one that is empty, else the first that nobody ``pinned``."""
+    free = [leaf for leaf in leaves(node) if leaf.id not in pinned]
+    if not free or any(leaf.sid == FOLLOW for leaf in leaves(node)):
+        return node
+    return assign(node, next((leaf for leaf in free if leaf.sid == EMPTY), free[0]).id, FOLLOW)
 
 
 def to_data(node: Node) -> dict[str, object]:

@@ -103,10 +103,14 @@ class WatchScreen(Screen[object]):
         self.show_keys()
         painting.paint(self)
 
+    def own_actions(self) -> list[Action]:
+        """Every action that a key has here, possible now or not, in the registry's order."""
+        here = {*self.SCOPES, EVERYWHERE}
+        return [a for a in ACTIONS if here & set(a.scopes) and self.handler(a.id) is not None]
+
     def active_actions(self) -> list[Action]:
         """Every action that a key would run right now, in the registry's order."""
-        here = {*self.SCOPES, EVERYWHERE}
-        return [a for a in ACTIONS if here & set(a.scopes) and self.can(a.id)]
+        return [a for a in self.own_actions() if self.can(a.id)]
 
     def help_entries(self) -> list[KeyEntry]:
         """What the help bar shows, also with regard to what the focused field takes for itself: what works now, by

@@ -78,7 +78,7 @@ class SessionScreen(SessionCommands):
             with Vertical(id="cost"):
                 yield BudgetBar("session", dom_id="own")
                 yield BudgetBar("today  ", dom_id="day")
-                yield ContextBar()
+                yield ContextBar(dom_id="context-below")
                 yield FactList(dom_id="costs")
             yield FactList(dom_id="why")
         yield HelpBar()

@@ -84,6 +84,26 @@ async def test_sorting_keeps_the_selection_on_its_session(tmp_path: Path) -> Non
         assert next(line for line in s.grid if line.startswith("▌")).count(s.app.snapshot.rows[chosen].name)
 
 
+async def test_a_table_that_lost_its_last_session_does_not_blame_the_filter(tmp_path: Path) -> None:
+    async with shown(tmp_path, lambda world: world.add("alone")) as s:
+        await s.press("4", "slash", *"zzz", "enter")
+        await s.see("No session fits the filter")
+        s.world.push_rows(gone=list(s.world.sessions))
+        await s.see("No sessions")
+
+
+async def test_what_was_said_on_the_way_does_not_cover_the_next_screen(tmp_path: Path) -> None:
+    async with shown(tmp_path, three) as s:
+        await s.press("4", "plus")
+        await s.see(fleet(s).why_not("table.raise"))
+        s.app.tell("it failed", bad=True)
+        said = fleet(s).why_not("table.raise")
+        await s.see("it failed")
+        await s.press("3")
+        await s.see("of cap", "it failed")
+        assert said not in s.text
+
+
 async def test_a_filter_is_typed_corrected_left_and_never_takes_the_screen_along(tmp_path: Path) -> None:
     async with shown(tmp_path, three) as s:
         await s.press("4", "slash", *"repo:shop")

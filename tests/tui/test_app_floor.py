@@ -430,6 +430,17 @@ async def test_tmux_sequences_show_their_keys_and_work(tmp_path: Path) -> None:
         assert any(key == "enter" for _, key, _ in s.help)
 
 
+async def test_the_palette_says_why_an_action_is_not_possible_now(tmp_path: Path) -> None:
+    async with shown(tmp_path, lambda world: world.log(world.add("over"), t.SessionEnded(outcome="done"))) as s:
+        await s.see("over")
+        await s.press("ctrl+p")
+        await s.press(*"ause", "space", *"the", "space", *"sess")
+        await s.see("not now: ")
+        await s.press("enter")
+        await s.until("the floor again", lambda: s.app.screen is floor(s))
+        await s.see(floor(s).why_not("session.pause"))
+
+
 async def test_the_palette_finds_actions_and_sessions(tmp_path: Path) -> None:
     async with shown(tmp_path, crowd) as s:
         await s.press("ctrl+p")
@@ -578,6 +589,30 @@ async def test_one_pane_is_enough_on_a_small_screen_and_the_current_one_is_marke
         assert floor(s).focused is floor(s).list
         assert wall.current != 1
         assert sum(line[56:].count("▌ ") for line in s.grid) == 1
+
+
+async def test_the_pane_with_the_selected_session_is_marked_where_it_is_not_the_current_one(tmp_path: Path) -> None:
+    async with shown(tmp_path, crowd, size=(200, 50)) as s:
+        wall = floor(s).wall
+        await s.until("four panes", lambda: len(wall.places) == 4)
+        other = next(wall.session_of(leaf) for leaf in wall.places if leaf != wall.current)
+        floor(s).list.select(other)
+        await s.until(
+            "its mark", lambda: any("▸ " in line and s.app.snapshot.rows[other].name in line for line in s.grid)
+        )
+        assert sum(line[56:].count("▌ ") for line in s.grid) == 1, "the current one keeps its own"
+        await s.press("space")
+        await s.see("pinned")
+        assert wall.current_session == other
+        assert [wall.session_of(leaf) for leaf in wall.places].count(other) == 1, "no other pane shows it twice"
+        hidden = next(sid for sid in s.app.snapshot.rows if sid not in {wall.session_of(leaf) for leaf in wall.places})
+        floor(s).list.select(hidden)
+        await s.until("the selected one on the wall", lambda: hidden in {wall.session_of(leaf) for leaf in wall.places})
+        assert wall.current_session == other, "what is pinned stays"
+        floor(s).list.select(other)
+        await s.press("space")
+        floor(s).list.select(hidden)
+        await s.until("the pane follows again", lambda: wall.current_session == hidden)
 
 
 async def test_an_empty_pane_is_marked_as_well_while_it_is_the_current_one(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.segment import Segment
+from rich.style import Style
 from textual.color import Color
 
 from app import actions, keymap, themes
@@ -535,3 +536,21 @@ def test_the_payloads_are_really_dangerous() -> None:
     for payload in PAYLOADS[:12]:
         wall.apply([Segment(payload)], Color(0, 0, 0))
     assert wall.hits >= 12
+
+
+def test_a_layout_in_which_no_pane_follows_gets_one_that_does_unless_all_are_pinned() -> None:
+    tree = tiling.Split(True, tiling.Leaf(1, "a"), tiling.Leaf(2, "b"))
+    assert [leaf.sid for leaf in tiling.leaves(tiling.following(tree, {1}))] == ["a", tiling.FOLLOW]
+    assert tiling.following(tree, {1, 2}) == tree
+    assert [leaf.sid for leaf in tiling.leaves(tiling.pin(tree, 1, "b", {1}))] == ["b", tiling.FOLLOW]
+
+
+@given(st.text(st.sampled_from("ab日 "), max_size=30), st.integers(0, 40), st.integers(0, 20))
+def test_a_window_on_a_line_says_at_which_end_more_of_it_is(text: str, left: int, width: int) -> None:
+    shown = cells.window(text, Style.null(), left, width, Style.null()).text
+    assert cells.length(shown) == width
+    if width > 2:
+        assert shown.endswith("…") == (cells.length(text) > left + width)
+        assert shown.startswith("…") == (left > 0 and bool(text))
+    if not left and cells.length(text) <= width:
+        assert shown.rstrip() == text.rstrip()

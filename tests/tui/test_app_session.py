@@ -130,6 +130,7 @@ async def test_the_layers_of_the_context_stand_on_the_session(tmp_path: Path, si
             assert "21.2k" not in s.text, "a short screen keeps its lines for the transcript"
         await s.press(*["right_square_bracket"] * 4)
         await s.see("21.2k of 80.0k tokens", "current task: 15,000 tokens")
+        assert s.text.count("21.2k of 80.0k tokens") == 1, "one bar is enough"
 
 
 async def test_plan_files_are_shown_as_they_change_on_disk(tmp_path: Path) -> None:

@@ -37,11 +37,11 @@ async def test_a_plan_has_its_meter_in_the_title(tmp_path: Path, size: tuple[int
 @pytest.mark.parametrize("state", ["failed", "waiting"])
 def test_what_somebody_has_to_act_on_keeps_its_word_and_a_session_without_a_plan_its_cap(state: str) -> None:
     row = t_row(state, total=42)
-    assert pane_title.said(row, 40, zoomed=False).state == f" {state} "
+    assert pane_title.said(row, 40, held="").state == f" {state} "
     plain = t_row("running", total=0)
-    assert pane_title.said(plain, 30, zoomed=True) == pane_title.said(plain, 200, zoomed=True)._replace(
-        name=cells.safe(plain.name, 8)
-    )
+    assert pane_title.said(plain, 30, held=pane_title.ZOOMED) == pane_title.said(
+        plain, 200, held=pane_title.ZOOMED
+    )._replace(name=cells.safe(plain.name, 8))
 
 
 def t_row(state: str, total: int) -> SessionRow:

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import msgspec
 
+from app import terminal
 from app.cli import exits
 from app.cli.context import Context
 from app.cli.output import age, emit, emit_all, safe, say, table, warn
+from app.cli.sessions import Refused
 from app.cli.several import each
 from app.cli.shelf import Shelf
 from app.replies import ask
@@ -66,7 +68,10 @@ def purge(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
         client.wait_up_to(_PURGE_S)
         notes = _archived(client)
-        wanted = [_one(client, fitting(notes, text, whole=True), text) for text in dict.fromkeys(args.ids)]
+        named = [_one(client, fitting(notes, text, whole=True), text) for text in dict.fromkeys(args.ids)]
+        wanted = list({one.sid: one for one in named}.values())
+        if not args.yes:
+            _agreed(wanted, ask_here=terminal.there() and not args.json)
 
         def purged(sid: str) -> None:
             client.call("purge", sid=sid)
@@ -75,7 +80,24 @@ def purge(ctx: Context, args: argparse.Namespace) -> int:
             else:
                 say(f"purged {sid}: its log and payloads are deleted")
 
-        return each(((sid, sid) for sid in dict.fromkeys(one.sid for one in wanted)), purged)
+        return each(((one.sid, one.sid) for one in wanted), purged)
+
+
+def _agreed(wanted: list[Archived], *, ask_here: bool) -> None:
+    """Name what would be deleted and have it agreed to. Raises Refused when it is not."""
+    tell = say if ask_here else warn
+    for one in wanted:
+        spent = spend_cell(one.spent_nano, one.unknown_nano)
+        tell(f"{one.sid}  {safe(one.name, 24)}  {spent}, removed {age(one.archived)} ago: {_told(one)}")
+    whose = "its log and payloads are" if len(wanted) == 1 else f"the logs and payloads of all {len(wanted)} are"
+    if not ask_here:
+        raise Refused(f"nothing was deleted: {whose} to be deleted for good; say so with --yes")
+    try:
+        agreed = input(f"{whose} deleted for good, nothing brings them back. Type yes to delete: ").strip()
+    except EOFError:
+        agreed = ""
+    if agreed.lower() != "yes":
+        raise Refused("nothing was deleted")
 
 
 def _one(client: Client, found: list[Archived], text: str) -> Archived:

@@ -290,7 +290,9 @@ def _telling(verb: Verb) -> None:
     score = verb("score", "how well sessions worked, in figures to compare runs by", json=True)
     score.add_argument("ids", metavar="ID", nargs="*", help="sessions (default: all; with one, what it made as well)")
     brief_grammar.add_brief(verb("brief", "what happened since you looked, and what needs you", json=True))
-    brief_grammar.add_receipts(verb("receipts", "what became of each request that you were asked", json=True))
+    brief_grammar.add_receipts(
+        verb("receipts", "what became of each request that you were asked, the newest first", json=True)
+    )
     grants_grammar.add(verb)
     jobs_grammar.add(verb("jobs", "list the jobs that run, print what one printed, end one", json=True))
 
@@ -337,6 +339,7 @@ def _removing(verb: Verb) -> None:
     )
     purge = verb("purge", "delete the log and payloads of archived sessions for good", json=True)
     purge.add_argument("ids", metavar="ID", nargs="+", help="whole ids, or names, as in: watchfloor ls --archived")
+    purge.add_argument("--yes", action="store_true", help="do not ask; needed where there is no terminal to ask at")
 
 
 def _checking(verb: Verb) -> None:

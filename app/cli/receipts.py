@@ -38,7 +38,7 @@ class ToldReceipt:
 
 
 def receipts(ctx: Context, args: argparse.Namespace) -> int:
-    """The newest first. Exit code 1 when there is a session that cannot be read."""
+    """Those first of which something became last. Exit code 1 when there is a session that cannot be read."""
     try:
         start = since.stamp(args.since, datetime.now(UTC)) if args.since is not None else ""
     except ValueError as exc:
@@ -46,8 +46,8 @@ def receipts(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.connect() as client:
         client.wait_up_to(_PATIENCE_S)
         found, unread = _found(client, args.id)
-    shown = [one for one in found if one.receipt.steps[-1].ts >= start]
-    shown.sort(key=lambda one: one.receipt.steps[0].ts, reverse=True)
+    shown = [one for one in found if one.receipt.newest >= start]
+    shown.sort(key=lambda one: one.receipt.newest, reverse=True)
     if args.json:
         for one in shown:
             emit({"sid": one.sid, "name": one.name, **msgspec.to_builtins(one.receipt)})

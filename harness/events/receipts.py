@@ -58,6 +58,11 @@ class Receipt(msgspec.Struct, frozen=True):
     by: str
     steps: tuple[Step, ...]
 
+    @property
+    def newest(self) -> str:
+        """When something became of it last; every list has the newest first by this."""
+        return self.steps[-1].ts
+
 
 class Receipts(msgspec.Struct, frozen=True, kw_only=True):
     """The reply of ``receipts``: those of one session, oldest first."""

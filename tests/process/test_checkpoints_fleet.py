@@ -202,7 +202,7 @@ def test_an_agent_of_another_session_on_the_repository_reads_nothing_of_them(f: 
     kept = f.folders.archive / sid
     assert (kept / "log").is_dir()
     assert not (kept / "checkpoints.git").exists()
-    f.run("purge", sid)
+    f.run("purge", "--yes", sid)
     assert not kept.exists()
     assert f.violations() == []
 

@@ -58,7 +58,10 @@ def _stays_until_it_is_purged(f: Fleet, sid: str, spent: int) -> None:
     wrong = f.run("purge", sid, "nobody", check=False)
     assert (wrong.returncode, "'nobody'" in wrong.stderr) == (4, True)
     assert f.run("purge", sid[:8], check=False).returncode == 4
-    assert f.json("purge", sid, sid) == [{"sid": sid, "purged": True}]
+    asked = f.run("purge", sid, check=False)
+    assert (asked.returncode, "--yes" in asked.stderr, archived["goal"][:20] in asked.stderr) == (5, True, True)
+    assert [one["sid"] for one in f.json("ls", "--archived")] == [sid], "nothing is deleted unasked"
+    assert f.json("purge", "--yes", sid, sid) == [{"sid": sid, "purged": True}]
     assert list(f.folders.archive.iterdir()) == []
     assert f.run("logs", sid, check=False).returncode == 4
     assert f.json("cost")[0]["removed"]["spent_nano"] == spent

@@ -39,9 +39,9 @@ class Registry(Provider):
         for action in screen.own_actions():
             if not action.palette:
                 continue
-            key = host.keys.shown(action.id)
             why = screen.refused_now(action.id)
-            text = f"not now: {why}" if why else f"{action.help}{f'  [{key}]' if key else ''}"
+            key = f"  [{shown}]" if (shown := host.keys.shown(action.id)) else ""
+            text = f"not now: {why}" if why else action.help + key
             run = partial(self.app.run_action, f"do('{action.id}')", screen)
             (refused if why else made).append((action.title, text, run))
         rows = sorted(host.snapshot.rows.values(), key=lambda r: r.name)

@@ -105,8 +105,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace | SimpleNamespace:
 
 def _code_of(exc: Exception) -> int | None:
     from app.cli import exits
-    from app.cli.given import Usage
-    from app.cli.sessions import Refused
+    from app.cli.given import Refused, Usage
     from app.keymap import KeymapError
     from harness.events.framing import LogError
     from harness.protocol.client import SupervisorError, Unreachable

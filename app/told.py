@@ -4,7 +4,7 @@ of others are raw.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -42,6 +42,11 @@ class Told:
     def do(self) -> str:
         """What its person can do, where it needs one; empty for any other."""
         return self.row.do if self.row.group in (NEEDS_YOU, ERRORS) else ""
+
+
+def first_look(rows: Iterable[SessionRow], day_ago: str) -> str:
+    """Where the first look back begins: a day ago, or with the first session when that is younger."""
+    return max(day_ago, min((row.created for row in rows if row.created), default=""))
 
 
 def unmoved(row: SessionRow, start: str) -> bool:

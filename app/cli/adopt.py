@@ -10,8 +10,8 @@ import sys
 
 from app.cli import exits
 from app.cli.context import Context
+from app.cli.given import Refused
 from app.cli.output import emit, safe, say
-from app.cli.sessions import Refused
 
 _LONGEST_S = 600
 

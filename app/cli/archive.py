@@ -11,8 +11,8 @@ import msgspec
 from app import terminal
 from app.cli import exits
 from app.cli.context import Context
+from app.cli.given import Refused
 from app.cli.output import age, emit, emit_all, safe, say, table, warn
-from app.cli.sessions import Refused
 from app.cli.several import each
 from app.cli.shelf import Shelf
 from app.replies import ask

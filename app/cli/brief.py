@@ -16,7 +16,7 @@ from app.cli.output import emit, safe, say
 from app.cli.shelf import Shelf
 from app.pull_text import code
 from app.replies import ask
-from app.told import EMPTY, Told, Troubles, figures, headline, in_order, ranked, total, unmoved
+from app.told import EMPTY, Told, Troubles, figures, first_look, headline, in_order, ranked, total, unmoved
 from harness.events.briefing import Briefed, Line
 from harness.events.replies import Sessions, SessionShown
 from harness.events.views import PROOF, SessionRow, TroubleView
@@ -44,17 +44,19 @@ def brief(ctx: Context, args: argparse.Namespace) -> int:
     until = since.as_recorded(now)
     if len(args.ids) == 1 and (file := bundled.file_of(args.ids[0])) is not None:
         with bundled.shelf(file) as (shelf, sid):
-            row = ask(shelf, Sessions, "sessions").rows[0]
-            start = start if args.since is not None else row.created
-            told, troubles = _gathered(shelf, [sid], start)
+            fleet = ask(shelf, Sessions, "sessions")
+            start = start if args.since is not None else fleet.rows[0].created
+            told = _gathered(shelf, fleet.rows, [sid], start)
     else:
-        start = start or since.as_recorded(now - _FIRST)
-        with ctx.connect() as client:
+        with ctx.look() as client:
             client.wait_up_to(_PATIENCE_S)
-            told, troubles = _gathered(client, args.ids, start)
+            fleet = ask(client, Sessions, "sessions")
+            start = start or first_look(fleet.rows, since.as_recorded(now - _FIRST))
+            told = _gathered(client, fleet.rows, args.ids, start)
+    troubles = fleet.fleet.troubles
     if args.json:
-        fleet = _fleet(told) | {"troubles": msgspec.to_builtins(troubles)}
-        emit({"since": start, "until": until, "fleet": fleet, "sessions": [_wire(one) for one in told]})
+        figures_of = _fleet(told) | {"troubles": msgspec.to_builtins(troubles)}
+        emit({"since": start, "until": until, "fleet": figures_of, "sessions": [_wire(one) for one in told]})
     elif args.md:
         for line in markdown(told, start, now, troubles):
             say(line)
@@ -66,13 +68,11 @@ def brief(ctx: Context, args: argparse.Namespace) -> int:
     return exits.OK
 
 
-def _gathered(client: Client | Shelf, ids: list[str], start: str) -> tuple[list[Told], Troubles]:
-    fleet = ask(client, Sessions, "sessions")
-    rows = fleet.rows
+def _gathered(client: Client | Shelf, rows: list[SessionRow], ids: list[str], start: str) -> list[Told]:
     if ids:
         wanted = {ask(client, SessionShown, "session", sid=sid).row.sid for sid in ids}
         rows = [row for row in rows if row.sid in wanted]
-    return [_one(client, row, start) for row in rows], fleet.fleet.troubles
+    return [_one(client, row, start) for row in rows]
 
 
 def _one(client: Client | Shelf, row: SessionRow, start: str) -> Told:

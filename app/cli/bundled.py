@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from app.cli.context import Context
+from app.cli.given import Refused
 from app.cli.output import safe, warn
-from app.cli.sessions import Refused
 from app.cli.shelf import Shelf
 from harness.events import bundle
 from harness.protocol.client import Client

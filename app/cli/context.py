@@ -13,7 +13,7 @@ from app.cli.output import safe, warn
 from harness.events.endpoints import sentence
 from harness.events.views import FleetView
 from harness.events.words import cap_text, spend, usd
-from harness.protocol.client import Client, reach
+from harness.protocol.client import Client, at_rest, reach
 from harness.protocol.identity import ForeignState
 from harness.protocol.paths import Folders
 
@@ -31,8 +31,12 @@ class Context(msgspec.Struct, frozen=True):
     folders: Folders
     width: int
 
-    def connect(self) -> Client:
-        """A connection to the supervisor; one that has to be started gets the key of our environment."""
+    def connect(self, *, meant: bool = False) -> Client:
+        """A connection to the supervisor; one that has to be started gets the key of our environment, and unless that
+        is ``meant`` it is said that a stopped fleet goes on.
+        """
+        if not meant and at_rest(self.folders):
+            warn("watchfloor: the fleet was stopped; this starts it again")
         return start.supervisor(self.folders, name="cli", tell=lambda text: warn(f"watchfloor: {safe(text)}"))
 
     def reach(self) -> Client:
@@ -40,9 +44,14 @@ class Context(msgspec.Struct, frozen=True):
         return reach(self.folders, tell=lambda text: warn(f"watchfloor: {safe(text)}"))
 
     def look(self) -> Client | Shelf:
-        """The same for a verb that only looks: a state folder that must not be driven is read from the disk, and
-        nothing is started.
+        """The same for a verb that only looks: a fleet that was stopped, and a state folder that must not be driven, is
+        read from the disk, and nothing is started.
         """
+        if at_rest(self.folders):
+            from app.cli.shelf import Shelf
+
+            warn("watchfloor: the fleet is stopped, this is what its logs say; start it: watchfloor supervisor start")
+            return Shelf(self.folders)
         try:
             return self.connect()
         except ForeignState as exc:

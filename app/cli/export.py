@@ -11,8 +11,8 @@ import msgspec
 from app import exporting
 from app.cli import archive, bundled, exits
 from app.cli.context import Context
+from app.cli.given import Refused
 from app.cli.output import emit, safe, say
-from app.cli.sessions import Refused
 from harness.events import bundle
 from harness.events.words import usd
 

@@ -16,6 +16,10 @@ class Usage(Exception):
     """An argument cannot be used; the message says which and why."""
 
 
+class Refused(Exception):
+    """Nothing was sent, because it would not be safe; the message says why and what to do."""
+
+
 def bytes_of(file: str, limit: int = _MOST, option: str = "") -> bytes:
     """What a named file holds, ``-`` is standard input; ``option`` is named in what is refused. Raises Usage."""
     try:

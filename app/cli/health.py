@@ -15,8 +15,8 @@ import msgspec
 
 from app.cli import bundled, exits, export
 from app.cli.context import Context
+from app.cli.given import Refused
 from app.cli.output import emit, safe, say
-from app.cli.sessions import Refused
 from app.replies import ask
 from harness.events import endpoints, payloads
 from harness.events.framing import LogError

@@ -12,9 +12,8 @@ from pathlib import Path
 
 from app.cli import exits
 from app.cli.context import Context
-from app.cli.given import Usage
+from app.cli.given import Refused, Usage
 from app.cli.output import safe, say
-from app.cli.sessions import Refused
 from app.replies import ask
 from harness.events.replies import SessionShown
 from harness.linux import programs

@@ -353,7 +353,9 @@ def _checking(verb: Verb) -> None:
     verify.add_argument("id", metavar="ID", nargs="?", help="a session's id or name, or a file (default: all logs)")
     export = verb("export", "write a session into one file that can be checked and read anywhere", json=True)
     named(export)
-    export.add_argument("file", metavar="FILE", nargs="?", default="", help="to make (default: NAME-ID.watchfloor.tar)")
+    export.add_argument(
+        "file", metavar="FILE", nargs="?", default="", help="to make (default: NAME-ID.watchfloor.tar, in this folder)"
+    )
     export.add_argument(
         "--thin",
         action="store_true",

@@ -16,8 +16,8 @@ import msgspec
 from app import forge, publishing, pull_text
 from app.cli import exits
 from app.cli.context import Context
+from app.cli.given import Refused
 from app.cli.output import emit, safe, say
-from app.cli.sessions import Refused
 from app.forge import Forge, NoForge
 from app.replies import ask
 from harness.events import pull_events as p

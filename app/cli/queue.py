@@ -12,9 +12,8 @@ import msgspec
 from app import requests
 from app.cli import exits
 from app.cli.context import Context
-from app.cli.given import Usage
+from app.cli.given import Refused, Usage
 from app.cli.output import age, emit, emit_all, safe, say, table
-from app.cli.sessions import Refused
 from app.cli.several import each
 from app.replies import ask
 from app.requests import WithDecision

@@ -12,8 +12,8 @@ from pathlib import Path
 from app import service
 from app.cli import exits
 from app.cli.context import Context
+from app.cli.given import Refused
 from app.cli.output import emit, safe, say
-from app.cli.sessions import Refused
 from app.service import Service
 from harness.protocol import api_key
 from harness.protocol import config as configuration

@@ -33,10 +33,6 @@ REMOVE_S = 640.0
 """Longest wait for a removal: a worktree may be large."""
 
 
-class Refused(Exception):
-    """Nothing was sent, because it would not be safe; the message says why and what to do."""
-
-
 def launch(ctx: Context, args: argparse.Namespace) -> int:
     cfg = configuration.load(ctx.folders)
     goal = text_of(args.goal_file, "--goal-file: ") if args.goal_file else args.goal

@@ -1,4 +1,4 @@
-"""A state folder that must not be driven, read as a book from a shelf: the logs are folded from the disk, and no
+"""A fleet that is stopped, or must not be driven, read as a book from a shelf: the logs are folded from the disk, and no
 process is started.
 """
 
@@ -60,7 +60,7 @@ class Shelf:
             return Scores(scores=self._scores(arguments))
         if op == "brief":
             return self._brief(*self._chosen(arguments)[0], str(arguments.get("since", "")))
-        raise SupervisorError("foreign", f"{op} needs a supervisor, and this state folder is not driven")
+        raise SupervisorError("foreign", f"{op} needs a supervisor, and none drives this state folder")
 
     def _read(self) -> list[tuple[SessionRow, SessionState]]:
         root = self._folders.sessions
@@ -75,7 +75,7 @@ class Shelf:
         if problem:
             made = msgspec.structs.replace(made, state="failed", group=ERRORS, detail=problem)
         elif not state.terminal:
-            made = msgspec.structs.replace(made, detail=f"not driven here; its log says: {made.detail}")
+            made = msgspec.structs.replace(made, detail=f"nothing drives it now; its log says: {made.detail}")
         return made, state
 
     def _chosen(self, arguments: Mapping[str, object]) -> list[tuple[SessionRow, SessionState]]:

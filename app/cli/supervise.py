@@ -28,7 +28,7 @@ _GONE_S = 15.0
 def supervisor(ctx: Context, args: argparse.Namespace) -> int:
     """``supervisor start|stop|status``."""
     if args.what == "start":
-        with ctx.connect() as client:
+        with ctx.connect(meant=True) as client:
             return _running(args, client)
     if args.what == "stop":
         return _stop(ctx, args)
@@ -70,7 +70,7 @@ def _stop(ctx: Context, args: argparse.Namespace) -> int:
         if args.sessions == "leave" or not locks.kept(ctx.folders):
             _tell(args, {"running": False}, "stopped before it came up" if ended else "not running")
             return exits.OK
-        client = ctx.connect()  # keepers live on without a supervisor, and only a supervisor ends them in good order
+        client = ctx.connect(meant=True)  # keepers live on without a supervisor, and only a supervisor ends them in good order
     with client:
         epoch = client.hello.get("epoch")
         pid = read(Hello, "hello", client.hello).pid

@@ -17,7 +17,7 @@ from app.copying import Selected
 from app.handlers import Handler, Handlers, bindings, in_list
 from app.models import Dirty, Snapshot
 from app.screens.base import WatchScreen
-from app.told import EMPTY, Told, unmoved
+from app.told import EMPTY, Told, first_look, unmoved
 from harness.events.briefing import Briefed
 from harness.events.receipts import Receipt, Receipts
 from harness.events.replies import LogPiece
@@ -105,8 +105,8 @@ class BackScreen(WatchScreen):
         state = self.host.folders.state
         now = datetime.now(UTC)
         until = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        self._since = self._since or looked.last(state) or _earlier(until)
         rows = list(self.host.snapshot.rows.values())
+        self._since = self._since or looked.last(state) or first_look(rows, _earlier(until))
         every = [await self._told(row) for row in rows]
         made = back.briefing(every, self._since, now, self.host.snapshot.fleet.troubles)
         self._entries[BRIEF] = made

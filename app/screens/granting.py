@@ -7,29 +7,31 @@ from __future__ import annotations
 
 import time
 
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from app import requests
 from app.screens.dialogs import Dialog
+from app.screens.given_line import given_in, given_line
 from app.screens.typing_rest import TypingRest
 from harness.events.grant_views import Granted, GrantPreview, GrantPreviewed, PastRequest
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
 from harness.events.words import age, counted
 from harness.protocol.client import SupervisorError, Unreachable
+from widgets.choice_line import ChoiceLine
 
 _SHOWN = 12
 _FIELDS = {
-    "scope": ("For this", "session", "session, repository or fleet"),
+    "scope": ("For this", "session", ""),
     "expires": ("Ends after", "24h", "up to 30d"),
     "count": ("Or after calls", "20", "so many calls"),
     "free": ("May differ", "", "nothing; 2 = words after the 2nd; /dir = files below"),
     "typed": ("Type its name", "", "critical: the session's name"),
 }
-_SCOPES = ("session", "repository", "fleet")
+_CHOICES = {"scope": ("session", "repository", "fleet")}
 
 
 class GrantDialog(Dialog[dict[str, object]]):
@@ -44,18 +46,12 @@ class GrantDialog(Dialog[dict[str, object]]):
         super().__init__(
             "A rule from a request of",
             view.session_name,
-            "What is exactly like this runs without asking, and each use is on record. For this: type session,"
-            " repository or fleet.",
+            "What is exactly like this runs without asking, and each use is on record.",
             submit="make the rule",
         )
 
     def fields(self) -> list[Widget]:
-        lines: list[Widget] = [
-            Horizontal(
-                Static(title), Input(value, placeholder=hint, id=name, compact=True), classes="given", id=f"of-{name}"
-            )
-            for name, (title, value, hint) in _FIELDS.items()
-        ]
+        lines = [given_line(name, *field, _CHOICES.get(name, ())) for name, field in _FIELDS.items()]
         return [*lines, VerticalScroll(Static("looking …", id="preview"), id="past")]
 
     def on_mount(self) -> None:
@@ -68,7 +64,15 @@ class GrantDialog(Dialog[dict[str, object]]):
         return self.entries_of_fields()
 
     def on_input_changed(self, message: Input.Changed) -> None:
-        if self._rest.changed(message) not in ("", "typed"):
+        message.stop()
+        self._moved(message.input.id or "", message.value)
+
+    def on_choice_line_changed(self, message: ChoiceLine.Changed) -> None:
+        message.stop()
+        self._moved(message.field, message.value)
+
+    def _moved(self, name: str, value: str) -> None:
+        if self._rest.changed(name, value) and name != "typed":
             self.looked_at = {}
             self._rest.look_soon()
 
@@ -133,17 +137,13 @@ class GrantDialog(Dialog[dict[str, object]]):
 
     def result(self) -> dict[str, object]:
         """The arguments of ``grant``. Raises ValueError."""
-        typed = {name: self.query_one(f"#{name}", Input).value.strip() for name in _FIELDS}
-        scope = next((name for name in _SCOPES if typed["scope"] and name.startswith(typed["scope"].lower())), "")
-        if not scope:
-            self.query_one("#scope").focus()
-            raise ValueError("For this: say session, repository or fleet")
+        typed = {name: given_in(self, name) for name in _FIELDS}
         free = typed["free"]
         counted = not free.startswith("/")
         try:
             return requests.grant(
                 self._view,
-                scope=scope,
+                scope=typed["scope"],
                 expires=typed["expires"],
                 count=typed["count"],
                 first=free if counted else "",

@@ -10,10 +10,11 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from app import publishing
-from app.screens.taking import Taking
+from app.screens.taking import YES_NO, Taking
 from app.screens.typing_rest import TypingRest
 from harness.events.untrusted import to_display
 from harness.events.views import SessionRow
+from widgets.choice_line import ChoiceLine
 
 _SHOWN = 300
 _LOOKING = "looking what would be pushed …"
@@ -30,14 +31,14 @@ class PublishDialog(Taking[list[str]]):
         "into": ("Into", "", "the forge's own choice"),
         "repo": ("Repository", "", "OWNER/NAME, where the remote's address names none"),
         "remote": ("Remote", "origin", "a remote of the repository"),
-        "draft": ("Draft", "no", "no; yes = open it as a draft"),
-        "commit": ("Commit rest", "no", "no; yes = first commit what it left in no commit"),
+        "draft": ("Draft", "no", "open it as a draft"),
+        "commit": ("Commit rest", "no", "what it left in no commit"),
     }
-    _FLAGS: ClassVar[tuple[str, ...]] = ("draft", "commit")
+    CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {"draft": YES_NO, "commit": YES_NO}
 
     def __init__(self, row: SessionRow, seen: str) -> None:
         """``seen``: what of the work was on screen, as the supervisor named it; nothing else is sent then."""
-        text = "With your own credentials and your own gh or glab."
+        text = "With your own credentials and your own gh or glab. Commit rest first commits what it left in no commit."
         super().__init__(row, "Publish", text, "push and open")
         self._seen = seen
         self.looked_at: list[str] | None = None
@@ -59,7 +60,15 @@ class PublishDialog(Taking[list[str]]):
     # -- what would be sent ------------------------------------------------------------------------
 
     def on_input_changed(self, message: Input.Changed) -> None:
-        if self._rest.changed(message):
+        message.stop()
+        self._moved(message.input.id or "", message.value)
+
+    def on_choice_line_changed(self, message: ChoiceLine.Changed) -> None:
+        message.stop()
+        self._moved(message.field, message.value)
+
+    def _moved(self, name: str, value: str) -> None:
+        if self._rest.changed(name, value):
             self.complain("")
             self._forget()
             self._rest.look_soon()
@@ -105,7 +114,7 @@ class PublishDialog(Taking[list[str]]):
     def _options(self) -> list[str]:
         """What the verb is told. Raises ValueError."""
         given = {"title": self.typed("named")} | {name: self.typed(name) for name in ("as", "into", "repo", "remote")}
-        return publishing.options(given | {"seen": self._seen}, {name: self.yes(name) for name in self._FLAGS})
+        return publishing.options(given | {"seen": self._seen}, {name: self.yes(name) for name in self.CHOICES})
 
     def result(self) -> list[str]:
         options = self._options()

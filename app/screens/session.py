@@ -260,11 +260,11 @@ class SessionScreen(SessionCommands):
         row = self.target
         if row is not None:
             self._exporting = True
-            self.host.tell(f"{row.name}: exporting …")
-            self.host.run_beside(self._exported(row))
+            file = Path.cwd() / exporting.file_name(row.name, row.sid)
+            self.host.tell(f"{row.name}: exporting into {file} …")
+            self.host.run_beside(self._exported(row, file))
 
-    async def _exported(self, row: SessionRow) -> None:
-        file = Path.cwd() / exporting.file_name(row.name, row.sid)
+    async def _exported(self, row: SessionRow, file: Path) -> None:
         try:
             folder = self.host.folders.session(row.sid).root
             made = await exporting.run(exporting.order(self.host.folders, folder, file))

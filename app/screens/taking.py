@@ -6,16 +6,16 @@ import time
 from typing import ClassVar
 
 from textual.app import App
-from textual.containers import Horizontal
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from app import requests
 from app.host import Host
 from app.screens.dialogs import Dialog
 from app.screens.form import R
+from app.screens.given_line import given_in, given_line
 from harness.events import merge_events as m
 from harness.events.checkpoint_views import CheckpointList, CheckpointView
 from harness.events.merge_views import HandedBack, Merged, MergeLooked
@@ -33,14 +33,9 @@ _KEPT_S = 900.0
 """Longest wait for a fork: a large tree may have to be kept first."""
 _FAILURES = (SupervisorError, Unreachable, configuration.ConfigError)
 _SHOWN = 200
-
-
-class WrongField(ValueError):
-    """What stands in ``field`` cannot be used."""
-
-    def __init__(self, field: str, why: str) -> None:
-        super().__init__(why)
-        self.field = field
+_YES = "yes"
+_NO = "no"
+YES_NO = (_YES, _NO)
 
 
 class Taking(Dialog[R]):
@@ -48,6 +43,8 @@ class Taking(Dialog[R]):
 
     FIELDS: ClassVar[dict[str, tuple[str, str, str]]] = {}
     """By id: title, what stands in it at first, what may."""
+    CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {}
+    """The words of which one is chosen, for the fields that take nothing else."""
 
     def __init__(self, row: SessionRow, title: str, text: str, submit: str) -> None:
         super().__init__(title, row.name, text, submit=submit)
@@ -55,28 +52,18 @@ class Taking(Dialog[R]):
         self._sending = False
 
     def fields(self) -> list[Widget]:
-        return [
-            Horizontal(Static(title), Input(value, placeholder=hint, id=name, compact=True), classes="given")
-            for name, (title, value, hint) in self.FIELDS.items()
-        ]
+        return [given_line(name, *field, self.CHOICES.get(name, ())) for name, field in self.FIELDS.items()]
 
     def entries(self) -> list[tuple[str, str, str]]:
         return self.entries_of_fields()
 
     def typed(self, name: str) -> str:
         """What stands in a field."""
-        return self.query_one(f"#{name}", Input).value.strip()
+        return given_in(self, name)
 
     def yes(self, name: str) -> bool:
-        """What a field that takes yes or no says. Raises ValueError."""
-        given = self.typed(name).lower()
-        if not given or not ("yes".startswith(given) or "no".startswith(given)):
-            raise self.wrong(name, "say yes or no")
-        return given[0] == "y"
-
-    def wrong(self, name: str, why: str) -> WrongField:
-        """To be raised."""
-        return WrongField(name, f"{self.FIELDS[name][0]}: {why}")
+        """Whether a field that takes yes or no says yes."""
+        return self.typed(name) == _YES
 
     def submit(self) -> None:
         if self._sending:
@@ -84,8 +71,6 @@ class Taking(Dialog[R]):
         try:
             asked = self.result()
         except ValueError as exc:
-            if isinstance(exc, WrongField):
-                self.query_one(f"#{exc.field}").focus()
             self.complain(str(exc))
             return
         self._sending = True
@@ -115,20 +100,20 @@ class MergeDialog(Taking[dict[str, object]]):
     """The result is made beside everything and checked first; while that goes on the question may be closed."""
 
     FIELDS: ClassVar[dict[str, tuple[str, str, str]]] = {
-        "how": ("How", m.MERGE, "merge, squash, rebase, or resolve"),
+        "how": ("How", m.MERGE, ""),
         "into": ("Into", "", "the branch that your checkout shows"),
         "message": ("Message", "", "made of its goal; with resolve: your words to it"),
-        "checks": ("Check first", "yes", "yes; no = do not run its checks on the result"),
-        "commit": ("Commit rest", "no", "no; yes = first commit what it left in no commit"),
+        "checks": ("Check first", _YES, "its checks, on the result"),
+        "commit": ("Commit rest", _NO, "what it left in no commit"),
     }
+    CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {"how": _WAYS, "checks": YES_NO, "commit": YES_NO}
 
     def __init__(self, row: SessionRow, seen: str = "") -> None:
         """``seen``: what of the work was on screen, as the supervisor named it; nothing else is merged then."""
         self._seen = seen
         text = (
             f"{row.detail[:200] + '. ' if row.detail else ''}Nothing moves when a check fails on the result, both sides"
-            " changed the same lines, or your checkout holds changes. How: type merge, squash, rebase, or resolve (its"
-            " agent settles what did not fit)."
+            " changed the same lines, or your checkout holds changes. With resolve its agent settles what did not fit."
         )
         super().__init__(row, "Merge", text, "merge")
 
@@ -150,9 +135,7 @@ class MergeDialog(Taking[dict[str, object]]):
             self.query_one("#where", Static).update(shown)
 
     def result(self) -> dict[str, object]:
-        how = next((way for way in _WAYS if self.typed("how") and way.startswith(self.typed("how").lower())), "")
-        if not how:
-            raise self.wrong("how", "say merge, squash, rebase or resolve")
+        how = self.typed("how")
         asked = {"sid": self._row.sid, "how": how, "into": self.typed("into"), "message": self.typed("message")}
         asked |= {"seen": self._seen} if self._seen and how != _RESOLVE else {}
         return asked | {name: self.yes(name) for name in ("checks", "commit")}
@@ -191,7 +174,7 @@ def merged(name: str, ended: m.MergeEnded) -> str:
 def not_merged(ended: m.MergeEnded) -> str:
     """Why nothing was moved, and what to do."""
     why = f"both sides changed {named(ended.conflicts)}" if ended.outcome == m.CONFLICTS else ended.why
-    mend = "; type resolve as How, and its agent settles it" if ended.outcome in (m.CONFLICTS, m.CHECKS_FAILED) else ""
+    mend = "; choose resolve, and its agent settles it" if ended.outcome in (m.CONFLICTS, m.CHECKS_FAILED) else ""
     return f"not merged into {ended.into}, {ended.outcome}: {why[:200]}{mend}"
 
 

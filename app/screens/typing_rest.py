@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 
 from textual.timer import Timer
 from textual.widget import Widget
-from textual.widgets import Input
 
 TYPING_S = 0.3
 """Seconds without a key after which what was typed is looked at."""
@@ -22,15 +21,13 @@ class TypingRest:
         self._typed = {name: value for name, (_, value, _) in fields.items()}
         self._timer: Timer | None = None
 
-    def changed(self, message: Input.Changed) -> str:
-        """The field that has another value now; empty when none has: an input also tells the value that it begins with,
-        on a busy machine after the first look came back.
+    def changed(self, name: str, value: str) -> bool:
+        """True when this field has another value now: an input also tells the value that it begins with, on a busy
+        machine after the first look came back.
         """
-        message.stop()
-        name = message.input.id or ""
         before = self._typed[name]
-        self._typed[name] = message.value
-        return name if message.value != before else ""
+        self._typed[name] = value
+        return value != before
 
     def look_soon(self) -> None:
         """Look when nothing more is typed."""

@@ -154,13 +154,24 @@ def abandoned(folders: Folders) -> bool:
     """True when no supervisor lives, none is being started, and the last one was not asked to stop: nobody else will
     start one.
     """
-    if locks.held(folders.supervisor_lock) or locks.held(folders.guardian_lock):
-        return False
+    return not _lives(folders) and not _told_to_stop(folders)
+
+
+def at_rest(folders: Folders) -> bool:
+    """True when no supervisor lives, none is being started, and the last one was asked to stop."""
+    return not _lives(folders) and _told_to_stop(folders)
+
+
+def _lives(folders: Folders) -> bool:
+    return locks.held(folders.supervisor_lock) or locks.held(folders.guardian_lock)
+
+
+def _told_to_stop(folders: Folders) -> bool:
     try:
         last = json.loads(own_file.read(folders.runtime / "supervisor.json"))["pid"]
-        return own_file.text(folders.runtime / STOPPING).strip() != str(last)
+        return own_file.text(folders.runtime / STOPPING).strip() == str(last)
     except (OSError, ValueError, KeyError, TypeError):
-        return True
+        return False
 
 
 _LOG_BYTES = 4 * 1024 * 1024

@@ -85,9 +85,10 @@ def extent(tree: Worktree) -> Extent:
     with look(tree, tip(tree)) as view:
         seen = view.walk()
         uncompared = view.changes(seen).uncompared
+        back = view.brought_back(seen, tree.base)
         changes = [change for change in _changed(view, tree.base) if change.path not in uncompared]
         room = MAX_PATCH
-        for name in sorted({*seen.untracked, *seen.nested}):
+        for name in sorted({*seen.untracked, *seen.nested} - back):
             change, patch = _new_file(view.ground, name, room)
             changes.append(change)
             room -= len(patch or b"")
@@ -109,6 +110,7 @@ def diff(tree: Worktree, limit: int = MAX_PATCH) -> Diff:
     with look(tree, head) as view:
         seen = view.walk()
         uncompared = view.changes(seen).uncompared
+        back = view.brought_back(seen, tree.base)
         git = view.scratch.git
         files = _changed(view, tree.base)
         _, raw = git.call(
@@ -120,7 +122,7 @@ def diff(tree: Worktree, limit: int = MAX_PATCH) -> Diff:
         for name in sorted(uncompared):
             files = [*(f for f in files if f.path != name), FileChange(name, "modified", None, None)]
             pieces.append(b"diff --git %s %s\nToo large to compare\n" % (spelled("a/", name), spelled("b/", name)))
-        for name in sorted({*seen.untracked, *seen.nested}):
+        for name in sorted({*seen.untracked, *seen.nested} - back):
             change, patch = _new_file(view.ground, name, max(limit - size, 0))
             files.append(change)
             truncated = truncated or patch is None

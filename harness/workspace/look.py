@@ -121,14 +121,27 @@ class View:
     def _compared(self, seen: Seen, suspects: set[str], gone: set[str]) -> Changes:
         self.scratch.git.run("read-tree", self.commit)
         copied = {path for path in suspects if self._copy(path, seen.tracked[path])}
+        self._take(copied | gone)
+        found = self.scratch.git.names("diff-index", "--cached", "--name-only", "--no-renames", "-z", self.commit, "--")
+        return Changes((set(found) - gone) | (suspects - copied), gone, suspects - copied)
+
+    def _take(self, paths: set[str]) -> None:
         try:
-            self.scratch.take(sorted(copied | gone))
+            self.scratch.take(sorted(paths))
         except GitFailed:  # an attribute that does not fit the content: then the bytes count as they are
             for rules in self.scratch.tree.rglob(".gitattributes"):
                 rules.unlink()
-            self.scratch.take(sorted(copied | gone))
-        found = self.scratch.git.names("diff-index", "--cached", "--name-only", "--no-renames", "-z", self.commit, "--")
-        return Changes((set(found) - gone) | (suspects - copied), gone, suspects - copied)
+            self.scratch.take(sorted(paths))
+
+    def brought_back(self, seen: Seen, base: str) -> set[str]:
+        """Untracked files that ``base`` has and the commit has not; our index holds them, too, after `changes`.
+        Raises GitFailed.
+        """
+        of_base = listings.of(self._tree.common, base)
+        lost = (path for path in seen.untracked if path in of_base and path not in self.entries)
+        found = {path for path in lost if self._copy(path, seen.untracked[path])}
+        self._take(found)
+        return found
 
     def staged(self) -> list[str]:
         """Files that somebody added to the worktree's own index from outside the fence and that are not so in the

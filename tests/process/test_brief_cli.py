@@ -20,6 +20,8 @@ def test_a_briefing_and_the_receipts_of_a_run() -> None:
         f.wait_state(sid, "waiting")
         assert looked.last(f.folders.state) == ""
 
+        (first,) = f.json("brief")
+        assert first["since"] == f.json("ls")[0]["created"], "nothing was before the first session"
         asking = f.run("brief").stdout
         assert "needs" in asking
         assert "commit" in asking

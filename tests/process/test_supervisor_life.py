@@ -559,3 +559,20 @@ def test_cap_on_tool_calls_asks_and_goes_on_when_raised(f: Fleet) -> None:
     f.approve(item["approval_id"], "--raise-to", "5")
     f.wait_state(sid, "done")
     assert f.violations() == []
+
+
+def test_what_only_looks_leaves_a_stopped_fleet_stopped() -> None:
+    with fleet() as f:
+        sid = f.launch(play([HOLD], "Done."), name="holder")
+        f.wait_event(sid, "tool.started")
+        f.run("supervisor", "stop", "--sessions", "leave")
+        for verb in (("ls",), ("logs", sid), ("cost",), ("brief", "--since", "1h")):
+            looked = f.run(*verb)
+            assert "the fleet is stopped" in looked.stderr, verb
+            assert looked.stdout.strip(), verb
+        assert [row["sid"] for row in f.json("ls")] == [sid]
+        assert f.run("supervisor", "status", check=False).stdout.strip() == "not running"
+        assert "this starts it again" in f.run("approvals").stderr
+        assert "this starts" not in f.run("approvals").stderr
+        f.release(sid)
+        f.wait_state(sid, "done")

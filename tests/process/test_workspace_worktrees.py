@@ -22,7 +22,7 @@ from harness.policy.judge import judge
 from harness.policy.rules import default_policy
 from harness.protocol.config import FenceConfig
 from harness.workspace import removing, worktrees
-from harness.workspace.diff import diff
+from harness.workspace.diff import diff, extent
 from harness.workspace.errors import (
     BranchExists,
     DamagedWorktree,
@@ -359,6 +359,19 @@ def test_the_diff_shows_committed_uncommitted_and_untracked_work(tmp_path: Path)
     assert cut.truncated
     assert len(cut.patch) <= 10_500
     assert any(f.path == "big" for f in cut.files)
+
+
+def test_a_file_that_was_taken_away_and_put_back_is_no_change(tmp_path: Path) -> None:
+    tree = session(tmp_path, repository(tmp_path / "repo", **{"a.txt": "a\n", "b.txt": "b\nb\n", "c.txt": "c\n"}))
+    agent(tree, "git rm -q a.txt b.txt c.txt && git commit -qm away")
+    publish(tree)
+    (tree.root / "a.txt").write_text("a\n")
+    (tree.root / "b.txt").write_text("b\nB\n")
+    made = diff(tree)
+    shown = {f.path: (f.status, f.added, f.removed) for f in made.files}
+    assert shown == {"b.txt": ("modified", 1, 1), "c.txt": ("deleted", 0, 1)}
+    assert "+a" not in made.patch
+    assert extent(tree) == made.extent
 
 
 @pytest.mark.fence

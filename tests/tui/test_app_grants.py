@@ -43,7 +43,7 @@ async def test_it_says_what_it_covers_and_makes_that(tmp_path: Path, size: tuple
         assert all(len(line) <= size[0] for line in s.grid)
         for words in (
             "For this",
-            "fleet.",
+            "[session] repository  fleet",
             "Ends after",
             "Or after",
             "May differ",

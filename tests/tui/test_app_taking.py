@@ -27,10 +27,6 @@ def clashing(world: World) -> None:
     world.conflicts |= set(world.sessions)
 
 
-async def retype(s: Shown, text: str) -> None:
-    await s.press("end", *["backspace"] * 8, *text)
-
-
 @pytest.mark.parametrize("size", [(60, 20), *SIZES])
 @pytest.mark.parametrize("from_review", [False, True])
 async def test_a_merge_sends_what_the_fields_say(tmp_path: Path, size: tuple[int, int], from_review: bool) -> None:
@@ -46,11 +42,12 @@ async def test_a_merge_sends_what_the_fields_say(tmp_path: Path, size: tuple[int
             "Merge cart", "How", "Into", "Message", "Check first", "Commit rest", "ctrl+y merge", "tab next field"
         )
         assert all(len(line) <= size[0] for line in s.grid)
-        await retype(s, "dance")
-        await s.press("ctrl+y")
-        await s.see("say merge, squash, rebase or resolve")
-        await retype(s, "sq")
-        await s.press("tab", *"side", "tab", *"words", "tab", "end", "backspace", "backspace", "backspace", "n")
+        await s.see("[merge] squash  rebase  resolve", "[yes] no", "yes [no]")
+        await s.press("left")
+        await s.see(" merge  squash  rebase [resolve]")
+        await s.press("right", "right")
+        await s.see(" merge [squash] rebase  resolve")
+        await s.press("tab", *"side", "tab", *"words", "tab", "n")
         await s.press("enter")
         assert not s.world.of("merge"), "only the chord sends"
         await s.press("ctrl+y")
@@ -116,8 +113,7 @@ async def test_what_does_not_fit_is_said_in_place_and_handed_back(tmp_path: Path
             "not merged into main, conflicts: both sides changed src/cart.py",
             "and its agent settles it",
         )
-        await retype(s, "resolve")
-        await s.press("tab", "tab", *"mine", "ctrl+y")
+        await s.press(*"res", "tab", "tab", *"mine", "ctrl+y")
         await s.see("it brings main into its work")
         assert s.world.of("resolve")[0]["text"] == "mine"
         assert isinstance(s.app.screen, FloorScreen)

@@ -11,7 +11,7 @@ import pytest
 
 from app import main
 from app.cli import bundled, exits
-from app.cli.sessions import Refused
+from app.cli.given import Refused
 from harness.events import bundle, framing
 from harness.events.reader import verify
 

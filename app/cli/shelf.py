@@ -1,5 +1,5 @@
-"""A fleet that is stopped, or must not be driven, read as a book from a shelf: the logs are folded from the disk, and no
-process is started.
+"""A fleet that is stopped, or must not be driven, read as a book from a shelf: its logs are folded from the disk, and
+no process is started.
 """
 
 from __future__ import annotations

@@ -70,7 +70,9 @@ def _stop(ctx: Context, args: argparse.Namespace) -> int:
         if args.sessions == "leave" or not locks.kept(ctx.folders):
             _tell(args, {"running": False}, "stopped before it came up" if ended else "not running")
             return exits.OK
-        client = ctx.connect(meant=True)  # keepers live on without a supervisor, and only a supervisor ends them in good order
+        client = ctx.connect(
+            meant=True
+        )  # keepers live on without a supervisor, and only a supervisor ends them in good order
     with client:
         epoch = client.hello.get("epoch")
         pid = read(Hello, "hello", client.hello).pid

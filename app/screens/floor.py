@@ -16,6 +16,7 @@ from textual.containers import Container
 from app.handlers import Handler, Handlers, bindings, in_list
 from app.models import Dirty, Snapshot
 from app.screens.session_commands import SessionCommands
+from harness.events import words
 from harness.events.views import ERRORS, FleetView, SessionRow
 from harness.linux import durable
 from widgets import tiling
@@ -33,8 +34,6 @@ LIST_FILE = "list.json"
 _TWO_COLUMNS = 80
 """Cells from which on the list stands beside the panes and not above them."""
 _LEAST_LIST = 24
-AGES_S = 5
-"""Ages move on together at these steps: one paint of the list instead of one for each row as its moment comes."""
 
 
 class FloorScreen(SessionCommands):
@@ -132,7 +131,7 @@ class FloorScreen(SessionCommands):
         return more
 
     def clock(self, now: float) -> None:
-        if (step := now // AGES_S) != self._aged:
+        if (step := now // words.AGES_S) != self._aged:
             self._aged = step
             self.list.tick(now)
             self.query_one(QueueHead).tick(now)

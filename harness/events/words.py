@@ -28,6 +28,8 @@ _DECIDED: dict[str, str] = {
     Decision.FAILED: "said to have failed",
     Decision.UNKNOWN: "left open",
 }
+AGES_S = 5
+"""Seconds between two steps of an age: all ages on all screens take them at the same moment."""
 _UNITS = ((86400, "d"), (3600, "h"), (60, "m"))
 
 
@@ -120,13 +122,13 @@ def instant(text: str) -> float | None:
 def span(seconds: float) -> str:
     """A stretch of time in at most four cells: ``5s``, ``12m``, ``3h``, ``9d``; never negative.
 
-    Seconds come in steps of five, so that a screen full of them is not painted anew every second.
+    Seconds come in steps of `AGES_S`, so that a screen full of them is not painted anew every second.
     """
     whole = max(0, int(seconds))
     for size, unit in _UNITS:
         if whole >= size:
             return f"{whole // size}{unit}"
-    return f"{whole // 5 * 5}s"
+    return f"{whole // AGES_S * AGES_S}s"
 
 
 def time_text(seconds: int) -> str:
@@ -144,9 +146,9 @@ def clock(seconds: float) -> str:
 
 
 def age(ts: str, now: float) -> str:
-    """How long ago a timestamp was, as `span`; empty when it is none."""
+    """How long ago a timestamp was at the last step of all ages, as `span`; empty when it is none."""
     then = parse_ts(ts)
-    return "" if then is None else span(now - then)
+    return "" if then is None else span(now // AGES_S * AGES_S - then)
 
 
 def due(ts: str, now: float) -> str:

@@ -307,6 +307,14 @@ def test_money(nano: int, text: str) -> None:
     assert words.money(nano) == text
 
 
+@given(st.integers(0, 200), st.floats(0, 4.99), st.floats(0, 4.99))
+def test_two_places_that_show_an_age_within_one_step_say_the_same(steps: int, one: float, other: float) -> None:
+    then = 1_767_225_600.0 + 3
+    begin = 1_767_225_600.0 + steps * words.AGES_S
+    said = {words.age("2026-01-01T00:00:03.000Z", begin + at) for at in (one, other)}
+    assert said == {words.span(begin - then)}
+
+
 def test_ages_are_short_and_never_negative() -> None:
     now = words.parse_ts("2026-11-21T10:00:00.000Z")
     assert now is not None

@@ -8,9 +8,10 @@ are as they were approved before. The hash of the whole action, computed here fr
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import groupby
 
 from harness.events import person_tool, trouble
 from harness.events.action import Action, BadAction, FileAction, PushAction, action_hash, from_wire
@@ -19,7 +20,8 @@ from harness.events.card_facts import KEY, notes_of
 from harness.events.effect import Effect
 from harness.events.request import AT_RISK, LAST_CALL, Request
 from harness.events.untrusted import to_display, to_display_lines
-from harness.events.views import NOT_COMPARED, NOT_SHOWN, ApprovalView
+from harness.events.views import NOT_COMPARED, NOT_SHOWN, NOTHING_THERE, ApprovalView
+from harness.events.words import counted
 from widgets.card_action import WILL_RUN, consequences, named_by, wants, will_run
 from widgets.card_facts import Facts, facts
 from widgets.card_line import CardLine, wrap
@@ -34,6 +36,8 @@ _DEFAULT = "default"
 """The rule of what no rule of a policy names: its reason says the effects again."""
 _NOW = "--- now: "
 _AFTER = "+++ after: "
+_FIRST_LINES = 3
+"""Of a file that is gone."""
 _SHA_256 = re.compile(r", SHA-256 [0-9a-f]{64}$")
 RISKS = {"low": "LOW RISK", "medium": "MEDIUM RISK", "high": "HIGH RISK", "critical": "CRITICAL"}
 _OF_ENDPOINT = ("base_url", "endpoint", "why")
@@ -184,10 +188,24 @@ def _compared(diff: str, *, whole: bool) -> tuple[list[CardLine], list[CardLine]
     lines = diff_lines(diff)
     sides = diff.split("\n", 2)[:2]
     if not whole or not sides[0].startswith(_NOW) or not sides[-1].startswith(_AFTER):
-        return [CardLine("CHANGES", "label"), *lines], []
+        return [CardLine("CHANGES", "label"), *_shortened(lines)], []
     now, after = (_SHA_256.sub("", side.removeprefix(mark)) for side, mark in zip(sides, (_NOW, _AFTER), strict=True))
     head = CardLine(f"CHANGES  now {to_display(now)}, then {to_display(after)}", "label")
     return [head, *lines[2:]], lines[:2]
+
+
+def _shortened(lines: Sequence[CardLine]) -> Iterator[CardLine]:
+    """The comparison in which a file that is gone stands with its first lines: that it is gone is what decides."""
+    gone = False
+    for removed, group in groupby(lines, key=lambda line: line.role == "remove"):
+        run = list(group)
+        kept = _FIRST_LINES if removed and gone else len(run)
+        yield from run[:kept]
+        if len(run) > kept:
+            yield CardLine(f"  … and {counted(len(run) - kept, 'more line')} of it, all gone", "dim")
+        for line in run:
+            if line.role == "dim" and line.text.lstrip().startswith(_AFTER):
+                gone = line.text.endswith(NOTHING_THERE)
 
 
 def shown_hash(view: ApprovalView) -> str:

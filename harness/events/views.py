@@ -36,6 +36,8 @@ No line of a file can: each has ``+``, ``-`` or a blank before it.
 """
 NOT_COMPARED = "\\ NOT COMPARED: "
 """A line that begins so says what was not compared; no line of a file can, as above."""
+NOTHING_THERE = "nothing there, or no plain file"
+"""How the head of a comparison ends that names a side without a file."""
 
 
 class ApprovalView(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -25,8 +25,9 @@ from harness.events.card_facts import (
     in_detail,
 )
 from harness.events.request import Request
-from harness.events.views import NOT_SHOWN, ApprovalView
+from harness.events.views import NOT_SHOWN, NOTHING_THERE, ApprovalView
 from harness.policy.shape import compared, facts_of, kind_of, ordinary
+from harness.supervisor.calls.comparison import Side, compare
 from widgets.card_line import CardLine, wrap
 from widgets.card_notes import runs_of
 from widgets.card_text import card
@@ -482,3 +483,26 @@ def test_differences_name_what_changed_and_nothing_else() -> None:
 def test_a_doubt_names_its_call_once() -> None:
     doubt = msgspec.structs.replace(view(None), kind="in_doubt", title="did this happen? git push origin HEAD")
     assert card(doubt).text.count("git push origin HEAD") == 1
+
+
+def test_a_test_that_is_gone_stands_with_its_first_lines_and_one_that_lost_lines_with_all() -> None:
+    gone = Side(None, f"the agent's: {NOTHING_THERE}")
+    whole = Side.of("".join(f"def test_{n}(): ...\n" for n in range(40)).encode())
+    forged = Side.of(f"+++ after: {NOTHING_THERE}\n".encode())
+    diff = "\n".join(
+        f"diff --git a/{name} b/{name}\n{compare(before, after)}"
+        for name, before, after in (("a.py", whole, gone), ("b.py", whole, forged))
+    )
+    shown = [line.text for line in card(_request(Request.PROTECTED, diff)).above]
+    first, second = ([line for line in part if "def test_" in line] for part in _split(shown, "b/b.py"))
+    assert (len(first), len(second)) == (3, 40), shown
+    assert "  … and 37 more lines of it, all gone" in shown
+
+
+def _request(kind: str, diff: str) -> ApprovalView:
+    return ApprovalView("a1", "s", "cart", kind, "a.py was deleted", ["allow", "deny"], "high", "", 1, diff=diff)
+
+
+def _split(lines: list[str], at: str) -> tuple[list[str], list[str]]:
+    cut = next(i for i, line in enumerate(lines) if at in line)
+    return lines[:cut], lines[cut:]

@@ -20,6 +20,7 @@ from harness.events.decision import Decision
 from harness.events.ratchet import TOUCHED, RunCheck, some
 from harness.events.request import Request
 from harness.events.session_state import SessionState
+from harness.events.views import NOTHING_THERE
 from harness.plan.counts import CheckCount
 from harness.plan.stakes import hangs, round_over
 from harness.supervisor import ids
@@ -245,7 +246,7 @@ def changes(session: Session) -> str:
 
 def _side(whose: str, body: bytes | None) -> Side:
     if body is None:
-        return Side(None, f"{whose}: nothing there, or no plain file")
+        return Side(None, f"{whose}: {NOTHING_THERE}")
     return Side(body, f"{whose}, {Side.of(body).words}")
 
 

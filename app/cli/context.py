@@ -13,6 +13,7 @@ from app.cli.output import safe, warn
 from harness.events.endpoints import sentence
 from harness.events.views import FleetView
 from harness.events.words import cap_text, spend, usd
+from harness.protocol import identity
 from harness.protocol.client import Client, at_rest, reach
 from harness.protocol.identity import ForeignState
 from harness.protocol.paths import Folders
@@ -47,7 +48,7 @@ class Context(msgspec.Struct, frozen=True):
         """The same for a verb that only looks: a fleet that was stopped, and a state folder that must not be driven, is
         read from the disk, and nothing is started.
         """
-        if at_rest(self.folders):
+        if at_rest(self.folders) and identity.look(self.folders.state) is None:
             from app.cli.shelf import Shelf
 
             warn("watchfloor: the fleet is stopped, this is what its logs say; start it: watchfloor supervisor start")

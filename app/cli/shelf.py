@@ -75,7 +75,7 @@ class Shelf:
         if problem:
             made = msgspec.structs.replace(made, state="failed", group=ERRORS, detail=problem)
         elif not state.terminal:
-            made = msgspec.structs.replace(made, detail=f"nothing drives it now; its log says: {made.detail}")
+            made = msgspec.structs.replace(made, detail=f"not driven; its log says: {made.detail}")
         return made, state
 
     def _chosen(self, arguments: Mapping[str, object]) -> list[tuple[SessionRow, SessionState]]:

@@ -69,6 +69,8 @@ class Deciding:
         self._deck = deck
         self.sent: set[str] = set()
         """Requests whose decision is under way or taken, which nobody decides again."""
+        self.dealt_with: set[str] = set()
+        """Items that keys of this screen did something about, which may therefore leave their place."""
         self.stale: tuple[ApprovalView, str] | None = None
         """The request that was refused as stale, and what was selected when it went."""
 
@@ -237,6 +239,7 @@ class Deciding:
         view = self._deck.view
         if view is None:
             return
+        self.dealt_with.add(view.approval_id)
         if view.kind in trouble.NO_REQUEST:
             said = "it stays under Errors, and comes back to its place in an hour"
             if self._deck.rings:
@@ -259,12 +262,14 @@ class Deciding:
     async def _send(self, view: ApprovalView, decision: str, given: requests.WithDecision) -> None:
         host = self._deck.host
         self.sent.add(view.approval_id)
+        self.dealt_with.add(view.approval_id)
         try:
             request = requests.decide(host.folders, view, decision, **given)
             await host.feed.call("decide", **request)
         except SupervisorError as exc:
             self.sent.discard(view.approval_id)
             if exc.code == "stale":
+                self.dealt_with.discard(view.approval_id)
                 self.stale = (view, "")
             host.tell(str(exc), bad=True)
         except configuration.ConfigError as exc:

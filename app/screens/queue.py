@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
+import msgspec
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
@@ -38,6 +39,10 @@ _NOTICE_S = 4.0
 _BAD_NOTICE_S = 10.0
 _GOES_ON = ("session.continue", "session.resume")
 _HELPS = (*_GOES_ON, "session.pause", "session.say")
+_ACTS = frozenset(
+    (*_HELPS, *(f"queue.{name}" for name in ("all", "answer", "deny", "defer", "raise", "stop", "session")))
+)
+"""What is done at once, or begun, with the item on screen without a look at whether it was seen whole."""
 
 
 class QueueScreen(CardScreen, SessionCommands):
@@ -53,6 +58,8 @@ class QueueScreen(CardScreen, SessionCommands):
         super().__init__()
         self._first = approval_id
         self._shown: ApprovalView | None = None
+        self._swapped_at = 0.0
+        """When news put another item in the place of the one on screen."""
         self._needs: tuple[ApprovalView, ...] = ()
         self._notice = Content("")
         self._notice_until = 0.0
@@ -105,7 +112,7 @@ class QueueScreen(CardScreen, SessionCommands):
             if self._first and self.requests.select(self._first):
                 self._first = ""
             self._follow_stale()
-            self._show_selected()
+            self._show_selected(news=True)
             self._show_place()
             self._show_nothing(snapshot)
         if dirty & Dirty.LINK:
@@ -158,10 +165,13 @@ class QueueScreen(CardScreen, SessionCommands):
         if right.border_title != (place := self.requests.place):
             right.border_title = place
 
-    def _show_selected(self) -> None:
+    def _show_selected(self, *, news: bool = False) -> None:
         view = self.host.snapshot.approval(self.requests.selected)
         if view == self._shown:
             return
+        before = self._shown
+        if news and before is not None and (view is None or view.approval_id != before.approval_id):
+            self._swapped_at = 0.0 if before.approval_id in self.deciding.dealt_with else time.monotonic()
         self._shown = view
         # settled with the card, which says of a call all that the list does: what comes while it is read takes no room
         alone = len(self._needs) == 1 and view is not None and view.kind == Request.TOOL
@@ -255,7 +265,7 @@ class QueueScreen(CardScreen, SessionCommands):
         nothing_to_approve = "there is nothing to approve in this request"
         wait = self.not_armed
         of_session = SessionCommands.handlers(self)
-        return {
+        made = {
             **{ident: of_session[ident] for ident in _HELPS},
             "focus.next": Handler(self.focus_next),
             "focus.previous": Handler(self.focus_previous),
@@ -285,6 +295,19 @@ class QueueScreen(CardScreen, SessionCommands):
             "queue.failed": Handler(lambda: do.settle("failed"), of(unless(queue_refusals.IN_DOUBT, "failed"))),
             "queue.unknown": Handler(lambda: do.settle("unknown"), of(unless(queue_refusals.IN_DOUBT, "unknown"))),
         }
+        return {
+            ident: msgspec.structs.replace(handler, run=partial(self._on_what_was_seen, handler.run))
+            if ident in _ACTS
+            else handler
+            for ident, handler in made.items()
+        }
+
+    def _on_what_was_seen(self, run: Callable[[], object]) -> None:
+        """Do it, unless the key was meant for what stood here until just before it was pressed."""
+        if time.monotonic() - self.host.input_age() < self._swapped_at + ARM_S:
+            self.host.tell("another item has just taken the place of the one you saw; look, then press again")
+            return
+        run()
 
     def _of(self, refusal: Refusal) -> Callable[[], str]:
         """Asks it about the request on screen."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from textual import events
 from textual.keys import key_to_character
 
@@ -127,3 +128,46 @@ async def test_ten_thousand_inserts_and_no_wrong_decision(tmp_path: Path) -> Non
             await s.until("a card", lambda: queue(s).view is None or _painted(s))
         assert len(flood.made) >= BURSTS * EACH
         assert len(done) >= BURSTS // 8
+
+
+@pytest.mark.parametrize("key", ["z", "r", "w", "s", "e", "A", "ctrl+y", "enter"])
+async def test_no_key_acts_on_what_took_the_place_of_what_was_seen(tmp_path: Path, key: str) -> None:
+    def thirty(world: World) -> None:
+        for n in range(30):
+            world.ask(
+                world.add(f"asks-{n:02d}"), PUSH, risk="medium", ts=stamp(60 + n), alike="g" if key == "ctrl+a" else ""
+            )
+
+    async with shown(tmp_path, thirty, size=(120, 40)) as s:
+        await s.press("2")
+        for _ in range(3):
+            await arm(s)
+            seen = queue(s).view
+            assert seen is not None
+            (asked,) = (one for one in s.world.sessions.values() if one.sid == seen.sid)
+            asked.views.clear()
+            s.world.push_approvals()
+            await s.until("another in its place", lambda seen=seen: queue(s).view not in (None, seen))
+            _press(s, key)
+            await s.until("it is said", lambda: "another item has" in s.text or "only just appeared" in s.text)
+            assert type(s.app.screen).__name__ == "QueueScreen"
+            assert not {call["op"] for call in s.world.calls} & {"decide", "defer", "grant", "snooze"}
+        await arm(s)
+        before = len(s.world.calls)
+        _press(s, key)
+        await s.until("it acts", lambda: type(s.app.screen).__name__ != "QueueScreen" or len(s.world.calls) > before)
+
+
+async def test_what_one_did_away_with_makes_room_without_a_wait(tmp_path: Path) -> None:
+    def three(world: World) -> None:
+        for n in range(3):
+            world.ask(world.add(f"asks-{n}"), PUSH, risk="medium", ts=stamp(60 + n))
+
+    async with shown(tmp_path, three, size=(120, 40)) as s:
+        await s.press("2")
+        await arm(s)
+        first = queue(s).view
+        await s.press("z")
+        await s.until("it is put last", lambda: queue(s).view != first or s.world.of("defer"))
+        await s.press("z")
+        await s.until("both are", lambda: len(s.world.of("defer")) == 2)

@@ -19,7 +19,7 @@ demo: install
 
 test: install
 	sh tests/system_tools.sh
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 6 --dist loadfile --no-loadscope-reorder tests
+	PYTHONDONTWRITEBYTECODE= sh tests/on_memory.sh $(BIN)/python -m pytest -n 6 --dist loadfile --no-loadscope-reorder -m "not long" tests
 
 check: install
 	$(BIN)/ruff format --check app widgets harness tests
@@ -35,6 +35,7 @@ attack: install
 	$(BIN)/python -m tests.attack --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
 
 soak: install
+	$(if $(ONLY)$(SEED),,PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m long tests)
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
 
 screenshots: install

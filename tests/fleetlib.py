@@ -52,9 +52,11 @@ def play(*turns: list[tuple[str, dict[str, Any]]] | str) -> str:
 def wait_for(what: str, probe: Callable[[], T | None], timeout: float = 60.0) -> T:
     """Poll ``probe`` until it gives something true; the name says what was awaited when it never does.
 
-    Between two looks passes nine times what one costs, so that who waits leaves the machine to what is awaited.
+    Between two looks passes nine times what one costs, and more the longer it was in vain, so that who waits leaves the
+    machine to what is awaited.
     """
-    deadline = time.monotonic() + timeout
+    first = time.monotonic()
+    deadline = first + timeout
     while True:
         began = time.monotonic()
         value = probe()
@@ -63,20 +65,20 @@ def wait_for(what: str, probe: Callable[[], T | None], timeout: float = 60.0) ->
         ended = time.monotonic()
         if ended > deadline:
             raise AssertionError(f"waited {timeout:.0f} s in vain for: {what}")
-        time.sleep(min(0.25, max(0.02, 9 * (ended - began))))
+        time.sleep(min(0.25, max(0.02, 9 * (ended - began), (ended - first) / 16)))
 
 
 def make_repository(path: Path, files: dict[str, str] | None = None) -> Path:
     """A small git repository with one commit."""
     path.mkdir(parents=True)
     git(path, "init", "-q", "-b", "main")
-    git(path, "config", "user.email", "test@example.invalid")
-    git(path, "config", "user.name", "Test")
+    with (path / ".git/config").open("a") as config:
+        config.write("[user]\n\temail = test@example.invalid\n\tname = Test\n")
     for name, text in (files or {"README.md": "# Thing\n", "src/a.txt": "alpha\n", "notes.txt": "keep\n"}).items():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         (path / name).write_text(text)
     git(path, "add", "-A")
-    git(path, "commit", "-q", "-m", "start")
+    git(path, "-c", "maintenance.auto=false", "commit", "-q", "-m", "start")
     return path
 
 

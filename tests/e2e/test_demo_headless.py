@@ -62,6 +62,7 @@ def test_headless(tmp_path: Path) -> None:
     assert not fleet.Demo(tmp_path).processes(), "processes stay behind"
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1800)  # it gives up by itself where it stands still
 def test_a_long_plan_is_done_whatever_happens_on_the_way(tmp_path: Path) -> None:
     done = command(tmp_path, "--long", "--headless", timeout=1780)

@@ -16,14 +16,15 @@ _FILE = re.compile(r"`([\w/.-]+\.(?:py|toml|md|sh))`(?: \(`(\w+)`)?")
 
 
 @cache
-def files() -> list[Path]:
+def files() -> dict[str, Path]:
     folders = ("app", "widgets", "harness", "tests", "docs")
-    return [*(path for folder in folders for path in (ROOT / folder).rglob("*.*")), *ROOT.glob("*.*")]
+    found = [*(path for folder in folders for path in (ROOT / folder).rglob("*.*")), *ROOT.glob("*.*")]
+    return {f"/{path.relative_to(ROOT)}": path for path in found}
 
 
 def meant(name: str) -> list[Path]:
     """The files that a page may mean by this path, whose beginning it may leave out."""
-    return [path for path in files() if f"/{path.relative_to(ROOT)}".endswith(f"/{name}")]
+    return [path for known, path in files().items() if known.endswith(f"/{name}")]
 
 
 @cache
@@ -51,7 +52,7 @@ def test_every_file_that_a_page_names_is_there_and_so_is_what_it_names_in_it(pag
 @pytest.mark.parametrize("page", PAGES[1:])
 def test_every_name_that_a_page_for_doing_names_is_one_of_ours(page: str) -> None:
     """A word in backticks that is spelled as code is: with an underscore or a capital letter."""
-    ours = {name for path in files() if path.suffix == ".py" for name in (path.stem, *defined(path))}
+    ours = {name for path in files().values() if path.suffix == ".py" for name in (path.stem, *defined(path))}
     said = re.findall(r"`([A-Za-z_][\w.]*)(?:\([^`]*\))?`", (ROOT / page).read_text("utf-8"))
     code = {name for name in said if re.search("[A-Z_]", name) and not _FILE.fullmatch(f"`{name}`")}
     assert not [name for name in code if not ours.issuperset(name.split("."))]

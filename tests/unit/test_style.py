@@ -56,13 +56,19 @@ class Broken(NamedTuple):
     made: set[str]
 
 
+@functools.lru_cache(1)
+def parts(tree: ast.AST) -> list[ast.AST]:
+    """Each rule goes through all of the file, and no rule changes it."""
+    return list(ast.walk(tree))
+
+
 @functools.cache
 def broken_in(path: Path) -> Broken:
     """Each file is read once for all rules."""
     text = (ROOT / path).read_text("utf-8")
     tree = ast.parse(text)
     if path.parts[0] == "tests":
-        late = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt) and hurried(node)]
+        late = [node.lineno for node in parts(tree) if isinstance(node, ast.stmt) and hurried(node)]
         return Broken(wide(text), lines(tree), long(tree), [], late, hidden(tree), called_own(tree), made(tree))
     return Broken(wide(text), lines(tree), long(tree), unused(tree), [], [], [], set())
 
@@ -105,7 +111,7 @@ def swaps(targets: ast.Tuple, values: ast.Tuple) -> bool:
 
 
 def lines(tree: ast.Module) -> list[int]:
-    return sorted(n.lineno for n in ast.walk(tree) if isinstance(n, ast.stmt | ast.expr) and broken(n))
+    return sorted(n.lineno for n in parts(tree) if isinstance(n, ast.stmt | ast.expr) and broken(n))
 
 
 def broken(node: ast.AST) -> bool:
@@ -130,7 +136,7 @@ def test_the_rules_know_what_they_look_for() -> None:
 
 def long(tree: ast.Module) -> list[str]:
     """Functions that no screen shows whole."""
-    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [n for n in parts(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
     return [f.name for f in functions if (f.end_lineno or 0) - f.lineno >= LONGEST]
 
 
@@ -140,9 +146,9 @@ def test_a_function_can_be_seen_whole() -> None:
 
 def unused(tree: ast.Module) -> list[str]:
     """Private names of a module, and private fields of its classes, that nothing in it reads."""
-    read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    read |= {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
-    kept = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+    read = {n.id for n in parts(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    read |= {n.attr for n in parts(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
+    kept = {n.attr for n in parts(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
     return sorted(name for name in {*named(tree), *kept} - read - OVERRIDDEN if name[:1] == "_" and name[-1:] != "_")
 
 
@@ -194,7 +200,7 @@ def test_the_rule_knows_a_bound_on_time() -> None:
 def hidden(tree: ast.AST) -> list[tuple[int, str]]:
     """Private names of others that a test reads, imports or replaces, by line."""
     found = []
-    for node in ast.walk(tree):
+    for node in parts(tree):
         if isinstance(node, ast.Attribute) and not own(node.value):
             found.append((node.lineno, node.attr))
         elif isinstance(node, ast.ImportFrom):
@@ -224,15 +230,15 @@ def test_a_test_knows_no_private_name() -> None:
 
 def called_own(tree: ast.AST) -> list[tuple[int, str]]:
     """Private names that a class reads of itself, by line."""
-    found = [(n.lineno, n.attr) for n in ast.walk(tree) if isinstance(n, ast.Attribute) and own(n.value)]
+    found = [(n.lineno, n.attr) for n in parts(tree) if isinstance(n, ast.Attribute) and own(n.value)]
     return sorted((line, name) for line, name in found if name[:1] == "_" and name[:2] != "__" and name not in THEIRS)
 
 
 def made(tree: ast.AST) -> set[str]:
     """Names that a file gives to what it makes."""
-    defined = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
-    stored = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
-    return defined | stored | {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    defined = {n.name for n in parts(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    stored = {n.attr for n in parts(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+    return defined | stored | {n.id for n in parts(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def test_a_test_knows_no_private_name_by_way_of_a_class_of_its_own() -> None:
@@ -261,7 +267,7 @@ def met(tree: ast.Module, name: str, classes: Mapping[str, set[str]]) -> set[tup
     """(class, module) of every class of ours that a module makes or names."""
     found = {(made_here, name) for made_here in classes[name]}
     modules: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in parts(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 if alias.name in classes.get(node.module, ()):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -51,6 +52,10 @@ class Place(Protocol):
     def ref(self) -> str: ...
     @property
     def shown(self) -> bool: ...
+
+
+_HELD = re.compile(r"'([^'\n]+\.lock)': File exists")
+"""What git says when another one holds a ref."""
 
 
 class CannotMove(WorkspaceError):
@@ -215,9 +220,7 @@ def _locked(place: Place, name: str) -> Iterator[None]:
     try:
         fd = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except FileExistsError as exc:
-        raise CannotMove(
-            f"another git is at work in {place.root}; try again when it is done (if none is: remove {lock})"
-        ) from exc
+        raise CannotMove(_busy(place, lock)) from exc
     try:
         with open(fd, "wb") as file:
             file.write(_MARK + name.encode())
@@ -226,11 +229,17 @@ def _locked(place: Place, name: str) -> Iterator[None]:
         unlock(place.git_dir, name)
 
 
+def _busy(place: Place, lock: Path | str) -> str:
+    return f"another git is at work in {place.root}; try again when it is done (if none is: remove {lock})"
+
+
 def _swap(git: Git, place: Place, old: str, new: str, name: str) -> None:
     try:
         git.run("update-ref", "-m", f"watchfloor: merge {name}", place.ref, new, old)
     except GitFailed as exc:
         now = git.commit(place.ref)
+        if now == old and (held := _HELD.search(str(exc))):
+            raise CannotMove(_busy(place, held[1])) from exc
         if now == old:
             raise
         where = f"moved to {now[:12]}" if now else "deleted"

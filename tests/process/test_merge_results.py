@@ -192,6 +192,10 @@ def test_what_changes_while_the_checks_run_stops_the_move(repo: Path, tree: Work
     (repo / ".git" / "index.lock").write_text("")
     refused("another git is at work")
     (repo / ".git" / "index.lock").unlink()
+    ref = repo / ".git" / "refs" / "heads" / "main.lock"
+    ref.write_text("")
+    refused(f"another git is at work in .*if none is: remove {ref}")
+    ref.unlink()
     git(repo, "switch", "-qc", "elsewhere")
     refused("switched to another branch")
     git(repo, "switch", "-q", "main")

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Run a command with a /tmp of its own that is in memory, where we may mount one and there is room for it (ON_DISK=1: not
-# even then): the tests write and remove so many small files that a disk takes a third of their time.
+# even then): the tests write and remove so many small files that a disk takes much of their time.
 room=$(awk '/^MemAvailable/ { print ($2 >= 5000000) }' /proc/meminfo 2>/dev/null)
 if [ -n "$ON_DISK" ] || [ "$room" != 1 ] || ! unshare --mount mount -t tmpfs tests /tmp 2>/dev/null; then
     exec "$@"

@@ -87,6 +87,7 @@ async def test_folded_facts_unfold_and_fold_and_an_unusual_one_has_to_be_seen(tm
             s.world.add("done-here"), kind="question", options=["answer"], title="Why?", risk="low", ts=stamp(1)
         )
         s.world.push_approvals()
+        await s.until("it is listed", lambda: "done-here" in s.text)
         await s.press("end")
         await s.see("done-here asks you")
         await s.press("i")

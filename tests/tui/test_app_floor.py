@@ -755,6 +755,7 @@ async def test_a_plan_is_counted_on_the_row(tmp_path: Path, size: tuple[int, int
         await s.see("plan 2/3 ━━", " 0/1 ")
         assert "✓0/1" not in s.text
         assert not [line for line in s.grid if "plain" in line and "plan " in line], "one without a plan counts none"
+        floor(s).list.select(next(row.sid for row in s.app.snapshot.rows.values() if row.name == "planned"))
         await s.see("plan: prd.json: 2 of 3 pass")
 
 

@@ -88,7 +88,7 @@ def _session(one: Told) -> Iterator[Entry]:
 
 def history(found: Iterable[tuple[str, str, Receipt]], unread: Sequence[str] = ()) -> list[Entry]:
     """Every request that is not open, the newest first; each of ``found`` is its session's id and name, and itself."""
-    over = sorted((one for one in found if one[2].outcome != r.OPEN), key=lambda one: one[2].newest, reverse=True)
+    over = sorted((one for one in found if one[2].outcome != r.OPEN), key=lambda one: one[2].rank, reverse=True)
     made = [
         Entry(LINE, _receipt(name, it), sid, _mark(it), it.steps[-1].ts, it.steps[-1].seq, receipt=it)
         for sid, name, it in over

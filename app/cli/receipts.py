@@ -47,7 +47,7 @@ def receipts(ctx: Context, args: argparse.Namespace) -> int:
         client.wait_up_to(_PATIENCE_S)
         found, unread = _found(client, args.id)
     shown = [one for one in found if one.receipt.newest >= start]
-    shown.sort(key=lambda one: one.receipt.newest, reverse=True)
+    shown.sort(key=lambda one: one.receipt.rank, reverse=True)
     if args.json:
         for one in shown:
             emit({"sid": one.sid, "name": one.name, **msgspec.to_builtins(one.receipt)})

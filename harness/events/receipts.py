@@ -60,8 +60,13 @@ class Receipt(msgspec.Struct, frozen=True):
 
     @property
     def newest(self) -> str:
-        """When something became of it last; every list has the newest first by this."""
+        """When something became of it last."""
         return self.steps[-1].ts
+
+    @property
+    def rank(self) -> tuple[str, str]:
+        """Every list has the highest first: of what one record told of at once, what was asked last."""
+        return self.newest, self.steps[0].ts
 
 
 class Receipts(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ import time
 from collections import deque
 from pathlib import Path
 
-from harness.linux import groups, kernel, own_file
+from harness.linux import durable, groups, kernel, own_file
 from harness.protocol.paths import STOPPING, FolderError, ensure_private, resolve
 from harness.supervisor import sign_of_life
 
@@ -141,7 +141,7 @@ def run(runtime: Path, credentials: int) -> int:
         status, asked = _watch(child, signals, sign)
         if asked:
             with contextlib.suppress(OSError):
-                (runtime / STOPPING).write_text(str(child), "ascii")  # so that no open screen starts another one
+                durable.swap_file(runtime / STOPPING, str(child).encode())  # so that no open screen starts another one
             os.kill(child, signal.SIGTERM)
             status, _ = _wait(child, signals - {signal.SIGTERM, signal.SIGINT}, _STOP_GRACE)
             if status is None:

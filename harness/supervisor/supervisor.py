@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 from harness.events import types as t
+from harness.linux import durable
 from harness.linux.proc import Identity
 from harness.protocol.paths import STOPPING, Folders
 from harness.supervisor.calls import grant_book
@@ -190,7 +191,8 @@ class Supervisor:
 
     async def _asked_to_stop(self) -> None:
         """Stop, and return when everything is closed but the connection that asked."""
-        (self.folders.runtime / STOPPING).write_text(str(os.getpid()), "ascii")
+        with contextlib.suppress(OSError):  # who asked has it stopped all the same, on a full disk too
+            durable.swap_file(self.folders.runtime / STOPPING, str(os.getpid()).encode())
         if self.orphaned:  # it was leaving for another one to take over, which nobody wants any more
             self.orphaned = False
             self.exit_code = EXIT_ASKED

@@ -222,3 +222,5 @@ def test_a_pipe_in_place_of_a_file_of_ours_holds_up_nobody(f: Fleet, place: str,
     if code:
         assert f"{path}" in done.stderr
         assert "no regular file" in done.stderr
+    else:
+        f.run("supervisor", "stop")

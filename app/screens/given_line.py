@@ -11,6 +11,22 @@ from textual.widgets import Input, Static
 from widgets.choice_line import ChoiceLine
 
 
+class HearsLines:
+    """A question that is told of each change in one of its lines."""
+
+    def moved(self, name: str, value: str) -> None:
+        """What stands in a field has changed, or is told for the first time."""
+        raise NotImplementedError
+
+    def on_input_changed(self, message: Input.Changed) -> None:
+        message.stop()
+        self.moved(message.input.id or "", message.value)
+
+    def on_choice_line_changed(self, message: ChoiceLine.Changed) -> None:
+        message.stop()
+        self.moved(message.field, message.value)
+
+
 def given_line(name: str, title: str, value: str, hint: str, words: Sequence[str] = ()) -> Widget:
     """A field of this id with the value that it begins with; with ``words`` one of them is chosen."""
     field = (

@@ -10,18 +10,17 @@ import time
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from app import requests
 from app.screens.dialogs import Dialog
-from app.screens.given_line import given_in, given_line
+from app.screens.given_line import HearsLines, given_in, given_line
 from app.screens.typing_rest import TypingRest
 from harness.events.grant_views import Granted, GrantPreview, GrantPreviewed, PastRequest
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
 from harness.events.words import age, counted
 from harness.protocol.client import SupervisorError, Unreachable
-from widgets.choice_line import ChoiceLine
 
 _SHOWN = 12
 _FIELDS = {
@@ -34,7 +33,7 @@ _FIELDS = {
 _CHOICES = {"scope": ("session", "repository", "fleet")}
 
 
-class GrantDialog(Dialog[dict[str, object]]):
+class GrantDialog(HearsLines, Dialog[dict[str, object]]):
     """Fields above, and below them the pattern and its past, as the supervisor tells them."""
 
     def __init__(self, view: ApprovalView) -> None:
@@ -63,15 +62,7 @@ class GrantDialog(Dialog[dict[str, object]]):
     def entries(self) -> list[tuple[str, str, str]]:
         return self.entries_of_fields()
 
-    def on_input_changed(self, message: Input.Changed) -> None:
-        message.stop()
-        self._moved(message.input.id or "", message.value)
-
-    def on_choice_line_changed(self, message: ChoiceLine.Changed) -> None:
-        message.stop()
-        self._moved(message.field, message.value)
-
-    def _moved(self, name: str, value: str) -> None:
+    def moved(self, name: str, value: str) -> None:
         if self._rest.changed(name, value) and name != "typed":
             self.looked_at = {}
             self._rest.look_soon()

@@ -10,17 +10,17 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from app import publishing
+from app.screens.given_line import HearsLines
 from app.screens.taking import YES_NO, Taking
 from app.screens.typing_rest import TypingRest
 from harness.events.untrusted import to_display
 from harness.events.views import SessionRow
-from widgets.choice_line import ChoiceLine
 
 _SHOWN = 300
 _LOOKING = "looking what would be pushed …"
 
 
-class PublishDialog(Taking[list[str]]):
+class PublishDialog(HearsLines, Taking[list[str]]):
     """It sends only what it has shown: what would be pushed and opened as its fields are now. While that is sent it may
     be closed.
     """
@@ -59,15 +59,7 @@ class PublishDialog(Taking[list[str]]):
 
     # -- what would be sent ------------------------------------------------------------------------
 
-    def on_input_changed(self, message: Input.Changed) -> None:
-        message.stop()
-        self._moved(message.input.id or "", message.value)
-
-    def on_choice_line_changed(self, message: ChoiceLine.Changed) -> None:
-        message.stop()
-        self._moved(message.field, message.value)
-
-    def _moved(self, name: str, value: str) -> None:
+    def moved(self, name: str, value: str) -> None:
         if self._rest.changed(name, value):
             self.complain("")
             self._forget()

@@ -81,8 +81,7 @@ class Place(NamedTuple):
             try:
                 said = self.channel.recv(_ASKED, flags)
             except TimeoutError:
-                fields = proc.stat(self.warden)
-                if fields is not None and fields[0] in "Tt":
+                if proc.stopped(self.warden):
                     raise StandsStill("the process that keeps the fence is stopped") from None
                 if time.monotonic() > deadline:
                     raise

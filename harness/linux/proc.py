@@ -67,6 +67,15 @@ def identify(pid: int) -> Identity | None:
     return Identity(pid, int(fields[19]), boot_id())
 
 
+_STOPPED = "Tt"
+
+
+def stopped(pid: int) -> bool:
+    """True for a process that somebody stopped."""
+    fields = stat(pid)
+    return fields is not None and fields[0] in _STOPPED
+
+
 class Look(NamedTuple):
     """How a process is at a moment: two looks that are the same, a while apart, are of one that does nothing."""
 
@@ -77,7 +86,7 @@ class Look(NamedTuple):
 
     @property
     def stopped(self) -> bool:
-        return self.state in "Tt"
+        return self.state in _STOPPED
 
 
 def look(who: Identity) -> Look | None:

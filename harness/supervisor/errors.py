@@ -7,6 +7,8 @@ import errno
 from harness.events.log import NoSpace
 from harness.events.trouble import NONE, Trouble
 from harness.linux.scarce import scarce
+from harness.workspace.errors import held
+from harness.workspace.locks import RepositoryBusy
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _SHORTLY = 5.0
@@ -55,8 +57,6 @@ _SAID_FULL = (
     "n't write '",
 )
 """Git says it in words only; from the third on, what it says of a file, an index or a ref that was written in part."""
-_SAID_BUSY = ".lock': File exists"
-_BUSY = frozenset({"repository_busy"})
 
 
 def out_of_space(exc: BaseException | None) -> bool:
@@ -76,7 +76,7 @@ def out_of_space(exc: BaseException | None) -> bool:
 def locked(exc: BaseException | None) -> bool:
     """True when another git holds what ``exc`` needs, or left its lock file behind."""
     while exc is not None:
-        if _SAID_BUSY in str(exc) or getattr(exc, "code", "") in _BUSY:
+        if getattr(exc, "code", "") == RepositoryBusy.code or held(str(exc)):
             return True
         exc = exc.__cause__ or exc.__context__
     return False

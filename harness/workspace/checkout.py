@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -16,7 +15,7 @@ from typing import Protocol
 from harness.hands import reading
 from harness.linux import durable
 from harness.workspace import stamps
-from harness.workspace.errors import GitFailed, WorkspaceError
+from harness.workspace.errors import GitFailed, WorkspaceError, held
 from harness.workspace.git import Git, common_of
 from harness.workspace.look import look
 from harness.workspace.private import Worktree
@@ -52,10 +51,6 @@ class Place(Protocol):
     def ref(self) -> str: ...
     @property
     def shown(self) -> bool: ...
-
-
-_HELD = re.compile(r"'([^'\n]+\.lock)': File exists")
-"""What git says when another one holds a ref."""
 
 
 class CannotMove(WorkspaceError):
@@ -238,8 +233,8 @@ def _swap(git: Git, place: Place, old: str, new: str, name: str) -> None:
         git.run("update-ref", "-m", f"watchfloor: merge {name}", place.ref, new, old)
     except GitFailed as exc:
         now = git.commit(place.ref)
-        if now == old and (held := _HELD.search(str(exc))):
-            raise CannotMove(_busy(place, held[1])) from exc
+        if now == old and (lock := held(str(exc))):
+            raise CannotMove(_busy(place, lock)) from exc
         if now == old:
             raise
         where = f"moved to {now[:12]}" if now else "deleted"

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from harness.events.words import counted
+
+_HELD = re.compile(r"'([^'\n]+\.lock)': File exists")
+
+
+def held(said: str) -> str:
+    """The lock file that another git has or left behind, in what git says when that is why it failed; else empty."""
+    found = _HELD.search(said)
+    return found[1] if found is not None else ""
 
 
 class WorkspaceError(Exception):

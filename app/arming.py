@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 ARM_S = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Arming:
+class Arming(msgspec.Struct, frozen=True):
     """What is on screen (``key`` names the request, its hash and the screen it is on) and since when it is complete and
     untouched; ``begun``: a part of it was painted by now.
     """

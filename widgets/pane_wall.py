@@ -87,7 +87,6 @@ class PaneWall(Widget, can_focus=True):
         self._selected = ""
         self._followed = ""
         self.current = 1
-        self._pinned: set[int] = set()
         self._dragged: tuple[int, ...] | None = None
         self.hint: tuple[tuple[str, str], ...] = ()
 
@@ -120,13 +119,13 @@ class PaneWall(Widget, can_focus=True):
         panes = list(tiling.leaves(self.tiles))
         shown = {leaf.sid for leaf in panes}
         waiting = sum(not rows[sid].ended and sid not in shown for sid in order)
-        ended = [p.sid for p in panes if p.sid in rows and rows[p.sid].ended and p.id not in self._pinned]
+        ended = [p.sid for p in panes if p.sid in rows and rows[p.sid].ended and not p.pinned]
         return tiling.fill(self.tiles, order, set(rows) - set(ended[:waiting]))
 
     def follow(self, sid: str) -> None:
         """Show this session in the panes that follow the selection."""
         self._selected = sid
-        self._set(tiling.following(self.tiles, self._pinned))
+        self._set(tiling.following(self.tiles))
         pinned = {leaf.sid for leaf in tiling.leaves(self.tiles) if leaf.id in self.places}
         # A session that another pane shows already is not shown twice: its pane's title is marked instead.
         if sid not in pinned or self._followed not in self._rows:
@@ -142,6 +141,9 @@ class PaneWall(Widget, can_focus=True):
                 sid = self._followed if found.sid == tiling.FOLLOW else found.sid
                 return sid if sid in self._rows else ""
         return ""
+
+    def _is_pinned(self, leaf: int) -> bool:
+        return any(found.pinned for found in tiling.leaves(self.tiles) if found.id == leaf)
 
     @property
     def current_session(self) -> str:
@@ -216,25 +218,22 @@ class PaneWall(Widget, can_focus=True):
             return False
         gone = self.current
         self.zoomed = False
-        tree = tiling.close(self.tiles, gone)
+        tree = tiling.following(tiling.close(self.tiles, gone))
         left = next(tiling.leaves(tree)).id
         if all(leaf.sid != tiling.FOLLOW for leaf in tiling.leaves(tree)):
             tree = tiling.assign(tree, left, tiling.FOLLOW)  # else what is selected could be seen nowhere
-        self._pinned.discard(gone)
         self._set(tree)
         self.go_to(left)
         return True
 
     def show(self, sid: str) -> None:
         """Pin a session to the current pane; pinning what was pinned there lets it follow the selection again."""
-        if self.current in self._pinned and self.current_session == sid:
-            self._pinned.discard(self.current)
+        if self._is_pinned(self.current) and self.current_session == sid:
             self._followed = sid
             self._set(tiling.assign(self.tiles, self.current, tiling.FOLLOW))
             return
         before = {leaf.id: self.session_of(leaf.id) for leaf in tiling.leaves(self.tiles)}
-        self._pinned.add(self.current)
-        tree = tiling.pin(self.tiles, self.current, sid, self._pinned)
+        tree = tiling.pin(self.tiles, self.current, sid)
         follower = next((leaf.id for leaf in tiling.leaves(tree) if leaf.sid == tiling.FOLLOW), self.current)
         self._followed = next((other for other in (before[follower], *self._unshown()) if other != sid), "")
         self._set(tiling.fill(tree, self._unshown(), set(self._rows)))
@@ -403,7 +402,7 @@ class PaneWall(Widget, can_focus=True):
             chosen=leaf == self.current,
             focused=self.has_focus,
             selected=row is not None and row.sid == self._selected,
-            held=(self.zoomed and pane_title.ZOOMED) or (leaf in self._pinned and pane_title.PINNED) or "",
+            held=(self.zoomed and pane_title.ZOOMED) or (self._is_pinned(leaf) and pane_title.PINNED) or "",
         )
         return pane_frame.title(row, frame, palette(self))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -28,10 +28,11 @@ class Rect(NamedTuple):
 
 
 class Leaf(Struct, frozen=True):
-    """One pane. An empty ``sid`` follows the selection of the list."""
+    """One pane. An empty ``sid`` follows the selection of the list; a ``pinned`` session stays, also when it ended."""
 
     id: int
     sid: str = ""
+    pinned: bool = False
 
 
 class Split(Struct, frozen=True):
@@ -69,8 +70,8 @@ def split(node: Node, leaf: int, *, across: bool, sid: str = "") -> Node:
 
 
 def assign(node: Node, leaf: int, sid: str) -> Node:
-    """The tree with another session in pane ``leaf``."""
-    return _replace(node, leaf, lambda old: replace(old, sid=sid))
+    """The tree with another session in pane ``leaf``, which nobody pinned there."""
+    return _replace(node, leaf, lambda old: Leaf(old.id, sid))
 
 
 def _replace(node: Node, leaf: int, make: _Make) -> Node:
@@ -257,21 +258,21 @@ def keep(node: Node, shown: dict[int, str]) -> Node:
     return node
 
 
-def pin(node: Node, leaf: int, sid: str, pinned: Collection[int]) -> Node:
-    """The tree with a session kept in pane ``leaf``; of the panes that nobody ``pinned`` none shows it a second time,
-    and one follows the selection.
+def pin(node: Node, leaf: int, sid: str) -> Node:
+    """The tree with a session kept in pane ``leaf``; of the panes that nobody pinned none shows it a second time, and
+    one follows the selection.
     """
-    node = assign(node, leaf, sid)
+    node = _replace(node, leaf, lambda old: Leaf(old.id, sid, pinned=True))
     for other in leaves(node):
-        if other.id != leaf and other.id not in pinned and other.sid == sid:
+        if not other.pinned and other.sid == sid:
             node = assign(node, other.id, EMPTY)
-    return following(node, {leaf, *pinned})
+    return following(node)
 
 
-def following(node: Node, pinned: Collection[int]) -> Node:
-    """The tree with a pane that follows the selection: one that is empty, else the first that nobody ``pinned``."""
-    free = [leaf for leaf in leaves(node) if leaf.id not in pinned]
-    if not free or any(leaf.sid == FOLLOW for leaf in leaves(node)):
+def following(node: Node) -> Node:
+    """The tree with a pane that follows the selection: one that is empty, else the first that nobody pinned."""
+    free = [leaf for leaf in leaves(node) if not leaf.pinned]
+    if not free or any(leaf.sid == FOLLOW for leaf in free):
         return node
     return assign(node, next((leaf for leaf in free if leaf.sid == EMPTY), free[0]).id, FOLLOW)
 
@@ -279,7 +280,7 @@ def following(node: Node, pinned: Collection[int]) -> Node:
 def to_data(node: Node) -> dict[str, object]:
     """A JSON-able form of the tree."""
     if isinstance(node, Leaf):
-        return {"id": node.id, "sid": node.sid}
+        return {"id": node.id, "sid": node.sid, "pinned": node.pinned}
     return {"across": node.across, "share": node.share, "first": to_data(node.first), "second": to_data(node.second)}
 
 
@@ -300,7 +301,7 @@ def _parse(data: object, depth: int) -> Node:
         sid = data.get("sid")
         if not isinstance(leaf, int) or isinstance(leaf, bool) or not isinstance(sid, str):
             raise ValueError("a pane has a number and a session id")
-        return Leaf(leaf, sid)
+        return Leaf(leaf, sid, pinned=data.get("pinned") is True and sid not in (FOLLOW, EMPTY))
     across = data["across"]
     share = data.get("share")
     if not isinstance(across, bool) or not isinstance(share, int) or not 50 <= share <= 950:

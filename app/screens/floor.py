@@ -97,9 +97,12 @@ class FloorScreen(SessionCommands):
     def sync(self, snapshot: Snapshot, dirty: Dirty) -> bool:
         more = False
         if dirty & Dirty.ROWS:
+            before = self._chosen
             self.list.set_rows(snapshot.rows.values())
             self.wall.follow(self.list.selected)
             self.wall.set_rows(snapshot.rows)
+            if before and before != self._chosen:
+                self.swapped()
             if self._saved_layout is None:
                 self.wall.arrange_by_default()
             grown = {sid for sid, row in snapshot.rows.items() if self._seqs.get(sid) != row.seq}
@@ -165,8 +168,11 @@ class FloorScreen(SessionCommands):
 
     @property
     def target(self) -> SessionRow | None:
-        sid = self.wall.current_session if self.in_panes else self.list.selected
-        return self.host.snapshot.rows.get(sid)
+        return self.host.snapshot.rows.get(self._chosen)
+
+    @property
+    def _chosen(self) -> str:
+        return self.wall.current_session if self.in_panes else self.list.selected
 
     @property
     def in_panes(self) -> bool:
@@ -174,14 +180,17 @@ class FloorScreen(SessionCommands):
         return self.focused is not None and isinstance(self.focused, PaneWall)
 
     def handlers(self) -> Handlers:
-        return {
+        of_session = {
             **super().handlers(),
+            "session.open": Handler(self._open, self._nothing_selected),
+            "session.why": Handler(lambda: self._open("why"), self._nothing_selected),
+        }
+        return {
+            **{ident: self.on_what_was_seen(handler) for ident, handler in of_session.items()},
             **in_list(lambda: self.list, self._not_in_list),
             "focus.next": Handler(self._other_part),
             "focus.previous": Handler(self._other_part),
             "focus.panes": Handler(lambda: self.wall.focus(), self._not_in_list),
-            "session.open": Handler(self._open, self._nothing_selected),
-            "session.why": Handler(lambda: self._open("why"), self._nothing_selected),
             "pane.left": Handler(self._pane_left, self._not_in_panes),
             "pane.right": Handler(lambda: self.wall.move("right"), self._not_in_panes),
             "pane.up": Handler(lambda: self.wall.move("up"), self._not_in_panes),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import ClassVar
 
-import msgspec
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
@@ -15,7 +14,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from app import painting
-from app.arming import ARM_S, Arming
+from app.arming import Arming
 from app.copying import Selected
 from app.handlers import Handler, Handlers, bindings, in_list
 from app.models import Dirty, Snapshot
@@ -58,8 +57,6 @@ class QueueScreen(CardScreen, SessionCommands):
         super().__init__()
         self._first = approval_id
         self._shown: ApprovalView | None = None
-        self._swapped_at = 0.0
-        """When news put another item in the place of the one on screen."""
         self._needs: tuple[ApprovalView, ...] = ()
         self._notice = Content("")
         self._notice_until = 0.0
@@ -170,8 +167,9 @@ class QueueScreen(CardScreen, SessionCommands):
         if view == self._shown:
             return
         before = self._shown
-        if news and before is not None and (view is None or view.approval_id != before.approval_id):
-            self._swapped_at = 0.0 if before.approval_id in self.deciding.dealt_with else time.monotonic()
+        gone = before.approval_id if before is not None else ""
+        if news and gone and gone not in self.deciding.dealt_with and (view is None or view.approval_id != gone):
+            self.swapped()
         self._shown = view
         # settled with the card, which says of a call all that the list does: what comes while it is read takes no room
         alone = len(self._needs) == 1 and view is not None and view.kind == Request.TOOL
@@ -295,19 +293,7 @@ class QueueScreen(CardScreen, SessionCommands):
             "queue.failed": Handler(lambda: do.settle("failed"), of(unless(queue_refusals.IN_DOUBT, "failed"))),
             "queue.unknown": Handler(lambda: do.settle("unknown"), of(unless(queue_refusals.IN_DOUBT, "unknown"))),
         }
-        return {
-            ident: msgspec.structs.replace(handler, run=partial(self._on_what_was_seen, handler.run))
-            if ident in _ACTS
-            else handler
-            for ident, handler in made.items()
-        }
-
-    def _on_what_was_seen(self, run: Callable[[], object]) -> None:
-        """Do it, unless the key was meant for what stood here until just before it was pressed."""
-        if time.monotonic() - self.host.input_age() < self._swapped_at + ARM_S:
-            self.host.tell("another item has just taken the place of the one you saw; look, then press again")
-            return
-        run()
+        return {name: self.on_what_was_seen(do) if name in _ACTS else do for name, do in made.items()}
 
     def _of(self, refusal: Refusal) -> Callable[[], str]:
         """Asks it about the request on screen."""
@@ -348,6 +334,3 @@ class QueueScreen(CardScreen, SessionCommands):
 
         if self._shown is not None:
             self.app.push_screen(ChangesScreen(self._shown))
-
-
-__all__ = ["ARM_S", "QueueScreen"]

@@ -6,7 +6,10 @@ import time
 from collections.abc import Callable
 from typing import ClassVar
 
+import msgspec
+
 from app import copying, requests
+from app.arming import ARM_S
 from app.copying import Selected
 from app.handlers import Handler, Handlers
 from app.screens.base import WatchScreen
@@ -22,6 +25,22 @@ class SessionCommands(WatchScreen):
     """Pause, resume, continue, stop, remove, undo and say, for the session that the screen is about (`target`)."""
 
     NO_TARGET: ClassVar[str] = "no session is selected"
+    _swapped_at = 0.0
+
+    def swapped(self) -> None:
+        """News has just put something else in the place of what keys act on."""
+        self._swapped_at = time.monotonic()
+
+    def on_what_was_seen(self, handler: Handler) -> Handler:
+        """The same, unless its key was meant for what stood there until just before it was pressed."""
+
+        def run() -> None:
+            if time.monotonic() - self.host.input_age() < self._swapped_at + ARM_S:
+                self.host.tell("something else has just taken the place of what you saw; look, then press again")
+            else:
+                handler.run()
+
+        return msgspec.structs.replace(handler, run=run)
 
     @property
     def target(self) -> SessionRow | None:

@@ -14,6 +14,7 @@ import pytest
 from textual import events
 
 from app import feed, models, themes
+from app.screens import session_commands
 from app.screens.floor import LIST_FILE, FloorScreen
 from harness.events import endpoints
 from harness.events import types as t
@@ -160,6 +161,25 @@ async def test_a_removed_session_leaves_the_selection_with_its_neighbour(tmp_pat
         await s.until("the neighbour chosen", lambda: floor(s).list.selected == ids[2])
 
 
+async def test_a_key_meant_for_a_session_that_has_just_gone_does_nothing_to_its_neighbour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with shown(tmp_path, crowd) as s:
+        going_on = [r.sid for r in floor(s).list.rows if not r.ended]
+        floor(s).list.select(going_on[0])
+        with monkeypatch.context() as forever:
+            forever.setattr(session_commands, "ARM_S", 3600.0)
+            s.world.sessions.pop(going_on[0]).writer.close()
+            s.world.push_rows(gone=[going_on[0]])
+            await s.until("the neighbour chosen", lambda: floor(s).list.selected == going_on[1])
+            await s.press("p")
+            await s.see("something else has just taken the place of what you saw")
+            assert not s.world.of("desire")
+        monkeypatch.setattr(session_commands, "ARM_S", 0.0)
+        await s.press("p")
+        await s.until("it paused", lambda: [r["sid"] for r in s.world.of("desire")] == [going_on[1]])
+
+
 async def test_panes_split_move_zoom_pin_close_and_are_kept(tmp_path: Path) -> None:
     async with shown(tmp_path, crowd, size=(200, 50)) as s:
         wall = floor(s).wall
@@ -194,6 +214,7 @@ async def test_panes_split_move_zoom_pin_close_and_are_kept(tmp_path: Path) -> N
         wall = floor(s).wall
         await s.until("the layout coming back", lambda: len(wall.places) == 5)
         assert {wall.session_of(leaf) for leaf in wall.places} & shown_then
+        await s.see("pinned")
 
 
 async def test_a_broken_layout_file_is_told_and_replaced(tmp_path: Path) -> None:

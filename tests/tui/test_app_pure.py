@@ -43,7 +43,7 @@ def trees(draw: st.DrawFn) -> Node:
     for _ in range(draw(st.integers(0, 8))):
         ids = [leaf.id for leaf in tiling.leaves(tree)]
         leaf = draw(st.sampled_from(ids))
-        match draw(st.sampled_from(["split", "split", "close", "resize", "assign"])):
+        match draw(st.sampled_from(["split", "split", "close", "resize", "assign", "pin"])):
             case "split":
                 tree = tiling.split(tree, leaf, across=draw(st.booleans()))
             case "close":
@@ -52,6 +52,8 @@ def trees(draw: st.DrawFn) -> Node:
                 tree = tiling.resize(
                     tree, leaf, across=draw(st.booleans()), delta=draw(st.sampled_from([-200, 50, 200]))
                 )
+            case "pin":
+                tree = tiling.pin(tree, leaf, draw(st.sampled_from(["a", "b"])))
             case _:
                 tree = tiling.assign(tree, leaf, draw(st.sampled_from(["", "a", "b"])))
     return tree
@@ -547,10 +549,12 @@ def test_the_payloads_are_really_dangerous() -> None:
 
 
 def test_a_layout_in_which_no_pane_follows_gets_one_that_does_unless_all_are_pinned() -> None:
-    tree = tiling.Split(True, tiling.Leaf(1, "a"), tiling.Leaf(2, "b"))
-    assert [leaf.sid for leaf in tiling.leaves(tiling.following(tree, {1}))] == ["a", tiling.FOLLOW]
-    assert tiling.following(tree, {1, 2}) == tree
-    assert [leaf.sid for leaf in tiling.leaves(tiling.pin(tree, 1, "b", {1}))] == ["b", tiling.FOLLOW]
+    a = tiling.Leaf(1, "a", pinned=True)
+    tree = tiling.Split(True, a, tiling.Leaf(2, "b"))
+    assert [leaf.sid for leaf in tiling.leaves(tiling.following(tree))] == ["a", tiling.FOLLOW]
+    all_pinned = tiling.pin(tree, 2, "b")
+    assert tiling.following(all_pinned) == all_pinned
+    assert [leaf.sid for leaf in tiling.leaves(tiling.pin(tree, 1, "b"))] == ["b", tiling.FOLLOW]
 
 
 @given(st.text(st.sampled_from("ab日 "), max_size=30), st.integers(0, 40), st.integers(0, 20))

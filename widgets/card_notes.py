@@ -2,44 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+
+import msgspec
 
 from harness.events.action import PushAction
-from harness.events.card_facts import LAST_SEEN, CardNotes, CommitNote, FileCount, Outgoing, RunFile
+from harness.events.card_facts import LAST_SEEN, CardNotes, CommitNote, FileCount, Going, Outgoing, RunFile
 from harness.events.untrusted import to_display
 from harness.events.words import counted
 from widgets.card_action import numbered
 from widgets.card_line import CardLine
+from widgets.card_short import Entry, Listing, listing
 from widgets.cells import clip
 
 _SHA = 10
 ABSENT = "absent"
 _GOAL = 60
+_ROOM = 9
+"""Rows of the commits of a push, or of what goes, that are read first."""
+_LEAST = 2
 
 
-def effects_of(notes: CardNotes, root: str = "") -> list[CardLine]:
+def effects_of(notes: CardNotes, root: str = "") -> Listing:
     """What will be there, and what will be gone, that the action itself does not say. ``root``: the worktree, below
     which names stand without it.
     """
-    out = [line for one in notes.outgoing for line in _outgoing(one)]
+    alike = _alike(notes.outgoing)
+    parts = [_outgoing(one, refs, max(_LEAST, _ROOM // len(alike))) for one, refs in alike]
     if notes.going or notes.going_unknown:
-        out += [CardLine("GOES AWAY", "label"), *_going(notes, root)]
-    return out
+        parts.append(_going(notes, root))
+    return Listing([line for part in parts for line in part.above], [line for part in parts for line in part.rest])
 
 
-def _going(notes: CardNotes, root: str) -> Iterator[CardLine]:
-    for gone in notes.going:
-        kept = to_display(gone.kept or gone.lacks or "nothing is known to have it besides")
-        name = gone.path.removeprefix(f"{root}/") if root else gone.path
-        text = f"  {to_display(name)}  {to_display(gone.what)}, {kept}"
-        yield CardLine(text, "text" if gone.kept else "warn")
-        yield from (CardLine(f"      {to_display(name)}", "dim") for name in gone.files)
+def _alike(outgoing: Sequence[Outgoing]) -> list[tuple[Outgoing, list[str]]]:
+    """Refs to which the very same comes, together."""
+    found: list[tuple[Outgoing, list[str]]] = []
+    for one in outgoing:
+        same = next((refs for known, refs in found if msgspec.structs.replace(one, ref=known.ref) == known), None)
+        if same is None:
+            found.append((one, [one.ref]))
+        else:
+            same.append(one.ref)
+    return found
+
+
+def _going(notes: CardNotes, root: str) -> Listing:
+    """What nothing else has first."""
+    things = listing([_thing(gone, root) for gone in sorted(notes.going, key=lambda gone: bool(gone.kept))], _ROOM)
+    unknown = []
     if notes.going_more:
-        yield CardLine(f"  and {counted(notes.going_more, 'other thing')}, not listed", "warn")
-    for word in notes.going_unknown:
-        yield CardLine(f"  {to_display(word)}  known only when it runs", "warn")
+        unknown.append(CardLine(f"  and {counted(notes.going_more, 'other thing')}, not listed", "warn"))
+    unknown += [CardLine(f"  {to_display(word)}  known only when it runs", "warn") for word in notes.going_unknown]
     if notes.going_unknown_more:
-        yield CardLine(f"  and {counted(notes.going_unknown_more, 'more word')} of that kind", "warn")
+        unknown.append(CardLine(f"  and {counted(notes.going_unknown_more, 'more word')} of that kind", "warn"))
+    words = listing([Entry(line) for line in unknown], _ROOM)
+    label = CardLine("GOES AWAY", "label")
+    return Listing([label, *things.above, *words.above], _again(label, [*things.rest, *words.rest]))
+
+
+def _thing(gone: Going, root: str) -> Entry:
+    kept = to_display(gone.kept or gone.lacks or "nothing is known to have it besides")
+    name = gone.path.removeprefix(f"{root}/") if root else gone.path
+    head = CardLine(f"  {to_display(name)}  {to_display(gone.what)}, {kept}", "text" if gone.kept else "warn")
+    return Entry(head, tuple(CardLine(f"      {to_display(name)}", "dim") for name in gone.files))
+
+
+def _again(label: CardLine, lines: Sequence[CardLine]) -> list[CardLine]:
+    return [label, *lines] if lines else []
 
 
 def told(notes: CardNotes, action: PushAction) -> frozenset[str]:
@@ -96,39 +125,51 @@ def purpose(notes: CardNotes) -> list[CardLine]:
     return out
 
 
-def _outgoing(one: Outgoing) -> list[CardLine]:
+def _outgoing(one: Outgoing, refs: Sequence[str], room: int) -> Listing:
     known = not one.problem
-    branch = to_display(one.ref.removeprefix("refs/heads/"))
-    kind = "NEW branch" if one.ref.startswith("refs/heads/") else "NEW ref"
-    where = f"{kind} {branch}" if one.new else f"branch {branch}, which is there"
+    branches = all(ref.startswith("refs/heads/") for ref in refs)
+    names = ", ".join(to_display(ref.removeprefix("refs/heads/")) for ref in refs)
+    kind = "branch" if branches else "ref"
+    if len(refs) > 1:
+        kind += "es" if branches else "s"
+    there = "which is there" if len(refs) == 1 else "which are there"
+    where = f"NEW {kind} {names}" if one.new else f"{kind} {names}, {there}"
     count = counted(len(one.commits) + one.more, "commit") if known or one.commits else "commits"
     seen = f" (against {to_display(one.against)})" if one.against and not one.against.endswith(LAST_SEEN) else ""
-    out = [CardLine(f"BRINGS {count} to {where}{seen}", "label")]
-    out += _listed(one.commits, one.more, "text")
+    label = CardLine(f"BRINGS {count} to {where}{seen}", "label")
+    brings = _listed(one.commits, one.more, "text", room // 2 if one.lost else room)
+    out = [label, *brings.above]
     if known and not one.commits:
         out.append(CardLine("  nothing that is not there already", "text"))
     if one.problem:
         out.append(CardLine(f"  not compared: {to_display(one.problem)}", "warn"))
+    rest = _again(label, brings.rest)
     if one.lost:
         lost = counted(len(one.lost) + one.lost_more, "commit")
-        what = f"TAKES AWAY {lost} that {branch} has there now"
+        have = "has" if len(refs) == 1 else "have"
+        what = f"TAKES AWAY {lost} that {names} {have} there now"
         if one.refused:
-            what = f"WILL BE REFUSED: {branch} has {lost} there that this lacks, and nothing forces it"
-        out.append(CardLine(what, "warn"))
-        out += _listed(one.lost, one.lost_more, "warn")
-    return out
+            what = f"WILL BE REFUSED: {names} {have} {lost} there that this lacks, and nothing forces it"
+        goes = _listed(one.lost, one.lost_more, "warn", room // 2)
+        out += [CardLine(what, "warn"), *goes.above]
+        rest += _again(CardLine(what, "warn"), goes.rest)
+    return Listing(out, rest)
 
 
-def _listed(commits: Sequence[CommitNote], more: int, role: str) -> list[CardLine]:
-    out = []
-    for commit in commits:
-        out.append(CardLine(f"  {to_display(commit.sha[:_SHA])}  {to_display(commit.subject)}", role))
-        out += [CardLine(f"      {_file(file)}", "dim") for file in commit.files]
-        if commit.more:
-            out.append(CardLine(f"      and {counted(commit.more, 'more file')}", "dim"))
+def _listed(commits: Sequence[CommitNote], more: int, role: str, room: int) -> Listing:
+    found = listing([_commit(commit, role) for commit in commits], room)
     if more:
-        out.append(CardLine(f"  and {counted(more, 'older commit')}, not listed here", "warn"))
-    return out
+        found.above.append(CardLine(f"  and {counted(more, 'older commit')}, not listed here", "warn"))
+    return found
+
+
+def _commit(commit: CommitNote, role: str) -> Entry:
+    title = f"  {to_display(commit.sha[:_SHA])}  {to_display(commit.subject)}"
+    files = [CardLine(f"      {_file(file)}", "dim") for file in commit.files]
+    if commit.more:
+        files.append(CardLine(f"      and {counted(commit.more, 'more file')}", "dim"))
+    many = counted(len(commit.files) + commit.more, "file")
+    return Entry(CardLine(title, role), tuple(files), CardLine(f"{title}  ({many})", role) if files else None)
 
 
 def _file(file: FileCount) -> str:

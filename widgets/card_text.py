@@ -7,11 +7,9 @@ are as they were approved before. The hash of the whole action, computed here fr
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import groupby
 
 from harness.events import person_tool, trouble
 from harness.events.action import Action, BadAction, FileAction, PushAction, action_hash, from_wire
@@ -20,25 +18,22 @@ from harness.events.card_facts import KEY, notes_of
 from harness.events.effect import Effect
 from harness.events.request import AT_RISK, LAST_CALL, Request
 from harness.events.untrusted import to_display, to_display_lines
-from harness.events.views import NOT_COMPARED, NOT_SHOWN, NOTHING_THERE, ApprovalView
+from harness.events.views import ApprovalView
 from harness.events.words import counted
 from widgets.card_action import WILL_RUN, consequences, named_by, wants, will_run
+from widgets.card_changes import changes_of, compared, diff_lines, left_out
 from widgets.card_facts import Facts, facts
 from widgets.card_line import CardLine, wrap
 from widgets.card_notes import counted_from, effects_of, purpose, runs_of, told
-from widgets.patch import patch_display, roles
+from widgets.card_short import Listing
 
 CLAIM = "THE AGENT SAYS (not verified)"
 WORDS = "THE AGENT'S WORDS"
 CHANGED = "CHANGED SINCE YOU LOOKED: ASKED AGAIN, BECAUSE"
 _RULE = "┄" * 3
+_REST = "WHAT WAS CUT SHORT ABOVE"
 _DEFAULT = "default"
 """The rule of what no rule of a policy names: its reason says the effects again."""
-_NOW = "--- now: "
-_AFTER = "+++ after: "
-_FIRST_LINES = 3
-"""Of a file that is gone."""
-_SHA_256 = re.compile(r", SHA-256 [0-9a-f]{64}$")
 RISKS = {"low": "LOW RISK", "medium": "MEDIUM RISK", "high": "HIGH RISK", "critical": "CRITICAL"}
 _OF_ENDPOINT = ("base_url", "endpoint", "why")
 _WORDS = 20
@@ -63,9 +58,12 @@ _KINDS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """``above`` are the lines that decide; ``facts`` is None where a request has no action."""
+    """``above`` are the lines that decide, ``rest`` what of them was cut short; ``facts`` is None where a request has
+    no action.
+    """
 
     above: tuple[CardLine, ...]
+    rest: tuple[CardLine, ...]
     facts: Facts | None
 
     @property
@@ -81,6 +79,8 @@ class Card:
     def lines(self, *, unfolded: bool) -> tuple[list[CardLine], int]:
         """(the lines to draw, how many of them, from the first, have to be seen before it is approved)."""
         out = list(self.above)
+        if self.rest:
+            out += [CardLine(f"{_RULE} {_REST}, {counted(len(self.rest), 'line')}", "rule"), *self.rest]
         if self.facts is None:
             return out, len(out)
         if self.facts.needed:
@@ -96,16 +96,18 @@ def card(view: ApprovalView) -> Card:
     action = action_of(view)
     notes = notes_of(view.detail)
     asks = view.kind == Request.TOOL
+    detail, changes = _protected(view)
     out = _head(view, action)
-    if (not asks or action is None) and not _said_below(view):
+    rest = list(changes.rest)
+    if (not asks or action is None) and not _said_below(view, detail):
         out += [CardLine(line) for line in to_display_lines(view.title)]
     if action is None and asks:
         out.append(CardLine("What it would run cannot be read. Deny it.", "warn"))
     if asks:
         out += _changed_since(view.detail)
     if not asks or action is None:
-        out += [*_offered(view.detail), *_details(view.detail, view.title)]
-    compared = isinstance(action, FileAction) and bool(view.diff) and not left_out(view.diff)
+        out += [*_offered(view.detail), *_details(detail, view.title)]
+    whole = isinstance(action, FileAction) and bool(view.diff) and not left_out(view.diff)
     known = told(notes, action) if notes is not None and isinstance(action, PushAction) else frozenset[str]()
     if asks and action is not None:
         elsewhere = named_by(action)
@@ -114,13 +116,15 @@ def card(view: ApprovalView) -> Card:
         out += [CardLine("• " + text, "warn") for text in consequences(action, elsewhere)]
     out += [CardLine("• " + text, "warn") for text in left_out(view.diff)]
     if notes is not None:
-        out += effects_of(notes, action.fence.worktree if action is not None else "")
+        effects = effects_of(notes, action.fence.worktree if action is not None else "")
+        out += effects.above
+        rest += effects.rest
     if action is not None:
-        out += will_run(action, WILL_RUN if asks else "WAS TO RUN", compared=compared, told=known)
+        out += will_run(action, WILL_RUN if asks else "WAS TO RUN", compared=whole, told=known)
     if notes is not None:
         out += runs_of(notes)
-    shown, sides = _compared(view.diff, whole=compared)
-    out += shown
+    shown, sides = ([], []) if changes.above else compared(view.diff, whole=whole)
+    out += [*changes.above, *shown]
     plain = asks and action is not None and view.rule == _DEFAULT
     out += [] if plain else _rule(view)
     if words := view.detail.get("asks"):
@@ -136,7 +140,8 @@ def card(view: ApprovalView) -> Card:
         out += closing
         closing = []
     closing = [*sides, *(counted_from(notes) if notes is not None else ()), *(_rule(view) if plain else ()), *closing]
-    return Card(tuple(out), facts(action, notes, runs=asks, closing=closing) if action is not None else None)
+    below = facts(action, notes, runs=asks, closing=closing) if action is not None else None
+    return Card(tuple(out), tuple(rest), below)
 
 
 def card_lines(view: ApprovalView) -> list[CardLine]:
@@ -168,44 +173,27 @@ def _claimed(words: str) -> list[CardLine]:
     return [CardLine(f"┊ {CLAIM}: {first}", "claim-head"), *(CardLine("┊ " + line, "claim") for line in others)]
 
 
-def _said_below(view: ApprovalView) -> bool:
-    """The title says nothing that does not follow in other words: a cap by its amounts, a question as it was asked."""
+def _protected(view: ApprovalView) -> tuple[Mapping[str, object], Listing]:
+    """(what the request says besides, what became of files that decide); the former without what the latter says."""
+    if view.kind != Request.PROTECTED or not view.diff:
+        return view.detail, Listing([], [])
+    files = str(view.detail.get("files", "")).split("\n")
+    changes, others = changes_of(view.diff, files)
+    return {**view.detail, "files": "\n".join(others)}, changes
+
+
+def _said_below(view: ApprovalView, detail: Mapping[str, object]) -> bool:
+    """The title says nothing that does not follow in other words: a cap by its amounts, a question as it was asked,
+    files with what became of them.
+    """
+    if view.kind == Request.PROTECTED and view.diff and "files" in view.detail:
+        return not detail["files"] or "\n" in str(view.detail["files"])
     if view.kind == Request.CAP:
         return Cap.of(view.detail.get("cap")) is not None and all(isinstance(view.detail.get(n), int) for n in _OF_CAP)
     if view.kind == Request.IN_DOUBT:
         return action_of(view) is not None
     words = str(view.detail.get("asks", "")).strip()
     return view.kind == Request.QUESTION and "\n" not in words and view.title in words
-
-
-def _compared(diff: str, *, whole: bool) -> tuple[list[CardLine], list[CardLine]]:
-    """(what a comparison shows, and what names its two sides).
-
-    ``whole``: its lines are all that changes, so that its sides need no more than their sizes.
-    """
-    if not diff:
-        return [], []
-    lines = diff_lines(diff)
-    sides = diff.split("\n", 2)[:2]
-    if not whole or not sides[0].startswith(_NOW) or not sides[-1].startswith(_AFTER):
-        return [CardLine("CHANGES", "label"), *_shortened(lines)], []
-    now, after = (_SHA_256.sub("", side.removeprefix(mark)) for side, mark in zip(sides, (_NOW, _AFTER), strict=True))
-    head = CardLine(f"CHANGES  now {to_display(now)}, then {to_display(after)}", "label")
-    return [head, *lines[2:]], lines[:2]
-
-
-def _shortened(lines: Sequence[CardLine]) -> Iterator[CardLine]:
-    """The comparison in which a file that is gone stands with its first lines: that it is gone is what decides."""
-    gone = False
-    for removed, group in groupby(lines, key=lambda line: line.role == "remove"):
-        run = list(group)
-        kept = _FIRST_LINES if removed and gone else len(run)
-        yield from run[:kept]
-        if len(run) > kept:
-            yield CardLine(f"  … and {counted(len(run) - kept, 'more line')} of it, all gone", "dim")
-        for line in run:
-            if line.role == "dim" and line.text.lstrip().startswith(_AFTER):
-                gone = line.text.endswith(NOTHING_THERE)
 
 
 def shown_hash(view: ApprovalView) -> str:
@@ -302,31 +290,6 @@ def _of_cap(cap: Cap, detail: Mapping[str, object]) -> list[CardLine]:
     return [
         CardLine(f"  cap on {cap.named}"),
         *(CardLine(f"  {words}  {cap.words(value)}") for words, value in amounts),
-    ]
-
-
-def left_out(diff: str) -> list[str]:
-    """What the changes below do not show, one sentence each; nothing for nearly every card."""
-    marks = {
-        NOT_SHOWN: "Not all of what it changes is on this card",
-        NOT_COMPARED: "What it changes is not shown in its place",
-    }
-    return [
-        f"{words}: {to_display(line[len(mark) :])}."
-        for line in diff.split("\n")
-        for mark, words in marks.items()
-        if line.startswith(mark)
-    ]
-
-
-def diff_lines(diff: str) -> list[CardLine]:
-    """A unified diff as card lines."""
-    lines = diff.split("\n")
-    names = {"add": "add", "remove": "remove", "hunk": "hunk", "context": "text"}
-    made = [(line, names.get(role, "dim")) for line, role in zip(lines, roles(lines), strict=True)]
-    return [
-        CardLine("  " + patch_display(line), "warn" if line.startswith((NOT_SHOWN, NOT_COMPARED)) else role)
-        for line, role in made
     ]
 
 

@@ -59,7 +59,7 @@ def _parts(view: ApprovalView) -> list[_Part]:
     at again before it runs, which differ by nature, unless they are unusual.
     """
     whole = card(view)
-    found = [_Part(lines, tuple(line.text for line in lines), True) for lines in _cut(whole.above[1:])]
+    found = [_Part(lines, tuple(line.text for line in lines), True) for lines in _cut([*whole.above[1:], *whole.rest])]
     action = action_of(view)
     if action is None or whole.facts is None:
         return found

@@ -493,10 +493,15 @@ def test_a_test_that_is_gone_stands_with_its_first_lines_and_one_that_lost_lines
         f"diff --git a/{name} b/{name}\n{compare(before, after)}"
         for name, before, after in (("a.py", whole, gone), ("b.py", whole, forged))
     )
-    shown = [line.text for line in card(_request(Request.PROTECTED, diff)).above]
-    first, second = ([line for line in part if "def test_" in line] for part in _split(shown, "b/b.py"))
-    assert (len(first), len(second)) == (3, 40), shown
-    assert "  … and 37 more lines of it, all gone" in shown
+    made = card(_request(Request.PROTECTED, diff))
+    above = [line.text for line in made.above]
+    assert "  … and 37 more lines of it, all gone" in above
+    assert sum("def test_" in line for line in above) < 12, "what decides comes first"
+    shown = [line.text for line in made.lines(unfolded=False)[0]]
+    first, second = ([line for line in part if "def test_" in line] for part in _split(shown, "  b.py: "))
+    assert len(first) == 3, shown
+    assert [line for line in second if second.count(line) != 2] == [line for line in second if line not in above], shown
+    assert len(set(second)) == 40, shown
 
 
 def _request(kind: str, diff: str) -> ApprovalView:

@@ -42,7 +42,7 @@ class Column:
 
 
 COLUMNS = (
-    Column("state", "S", (10, 10, 19, 21)),
+    Column("state", "STATE", (10, 10, 19, 21)),
     Column("name", "NAME", (16, 18, 18, 30)),
     Column("repo", "REPO", (0, 0, 10, 18)),
     Column("doing", "DOING", (_REST, _REST, _REST, _REST)),
@@ -116,16 +116,18 @@ def arrow(view: View) -> str:
     return "↓" if view.descending != (view.sort == "age") else "↑"
 
 
-def head(column: Column, view: View, cell: int) -> str:
-    """The title of a column, with an arrow when the sessions stand in its order; that of the state also says what its
-    clock is.
+def head(column: Column, view: View, cell: int) -> Cell:
+    """The title of a column, with an arrow when the sessions stand in its order; behind that of the state stands what
+    its clock is.
     """
-    alone = column.id == "spent" and cell <= _NO_CAP
-    title = ("SPENT" if alone else column.title) + (arrow(view) if column.id == view.sort else "")
+    order = arrow(view) if column.id == view.sort else ""
+    role = "heading" if order else "title"
     if column.id == "state":
         room = max(0, cell - len(_FOR))
-        return cells.fit(cells.fit(f"  {title}", room) + _FOR, cell)
-    return _set(title, cell, column.right)
+        title = column.title if room > _WORD else column.title[0]
+        return (cells.fit(f"  {title}{order}", room), role), (cells.fit(_FOR, cell - room), "title")
+    alone = column.id == "spent" and cell <= _NO_CAP
+    return ((_set(("SPENT" if alone else column.title) + order, cell, column.right), role),)
 
 
 def _set(text: str, cell: int, right: bool) -> str:

@@ -257,11 +257,11 @@ class FleetTable(ScrolledLines):
     def _head(self, line: Line, base: Style) -> Strip:
         style = palette(self)
         for column, cell in self._columns:
-            role = "heading" if column.id == self._view.sort else "title"
-            text = fleet_columns.head(column, self._view, cell)
+            texts = fleet_columns.head(column, self._view, cell)
             if column is fleet_columns.TIMELINE:
-                text = timeline.scale(self._now, self._view.span, cell)
-            line.left(text, style[role])
+                texts = ((timeline.scale(self._now, self._view.span, cell), "title"),)
+            for text, role in texts:
+                line.left(text, style[role])
         return line.strip(base)
 
     @property

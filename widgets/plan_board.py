@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from harness.events.plan_state import BLOCKED, FAILED, IN_PROGRESS, PASSED
-from harness.events.plan_views import EntryView, PhaseView, PlanBoard
+from harness.events.plan_views import CheckView, EntryView, PhaseView, PlanBoard
 from harness.events.words import counted
 from widgets.plan_view import MAX_LINES, NEXT, NOW, PlanFile, PlanLine
 
@@ -19,6 +19,24 @@ def as_file(board: PlanBoard) -> PlanFile:
     if len(lines) > MAX_LINES:
         lines = [*lines[:MAX_LINES], PlanLine("note", f"{len(lines) - MAX_LINES} more lines")]
     return PlanFile(board.path, 0.0, tuple(lines), board.passed, len(board.entries))
+
+
+def checks_as_file(checks: Sequence[CheckView]) -> PlanFile:
+    """What decides that a session without a plan is done, in the same form."""
+    lines = [line for check in checks for line in _check(check)]
+    if not lines:
+        lines = [PlanLine("note", "none was given: nothing decides that it is done")]
+    return PlanFile("checks", 0.0, tuple(lines), sum(check.passed is True for check in checks), len(checks), "passed")
+
+
+def _check(check: CheckView) -> Iterator[PlanLine]:
+    if check.untried:
+        yield PlanLine("untried", check.command)
+        yield PlanLine("fact", f"nothing shows that it can fail: {check.untried}")
+    elif check.passed is None:
+        yield PlanLine("open", check.command)
+    else:
+        yield PlanLine("done" if check.passed else "failed", check.command)
 
 
 def _lines(board: PlanBoard) -> Iterator[PlanLine]:

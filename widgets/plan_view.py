@@ -63,13 +63,16 @@ class PlanLine:
 
 @dataclass(frozen=True, slots=True)
 class PlanFile:
-    """One file as read: its lines, how many items are done of how many, when it changed (seconds since the epoch)."""
+    """One file as read: its lines, how many items are done of how many, when it changed (seconds since the epoch).
+    ``word``: what is said of those items.
+    """
 
     name: str
     changed: float
     lines: tuple[PlanLine, ...]
     done: int = 0
     total: int = 0
+    word: str = "done"
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +271,7 @@ class PlanView(ReadLines):
         line = Line(width)
         if file.changed:
             line.right(f" {age_text(max(0.0, time.time() - file.changed))} ", self._style("quiet"))
-        progress = f" {file.done}/{file.total} done " if file.total else ""
+        progress = f" {file.done}/{file.total} {file.word} " if file.total else ""
         name = cells.safe(file.name, max(8, line.room - len(progress) - _BAR - 4))
         line.left(f"─ {name} ", self._style("heading"))
         if file.total:

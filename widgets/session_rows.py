@@ -51,6 +51,9 @@ _COLUMNS = 42
 """Cells of the table beside the name and what a session does now."""
 _HEADS = f" {'pass':>5} {'±':>8} {'spent':>7} {'burn':>5} {'for':>5} "
 """What the columns of the table are, in the order in which they stand."""
+_BEHIND_SPENT = 13
+_BEFORE_SPENT = 9
+"""Cells of the table's columns behind what was spent, and of the one before it."""
 _DOING = 10
 """Cells that what a session does now has in its one line at least, where it stands there."""
 _USUAL = {NEEDS_YOU: "waiting", RUNNING: "running", REVIEW: "done", DONE: "done"}
@@ -171,19 +174,19 @@ class Look(msgspec.Struct, frozen=True):
         return cells.length(cells.safe(cells.doing(row), room + 1)) > room
 
     def _more_of_table(self, row: SessionRow, line: Line, base: Style) -> Strip:
-        """What the columns of the selected session leave out: its words when they had no room, else its goal and how
-        near it is to its cap.
+        """What the columns of the selected session leave out, each under the column that it belongs to: its words when
+        they had no room, else its goal; its checks beside a plan; its cap. Words that need the room have all of it.
         """
         cut = self._cut(row)
-        if row.cap_nano is not None:
-            used, rest = cells.bar(row.spent_nano + row.reserved_nano, row.cap_nano, 0 if cut else 6)
-            near = row.spent_nano + row.reserved_nano >= row.cap_nano * 0.9
-            line.right(f"{rest} ", self.styles["quiet"]).right(used, self.styles["attention" if near else "meter"])
-            spent = words.spend_cell(row.spent_nano, row.unknown_nano)
-            line.right(f" {spent} of {words.cap_text(row.cap_nano)} ", self.styles["quiet"])
-            line.right(self._checks(row), self.styles["quiet"])
         said = cells.doing(row) if cut else f"goal: {row.goal}"
         role = "text" if cut and row.next else "quiet"
+        if cut and cells.length(cells.safe(said, self.width)) > line.room - _COLUMNS:
+            return line.left("  ", base).left(cells.safe(said, line.room - 1), self.styles[role]).strip(base)
+        quiet = self.styles["quiet"]
+        near = row.cap_nano is not None and row.spent_nano + row.reserved_nano >= row.cap_nano * 0.9
+        cap = f"of {words.cap_text(row.cap_nano)}" if row.cap_nano is not None else ""
+        line.right(" " * _BEHIND_SPENT, quiet).right(f" {cap:>7}", self.styles["attention"] if near else quiet)
+        line.right(" " * _BEFORE_SPENT, quiet).right(f" {self._checks(row) if row.plan_total else '':>5}", quiet)
         return line.left("  ", base).left(cells.safe(said, line.room - 1), self.styles[role]).strip(base)
 
     def _dense_line(self, row: SessionRow, age: str, line: Line, state: Style, base: Style) -> Strip:

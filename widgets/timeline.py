@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from harness.events.stretch import ENDED, OFF, Stretch
 from widgets import cells
 
-SPANS = (900, 3600, 6 * 3600, 86400, 7 * 86400)
+SPANS = (300, 900, 3600, 6 * 3600, 86400, 7 * 86400)
 """Seconds that the whole row can stand for."""
-_NAMES = {900: "15m", 3600: "1h", 6 * 3600: "6h", 86400: "24h", 7 * 86400: "7d"}
+_NAMES = {300: "5m", 900: "15m", 3600: "1h", 6 * 3600: "6h", 86400: "24h", 7 * 86400: "7d"}
 _SIGNS = {"running": "━", OFF: "·"}
 _STEPS = (60, 120, 300, 600, 900, 1800, 3600, 7200, 3 * 3600, 6 * 3600, 12 * 3600, 86400)
 """Seconds between two moments that a clock may name: all of them are round."""

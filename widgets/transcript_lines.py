@@ -138,7 +138,7 @@ def _call(row: Row, width: int, now: float, output: Sequence[str]) -> list[TextL
     below = [_BITS[bit.role] + (bit.text,) for bit in row.more]
     if running and output:
         below = [(" ", "quiet", verdicts.plain(text)) for text in output]
-    made += [TextLine((("   " + clip(sign + code_display(text), width - 3), tone),)) for sign, tone, text in below]
+    made += [TextLine((("   " + clip(f"{sign} {code_display(text)}", width - 3), tone),)) for sign, tone, text in below]
     return made
 
 

@@ -1,5 +1,6 @@
-"""What a session's plan tab shows: the plan as the supervisor has it by the log, then the files of the worktree, where
-that is on our disk; of notes in a file that most projects have anyway, what the session wrote.
+"""What a session's plan tab shows: the plan as the supervisor has it by the log, or the checks of a session without
+one, then the files of the worktree, where that is on our disk; of notes in a file that most projects have anyway, what
+the session wrote.
 """
 
 from __future__ import annotations
@@ -8,12 +9,12 @@ import asyncio
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from harness.events.plan_views import PlanBoard, PlanShown
+from harness.events.plan_views import PlanShown
 from harness.events.replies import Compared
 from harness.events.views import SessionRow
 from harness.protocol.client import SupervisorError, Unreachable
 from widgets.patch_files import files_of
-from widgets.plan_board import as_file
+from widgets.plan_board import as_file, checks_as_file
 from widgets.plan_view import NOTES, PlanFile, Stamp, notes, read, stamps
 
 T = TypeVar("T")
@@ -32,7 +33,7 @@ class PlanReading:
     def __init__(self) -> None:
         self._busy = False
         self._seq = -1
-        self._board: PlanBoard | None = None
+        self._told: PlanShown | None = None
         self._stamps: dict[str, Stamp] = {}
         self._files: list[PlanFile] = []
         self._notes: list[PlanFile] = []
@@ -54,21 +55,24 @@ class PlanReading:
             self._busy = False
         if not asked and not changed:
             return None
-        if self._board is None:
+        if self._told is None:
             return self._files
+        plan = self._told.plan
+        if plan is None:
+            return [checks_as_file(self._told.checks), *self._files]
         # The file of the plan says less than the log does of it.
-        return [as_file(self._board), *(file for file in self._files if file.name != self._board.path)]
+        return [as_file(plan), *(file for file in self._files if file.name != plan.path)]
 
     async def _ask(self, row: SessionRow, supervisor: Calls) -> bool:
-        if row.seq == self._seq or not row.plan_total:
+        if row.seq == self._seq:
             return False
         try:
-            found = (await supervisor.reply(PlanShown, "plan", sid=row.sid)).plan
+            found = await supervisor.reply(PlanShown, "plan", sid=row.sid)
         except (SupervisorError, Unreachable):
             return False  # the banner says that nobody answers, and what is shown stays until somebody does
         self._seq = row.seq
-        changed = found != self._board
-        self._board = found
+        changed = found != self._told
+        self._told = found
         return changed
 
     async def _read(self, row: SessionRow, supervisor: Calls) -> bool:

@@ -58,7 +58,19 @@ class PlanBoard(msgspec.Struct, frozen=True, kw_only=True):
     steps: list[str] = []
 
 
+class CheckView(msgspec.Struct, frozen=True, kw_only=True):
+    """One check as it stands on the files as they are; ``passed`` is None for one that has not run on them yet.
+
+    ``untried``: why nothing shows that it can fail, of one that passes; empty when something does.
+    """
+
+    command: str
+    passed: bool | None
+    untried: str = ""
+
+
 class PlanShown(msgspec.Struct, frozen=True, kw_only=True):
-    """The plan of a session; None when it has none."""
+    """The plan of a session, None when it has none, and all the checks that decide whether it is done."""
 
     plan: PlanBoard | None
+    checks: list[CheckView]

@@ -124,9 +124,9 @@ class SessionState:
     checks: dict[str, int | None] = field(default_factory=dict)
     check_calls: dict[str, ratchet.RunCheck] = field(default_factory=dict)
     unjudged: dict[str, ratchet.RunCheck] = field(default_factory=dict)
+    """Checks that ran and whose results the supervisor has to judge, by call."""
     trials: dict[str, str] = field(default_factory=dict)
     """What trials of those checks are called that run or wait to, by their call."""
-    """Checks that ran and whose results the supervisor has to judge, by call."""
     first_counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     """By check, how many tests its first run ran and excused."""
     plan: ratchet.PlanProgress | None = None
@@ -141,9 +141,9 @@ class SessionState:
     judging: JudgeState = field(default_factory=JudgeState)
     contract: Contract = field(default_factory=Contract)
     verdicts: dict[str, t.CheckVerdict] = field(default_factory=dict)
+    """By check, the newest one on the files as they are."""
     untried: dict[str, str] = field(default_factory=dict)
     """Why no trial could show that a check can fail, by its command, as of the newest time that one was due."""
-    """By check, the newest one on the files as they are."""
     checkpoints: checkpoints.Checkpoints = field(default_factory=checkpoints.Checkpoints)
     jobs: JobState = field(default_factory=JobState)
     memory: Remembered = field(default_factory=Remembered)

@@ -6,7 +6,7 @@ from collections import Counter
 
 from harness.events import types as t
 from harness.events.plan_state import IN_PROGRESS
-from harness.events.plan_views import EntryView, PhaseView, PlanBoard
+from harness.events.plan_views import CheckView, EntryView, PhaseView, PlanBoard
 from harness.events.ratchet import PlanProgress
 from harness.events.session_state import SessionState
 from harness.plan import gates, order
@@ -35,6 +35,18 @@ def board(s: SessionState) -> PlanBoard | None:
         next=upcoming.id if upcoming is not None else "",
         steps=list(s.course.steps),
     )
+
+
+def checks(s: SessionState) -> list[CheckView]:
+    """The checks of a session, those of its plan's entries included, in the order in which they were given."""
+    return [
+        CheckView(
+            command=command,
+            passed=None if code is None else code == 0,
+            untried=s.untried.get(command, "") if code == 0 else "",
+        )
+        for command, code in s.checks.items()
+    ]
 
 
 def _entry(s: SessionState, plan: PlanProgress, entry: t.PlanEntry, claimed: bool) -> EntryView:

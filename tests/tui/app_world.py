@@ -36,7 +36,7 @@ from harness.events.rows import row
 from harness.events.session_state import SessionState
 from harness.events.trouble import HELD
 from harness.events.views import ERRORS, ApprovalView, FleetView, SessionRow, counted, standing
-from harness.plan.board import board
+from harness.plan.board import board, checks
 from harness.protocol import frames, identity
 from harness.protocol.exchange import Answering
 from harness.protocol.paths import STOPPING, Folders, ensure_private
@@ -536,7 +536,8 @@ class World(Remembering, Granting, Taken):
         return msgspec.structs.asdict(piece)
 
     def _op_plan(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
-        return {"plan": msgspec.to_builtins(board(self._find(r).state))}
+        state = self._find(r).state
+        return {"plan": msgspec.to_builtins(board(state)), "checks": msgspec.to_builtins(checks(state))}
 
     def _op_timeline(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         return {"stretches": msgspec.to_builtins(self._find(r).state.stretches.all)}

@@ -305,17 +305,17 @@ async def test_an_empty_fleet_says_how_to_begin(tmp_path: Path) -> None:
 async def test_the_timeline_shows_what_ran_waited_and_ended(tmp_path: Path, size: tuple[int, int]) -> None:
     async with shown(tmp_path, SCENES["crowd"], size=size) as s:
         await s.press("4", "T")
-        await s.see("last 15m", "━", "✓")
+        await s.see("last 5m", "━", "✓")
         await s.until("who waits has its cell", lambda: any(line.rstrip().endswith("◆") for line in s.grid[2:-2]))
         assert all(len(line) <= size[0] for line in s.grid)
         assert "DOING" not in s.grid[1]
         assert "…" not in s.grid[0], "what does not fit is left out whole"
         assert ":" in s.grid[1], "a clock stands above the cells"
         await s.press("right_square_bracket")
-        await s.see("last 1h")
+        await s.see("last 15m")
         assert {"table.longer", "table.shorter"} <= {entry[0] for entry in s.help} or size[0] < 80
         await s.press("left_square_bracket", "left_square_bracket")
-        await s.see("last 15m")
+        await s.see("last 5m")
         await s.press("slash", *"cart", "enter")
         await s.see("1 of 12")
         await s.press("T")
@@ -336,7 +336,7 @@ async def test_a_timeline_follows_and_one_that_cannot_be_read_leaves_the_others(
         )
         s.world.refuse["timeline"] = {"code": "damaged", "message": "its log is damaged"}
         await s.press("right_square_bracket")
-        await s.see("last 1h", "alpha", "gamma")
+        await s.see("last 15m", "alpha", "gamma")
 
 
 async def test_changed_lines_stand_in_the_table_and_in_the_row_of_what_is_to_review(tmp_path: Path) -> None:

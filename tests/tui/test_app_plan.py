@@ -9,7 +9,7 @@ import pytest
 
 from harness.events import types as t
 from tests.tui.app_pilot import SIZES, Shown, shown
-from tests.tui.app_world import PAYLOADS, World, work
+from tests.tui.app_world import PAYLOADS, Session, World, work
 from tests.tui.plan_scene import MARKED, passes, planned
 from widgets.plan_view import PlanView
 
@@ -94,6 +94,33 @@ async def test_of_a_changelog_only_what_the_session_wrote_is_shown(tmp_path: Pat
         told = [(file.name, [line.text for line in file.lines]) for file in s.app.screen.query_one(PlanView).files]
         notes = [("CHANGELOG.md, what this session wrote", ["- tried the index"])]
         assert told[1:] == [("progress.txt", ["looked at the table"]), *(notes * written)]
+
+
+def ran(world: World, session: Session, command: str, code: int) -> None:
+    """The harness ran a check, which exited so."""
+    call = f"c{session.writer.head}.0"
+    world.log(
+        session,
+        t.ToolProposed(call_id=call, tool="check", ref="", input={"command": command}),
+        t.ToolEnded(call_id=call, status="error" if code else "ok", exit_code=code),
+    )
+
+
+@pytest.mark.parametrize("size", [(60, 20), (120, 40)])
+async def test_a_session_without_a_plan_shows_what_decides_that_it_is_done(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    def scene(world: World) -> None:
+        session = world.add("cart", checks=["make test", "make lint"])
+        ran(world, session, "make test", 1)
+
+    async with shown(tmp_path, scene, size=size) as s:
+        await s.press(*TO_PLAN)
+        await s.see("checks", "0/2 passed", "✗ make test", "○ make lint")
+        session = next(iter(s.world.sessions.values()))
+        ran(s.world, session, "make test", 0)
+        s.world.push_rows(session)
+        await s.see("1/2 passed", "✓ make test")
 
 
 async def test_nothing_of_a_hostile_plan_reaches_the_terminal_as_it_is(tmp_path: Path) -> None:

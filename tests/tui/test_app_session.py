@@ -146,7 +146,7 @@ async def test_plan_files_are_shown_as_they_change_on_disk(tmp_path: Path) -> No
         await s.see("2/2 done", "US-1 Discounts", "0/1 done")
         (worktree / "prd.json").unlink()
         await s.until("the file gone", lambda: "US-1" not in s.text)
-        assert [file.name for file in s.app.screen.query_one(PlanView).files] == ["PLAN.md"]
+        assert [file.name for file in s.app.screen.query_one(PlanView).files] == ["checks", "PLAN.md"]
 
 
 async def test_search_filter_and_a_whole_record(tmp_path: Path) -> None:
@@ -619,7 +619,8 @@ async def test_hostile_text_is_shown_and_never_acts_on_any_screen(tmp_path: Path
         await s.pilot.pause(0.1)
         _harmless(s)
         assert s.app.no_control.hits == 0
-        assert {c["op"] for c in s.world.calls} <= {"hello", "subscribe", "sessions", "approvals", "costs", "diff"}
+        looks = {"hello", "subscribe", "sessions", "approvals", "costs", "diff", "plan"}
+        assert {c["op"] for c in s.world.calls} <= looks
 
 
 def _harmless(s: Shown) -> None:

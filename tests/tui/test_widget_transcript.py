@@ -112,7 +112,7 @@ async def test_a_turn_reads_as_rows_at_every_size(
         shown = grid(app)
         assert all(cell_len(line) == size[0] for line in shown)
         text = "\n".join(shown)
-        for piece in ("goal: Repair the cart.", "✓ read 3 files  a.py, b.py, c.py", "✓ edit a.py  +2 -1", "-x = 1"):
+        for piece in ("goal: Repair the cart.", "✓ read 3 files  a.py, b.py, c.py", "✓ edit a.py  +2 -1", "- x = 1"):
             assert piece in text
         verdict = next(line for line in shown if "✗ pytest -q" in line)
         assert "1 failed, 3 passed in 0.40s" in verdict

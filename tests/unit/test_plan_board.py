@@ -10,9 +10,9 @@ from harness.events import plan_state
 from harness.events import types as t
 from harness.events.plan_views import EntryView, PhaseView, PlanBoard
 from harness.events.session_state import SessionState
-from harness.plan.board import board
+from harness.plan.board import board, checks
 from tests.unit.test_plan_phases import Told, story, text
-from widgets.plan_board import as_file
+from widgets.plan_board import as_file, checks_as_file
 from widgets.plan_view import MAX_LINES, NOW
 
 NAMES = ["a", "b", "c", "d"]
@@ -41,6 +41,22 @@ def seen(plan: PlanBoard) -> list[tuple[str, str]]:
 
 def test_without_a_plan_there_is_none() -> None:
     assert board(SessionState()) is None
+
+
+def test_without_a_plan_the_checks_say_how_they_stand() -> None:
+    state = SessionState(
+        checks={"lint": 0, "unit": 1, "slow": None, "weak": 0}, untried={"weak": "no test to try", "unit": "old"}
+    )
+    shown = checks_as_file(checks(state))
+    assert [(line.kind, line.text) for line in shown.lines] == [
+        ("done", "lint"),
+        ("failed", "unit"),
+        ("open", "slow"),
+        ("untried", "weak"),
+        ("fact", "nothing shows that it can fail: no test to try"),
+    ]
+    assert (shown.done, shown.total) == (2, 4)
+    assert checks_as_file([]).lines[0].text == "none was given: nothing decides that it is done"
 
 
 def test_it_follows_what_is_at_hand_what_failed_and_a_gate() -> None:

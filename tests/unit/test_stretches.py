@@ -160,7 +160,8 @@ def test_the_clock_of_a_timeline_names_round_moments_whole_and_where_they_were(
 
 
 def test_a_timeline_begins_with_the_shortest_span_that_holds_the_fleet() -> None:
-    assert [timeline.fitting(age) for age in (0, 900, 901, 7000, 10**9)] == [900, 900, 3600, 6 * 3600, 7 * 86400]
+    held = {0: 300, 300: 300, 301: 900, 900: 900, 901: 3600, 7000: 6 * 3600, 10**9: 7 * 86400}
+    assert {age: timeline.fitting(age) for age in held} == held
 
 
 def test_cells_say_what_took_most_of_their_time_and_an_end_stands_where_it_came() -> None:

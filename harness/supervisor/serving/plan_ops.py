@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.events.plan_views import PlanShown
-from harness.plan.board import board
+from harness.plan.board import board, checks
 from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.server import Connection, Fields, Handler
 
@@ -19,5 +19,6 @@ class PlanOps:
         return {"plan": self.plan}
 
     async def plan(self, c: Connection, m: Fields) -> PlanShown:
-        """The plan as a `PlanBoard`; None when the session has none."""
-        return PlanShown(plan=board((await self._find(m)).state))
+        """What it has agreed to do and what decides it, each as it stands."""
+        state = (await self._find(m)).state
+        return PlanShown(plan=board(state), checks=checks(state))

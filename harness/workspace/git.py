@@ -7,6 +7,7 @@ not by git. GitPython finds the repository, in pure Python.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
@@ -67,6 +68,9 @@ _NEUTRAL = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _NOT_REQUIRED = re.compile(r"filter\..*\.required\Z", re.IGNORECASE)
+
+_FURTHER = re.compile(rb"include|worktreeconfig", re.IGNORECASE)
+"""What a configuration says that is not all of it: settings are in other files, too."""
 
 
 _IMPERSONAL = ("GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL")
@@ -161,9 +165,9 @@ class Git:
         """
         version()
         plain = cls(git_dir, work_tree)
-        listed = plain.run("config", "--list", "-z", "--name-only").decode("utf-8", "surrogateescape").split("\0")
-        extra = [(key, "") for key in dict.fromkeys(listed) if _NEUTRAL.match(key)]
-        extra += [(key, "false") for key in dict.fromkeys(listed) if _NOT_REQUIRED.match(key)]
+        listed = dict(plain.configured())
+        extra = [(key, "") for key in listed if _NEUTRAL.match(key)]
+        extra += [(key, "false") for key in listed if _NOT_REQUIRED.match(key)]
         return replace(plain, extra=tuple(extra))
 
     def with_env(self, **env: str) -> Git:
@@ -218,6 +222,18 @@ class Git:
         """NUL-separated output as a list."""
         return [n for n in self.run(*args).decode("utf-8", "surrogateescape").split("\0") if n]
 
+    def configured(self) -> Sequence[tuple[str, str | None]]:
+        """The names and values of the repository's own configuration as git reads them, None for a name alone.
+
+        Git is asked once for each text that the file has, and each time when it may read further files. Raises
+        GitFailed.
+        """
+        with contextlib.suppress(OSError, GitFailed):  # git says what is wrong with it
+            text = reading.read_beneath(common_of(self.git_dir), "config")
+            if not _FURTHER.search(text):
+                return entries(text)
+        return parted(self.run("config", "--list", "-z"))
+
     def commit(self, name: str) -> str | None:
         """The commit that ``name`` leads to, or None."""
         status, out = self.call(
@@ -248,6 +264,18 @@ def execute(
     if done.status not in ok:
         raise GitFailed(args[0], done.status, done.err.decode("utf-8", "replace"))
     return done.status, done.out
+
+
+@functools.lru_cache(maxsize=64)
+def entries(config: bytes) -> tuple[tuple[str, str | None], ...]:
+    """The names and values of one configuration file with this text, without what it includes. Raises GitFailed."""
+    return parted(execute(("config", "--file", "-", "--list", "-z"), clean_env(), Path("/"), config)[1])
+
+
+def parted(listed: bytes) -> tuple[tuple[str, str | None], ...]:
+    """What ``git config --list -z`` wrote."""
+    parts = (entry.partition("\n") for entry in listed.decode("utf-8", "surrogateescape").split("\0") if entry)
+    return tuple((name, value if newline else None) for name, newline, value in parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,9 +140,7 @@ def _settings(user: Git) -> tuple[str, list[tuple[str, str]]]:
     """The repository's kind of object ids, and its settings that change how files compare and name no program."""
     kind = "sha1"
     found = list[tuple[str, str]]()
-    status, out = user.call("config", "-z", "--get-regexp", f"^(core\\.({_PASSED_ON})|{_KIND})$", ok=(0, 1))
-    for entry in out.decode("utf-8", "surrogateescape").split("\0") if status == 0 else ():
-        name, _, value = entry.partition("\n")
+    for name, value in user.configured():
         if name == _KIND:
             kind = "sha256" if value == "sha256" else "sha1"
         elif re.fullmatch(f"core\\.({_PASSED_ON})", name):

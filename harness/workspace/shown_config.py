@@ -8,11 +8,15 @@ copied.
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.events.addresses import strip_credential
-from harness.workspace.git import Git
+from harness.hands import reading
+from harness.workspace.errors import GitFailed
+from harness.workspace.git import Git, entries, parted
 
 VERSION = 1
 """Raised when the shown form of a configuration changes, so that forms made before are made again."""
@@ -46,17 +50,21 @@ def shown(git: Git, file: Path) -> bytes:
 
     Raises GitFailed when git cannot read it.
     """
-    listed = git.run("config", "--file", str(file), "--no-includes", "--list", "-z").decode("utf-8", "surrogateescape")
     lines: list[str] = []
-    for entry in listed.split("\0"):
-        name, newline, value = entry.partition("\n")
+    for name, value in _entries(git, file):
         section, _, rest = name.partition(".")
         sub, dot, variable = rest.rpartition(".")
         if section not in _SECTIONS or not variable or name == "extensions.refstorage" or _HELD_BACK.search(variable):
             continue
-        text = f" = {_quoted(strip_credential(value)[0])}" if newline else ""
+        text = f" = {_quoted(strip_credential(value)[0])}" if value is not None else ""
         lines += [f"[{section} {_quoted(strip_credential(sub)[0])}]" if dot else f"[{section}]", f"\t{variable}{text}"]
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
+
+
+def _entries(git: Git, file: Path) -> Sequence[tuple[str, str | None]]:
+    with contextlib.suppress(OSError, GitFailed):  # git says what is wrong with it
+        return entries(reading.read(file))
+    return parted(git.run("config", "--file", str(file), "--no-includes", "--list", "-z"))
 
 
 def _quoted(text: str) -> str:

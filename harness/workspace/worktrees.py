@@ -22,7 +22,7 @@ from harness.workspace.errors import (
     PartialClone,
     WorktreeExists,
 )
-from harness.workspace.git import Git, Repository, head_commit, open_repository
+from harness.workspace.git import Git, Repository, head_commit, open_repository, parted
 from harness.workspace.locks import repository_lock
 from harness.workspace.look import look
 from harness.workspace.private import Worktree
@@ -160,9 +160,9 @@ def create(
 def _may_begin(repository: Repository, git: Git, begin: Start, branch: str, worktree: Path) -> None:
     """Raises DamagedWorktree, GitFailed, BranchExists, WorktreeExists."""
     both = git.with_env(GIT_ALTERNATE_OBJECT_DIRECTORIES=":".join(map(quoted, begin.stores)))
-    if lost := next((c for c in (begin.base, begin.head) if git.commit(c) is None), ""):
+    if lost := next((c for c in dict.fromkeys((begin.base, begin.head)) if git.commit(c) is None), ""):
         raise DamagedWorktree(f"commit {lost[:12]} is no longer in {repository.root}, so nothing can begin there")
-    if both.commit(begin.commit) is None:
+    if begin.commit not in (begin.base, begin.head) and both.commit(begin.commit) is None:
         raise DamagedWorktree(f"checkpoint {begin.commit[:12]} is no longer kept, so nothing can begin there")
     git.run("check-ref-format", "--branch", branch)
     if git.commit(f"refs/heads/{branch}") is not None:
@@ -269,7 +269,7 @@ def _dirty(repository: Repository, base: str, private: Path) -> int:
     checkout = Worktree(repository.root, "", base, repository.root, repository.common, repository.git_dir, private)
     with look(checkout, base) as view:
         seen = view.walk()
-        found = view.changes(seen)
+        found = view.differences(seen)
         return len({*found.different, *found.gone, *view.staged(), *seen.untracked, *seen.nested})
 
 
@@ -281,9 +281,8 @@ def _fetches(git: Git) -> bool:
 def identity(repository: Repository) -> tuple[str, str]:
     """The user's name and address for commits, from the repository or the user's own configuration."""
     git = Git(repository.common, personal=True)
-    name = git.text("config", "--get", "user.name", ok=(0, 1))
-    email = git.text("config", "--get", "user.email", ok=(0, 1))
-    return name or "Watchfloor agent", email or "agent@watchfloor.invalid"
+    found = dict(parted(git.run("config", "-z", "--get-regexp", r"^user\.(name|email)$", ok=(0, 1))))
+    return found.get("user.name") or "Watchfloor agent", found.get("user.email") or "agent@watchfloor.invalid"
 
 
 def _undo(git: Git, saved: _Saved, private: Path) -> None:

@@ -53,7 +53,9 @@ FILES = {
     "more/test_more.py": TEST,
 }
 UNITTEST = "python3 -m unittest -q tests.test_app"
-PYTEST = "python -m pytest -q -p no:cacheprovider -p no:xdist -p no:asyncio tests"
+_WITHOUT = ("cacheprovider", "xdist", "asyncio", "anyio", "hypothesispytest", "timeout")
+"""Plugins that no check here needs: they are half of the time that pytest takes to start."""
+PYTEST = f"python -m pytest -q {' '.join(f'-p no:{name}' for name in _WITHOUT)} tests"
 
 
 def python(source: str) -> str:

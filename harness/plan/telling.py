@@ -15,9 +15,12 @@ from harness.plan.protected import IN_PARTS
 
 _WORDS = re.compile(
     r"PYTEST_CURRENT_TEST|PYTEST_VERSION|NODE_TEST_CONTEXT|JEST_WORKER_ID|\bVITEST(?:_WORKER_ID)?\b"
-    r"|/proc/self/mountinfo"
+    r"|/proc/self/mountinfo|/proc/\S*/cmdline\b|\borig_argv\b|\bexecArgv\b"
+    r"|\b(?:pytest|unittest|doctest)\b['\"][^\n]{0,40}\bargv\b|\bargv\b[^\n]{0,40}\b(?:pytest|unittest|doctest)\b"
     r"|['\"](?:_?pytest|unittest|doctest)['\"]\s+(?:not\s+)?in\s+(?:\w+\.)*modules\b"
     r"|modules\s*(?:\.get\(|\[)\s*['\"](?:_?pytest|unittest|doctest)['\"]"
+    r"|modules\s*(?:\.get\(|\[)\s*['\"]__main__|\bimport\s+__main__\b"
+    r"|\bError\([^()\n]*\)\)?\.stack\b|\bcaptureStackTrace\((?!\s*this\b)"
     r"|\b_getframe\b|\bcurrentframe\b|\binspect\.stack\b|\bextract_stack\b|\bprepareStackTrace\b"
     r"|\bmeta_path\b|\bSourceFileLoader\b"
     r"|\bget_objects\b|\bget_referrers\b|\b__build_class__\b|\.__code__\b|\bset(?:trace|profile)\b"

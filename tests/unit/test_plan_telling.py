@@ -31,6 +31,15 @@ TESTS = ["tests/test_app.py", "web/add.test.js"]
         "assert.strictEqual = () => {}",
         "text = open('tests/test_app.py').read()",
         "const text = fs.readFileSync('add.test.js')",
+        "const tested = /test/.test(new Error().stack)",
+        "const at = Error('here').stack.split('\\n')[2]",
+        "Error.captureStackTrace(seen)",
+        "if (process.execArgv.includes('--test')) {",
+        "if 'pytest' in sys.argv[0]:",
+        "tested = sys.argv[0].endswith('unittest/__main__.py')",
+        "runner = sys.modules['__main__'].__file__",
+        "import __main__",
+        "line = open(f'/proc/{os.getppid()}/cmdline').read()",
     ],
 )
 def test_code_that_looks_whether_it_is_tested_is_told_when_that_is_new(line: str) -> None:
@@ -40,7 +49,13 @@ def test_code_that_looks_whether_it_is_tested_is_told_when_that_is_new(line: str
 
 @pytest.mark.parametrize(
     "line",
-    ["import pytest", "modules = ['unittest']", "impl PartialEq for Sum {", "# see test_app.py", "#[cfg(test)]"],
+    ["import pytest", "modules = ['unittest']", "impl PartialEq for Sum {", "# see test_app.py", "#[cfg(test)]"]
+    + [
+        "console.error(error.stack)",
+        "Error.captureStackTrace(this, Broken)",
+        "name = sys.argv[1]",
+        "if __name__ == '__main__':",
+    ],
 )
 def test_words_that_say_nothing_of_it_are_not(line: str) -> None:
     assert not telling.looks("", f"{line}\n", TESTS)

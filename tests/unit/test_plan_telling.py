@@ -49,8 +49,12 @@ def test_code_that_looks_whether_it_is_tested_is_told_when_that_is_new(line: str
 
 @pytest.mark.parametrize(
     "line",
-    ["import pytest", "modules = ['unittest']", "impl PartialEq for Sum {", "# see test_app.py", "#[cfg(test)]"]
-    + [
+    [
+        "import pytest",
+        "modules = ['unittest']",
+        "impl PartialEq for Sum {",
+        "# see test_app.py",
+        "#[cfg(test)]",
         "console.error(error.stack)",
         "Error.captureStackTrace(this, Broken)",
         "name = sys.argv[1]",

@@ -25,13 +25,12 @@ from harness.events.left_out import left_out
 from harness.events.request import Request
 from harness.hands import precheck
 from harness.plan.gates import asking, closed
-from harness.policy import gated, repository
+from harness.policy import gated
 from harness.policy.build import build_action
-from harness.policy.judge import Verdict, judge, tighten
+from harness.policy.judge import Verdict, judge
 from harness.policy.rules import Policy
 from harness.protocol.config import Config
 from harness.roles import pinned
-from harness.roles.role import JUDGE, WORKER
 from harness.session import beside
 from harness.session.orders import TakeState
 from harness.supervisor import ids
@@ -44,6 +43,7 @@ from harness.supervisor.calls import (
     earlier_yes,
     gates,
     ratchet,
+    tightened,
     trials,
 )
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
@@ -367,13 +367,9 @@ def _verdict(session: Session, proposed: t.ToolProposed, action: Action, policy:
     """The policy's word, and for a call of the agent those of its role, its repository and its plan's gate, which can
     only be harder.
     """
-    verdict = judge(action, policy)
     if proposed.own:
-        return verdict
-    role = pinned.of(session.state.intent, JUDGE if proposed.by_judge else WORKER)
-    tightened = tighten(verdict, action, role.rules, f"the role {role.name}")
-    own = repository.tightening(session.state.repository_policy)
-    found = tighten(tightened, action, own.rules, repository.WHOSE)
+        return judge(action, policy)
+    found = tightened.of_session(session.state, action, policy)
     phase = asking(session.state)
     unkept = kept.left_out if kept.snapshot else session.track.left_out or ()
     return found if phase is None else gated.tightened(found, action, phase.name, phase.asks, unkept)

@@ -13,6 +13,7 @@ from harness.events import types as t
 from harness.events.action import Action, BadAction, from_wire
 from harness.events.decision import Ruling
 from harness.events.framing import LogError
+from harness.events.gate_kinds import is_gate
 from harness.events.policy_views import (
     Changed,
     Explanation,
@@ -22,11 +23,12 @@ from harness.events.policy_views import (
     PolicyTried,
     Trial,
 )
+from harness.events.session_state import SessionState
 from harness.policy import granted, repository
 from harness.policy.granted import Case
 from harness.policy.judge import explain, judge
 from harness.policy.rules import Policy, PolicyError, parse_policy
-from harness.supervisor.calls import cards
+from harness.supervisor.calls import cards, tightened
 from harness.supervisor.calls.granting import now_utc
 from harness.supervisor.calls.on_record import action_of
 from harness.supervisor.errors import OpError
@@ -73,26 +75,27 @@ class PolicyOps:
 
     async def explain(self, c: Connection, m: Fields) -> PolicyExplained:
         """Why the policy in force says what it says of an open request, or of an action that is given whole."""
-        repo = ""
-        sid = ""
         asked_by = ""
         if m.get("action") is not None:
             try:
                 action = from_wire(m["action"])
             except BadAction as exc:
                 raise OpError("bad_request", f"this is no action as logs have them: {exc}") from exc
+            session = next((one for one in self._p.fleet if one.sid == action.session), None)
         else:
             session, action, asked_by = await self._open(text_of(m, "approval_id"))
-            repo = await self._p.granting.repository(session)
-            sid = session.sid
         policy = self._p.settings.policy
-        verdict = judge(action, policy)
+        verdict = judge(action, policy) if session is None else tightened.of_session(session.state, action, policy)
         why = explain(action, policy)
+        if verdict != judge(action, policy):
+            why.append(f"{verdict.verdict} by {verdict.rule}, whatever the policy allows")
         asked = verdict
         if asked_by and asked_by != verdict.rule:
             why.append(f"this request was asked by {asked_by}")
             asked = replace(verdict, verdict=Ruling.ASK, rule=asked_by)
-        case = Case(sid or action.session, repo, action.call, action, asked)
+            verdict = asked if is_gate(asked_by) and verdict.verdict != Ruling.DENY else verdict
+        repo = await self._p.granting.repository(session) if session is not None else ""
+        case = Case(action.session, repo, action.call, action, asked)
         try:
             known = (await self._p.granting.book.read()).live(now_utc())
         except OpError:
@@ -130,7 +133,7 @@ class PolicyOps:
         unread = []
         for session in list(self._p.fleet):
             try:
-                work = _Try(session.folder.log, session.folder.blobs, session.sid, session.name)
+                work = _Try(session.folder.log, session.folder.blobs, session.sid, session.name, session.state)
                 now = self._p.settings.policy
                 await session.look("reading its calls", _READ_S, partial(work.run, now, tried, found))
             except (OpError, WorkspaceError, LogError, msgspec.DecodeError, OSError):
@@ -148,6 +151,7 @@ class _Try:
     stored: Path
     sid: str
     name: str
+    state: SessionState
 
     def run(self, now: Policy, tried: Policy, found: _Found) -> None:
         """Blocking. Raises LogError, msgspec.DecodeError."""
@@ -159,8 +163,7 @@ class _Try:
             if action is None:
                 continue
             found.looked_at += 1
-            before = judge(action, now)
-            after = judge(action, tried)
+            before, after = (tightened.of_session(self.state, action, policy) for policy in (now, tried))
             if before.verdict == after.verdict:
                 continue
             found.counts[f"{before.verdict} → {after.verdict}"] += 1

@@ -8,6 +8,7 @@ it began.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -265,7 +266,8 @@ def main() -> int:
     except OSError as exc:
         where = f"{exc.filename}: " if exc.filename else ""
         reply = msgspec.json.encode({"error": f"{where}{exc.strerror or exc}"})
-    sys.stdout.buffer.write(reply)
+    with contextlib.suppress(BrokenPipeError):  # who asked is gone; what was made is whole all the same
+        os.write(1, reply)
     return 0
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from app import exporting
 from harness.protocol.paths import Folders
 from tests.fleetlib import COMMAND, HOLD, KEY, Fleet, fleet, git, play
 
@@ -44,6 +45,20 @@ def test_a_session_in_one_file_is_checked_and_read_without_its_fleet() -> None:
         assert made["records"] == f.records(sid)[-1].seq + 1
         assert made["payloads"] >= 1
         assert (made["bytes"], made["file"]) == (file.stat().st_size, str(file))
+
+        deaf = f.root / "deaf.watchfloor.tar"
+        asked = subprocess.Popen(
+            exporting.COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        assert asked.stdin is not None
+        assert asked.stdout is not None
+        assert asked.stderr is not None
+        asked.stdout.close()
+        asked.stdin.write(exporting.order(f.folders, f.folders.session(sid).root, deaf))
+        asked.stdin.close()
+        assert (asked.wait(90), asked.stderr.read()) == (0, b""), "who asked was killed"
+        assert f.run("verify", str(deaf)).returncode == 0
+        deaf.unlink()
 
         short = f.root / "out.tar"
         short.write_bytes(file.read_bytes())

@@ -4,6 +4,7 @@ it, and log and costs stay until they are purged.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,19 @@ def test_a_session_can_be_removed_as_soon_as_it_is_said_to_be_done() -> None:
         gone = f.json("rm", sid, "--keep-as-ref")[0]
         assert (gone["kept"], gone["archived"]) == ([f"refs/watchfloor/kept/{sid}"], True)
         assert f.json("ls") == []
+
+
+def test_two_removals_at_once_are_one_and_the_other_says_so() -> None:
+    """The second waits for the first; to tell it to purge what stands in the archive would lose the log."""
+    with fleet() as f, ThreadPoolExecutor(2) as both:
+        many = "for i in $(seq 3000); do echo $i > file$i; done; git add .; git commit -qm many"
+        sid = f.launch(play([("shell", {"script": many})], "Done."))
+        f.wait_state(sid, "done")
+        asked = list(both.map(lambda _: f.run("rm", sid, "--keep-as-ref", check=False), range(2)))
+        assert sorted(one.returncode for one in asked) == [0, 4]
+        assert "was removed, so its worktree is gone" in "".join(one.stderr for one in asked)
+        assert f.json("ls") == []
+        assert [one["sid"] for one in f.json("ls", "--archived")] == [sid]
 
 
 def test_a_nested_repository_is_named_and_kept() -> None:

@@ -124,12 +124,14 @@ class SessionOps:
             await put_away(p.fleet, session)
         removal = Removal(p.folders, session, p.fleet.row(session))
         async with session.lock:  # what is undone or continued meanwhile comes before or after
+            if session.sid not in p.fleet.sessions:
+                await look_up(p, {"sid": session.sid})  # says that somebody else has removed it
             with contextlib.suppress(OpError):  # a full disk must not keep anybody from making room
                 await p.purse.remember()
             removed = await removal.run(m.get("force_keep") is True, force)
-        await memory_ops.drop(p, session)
-        p.index.drop(session.sid)
-        p.fleet.drop(session)
+            await memory_ops.drop(p, session)
+            p.index.drop(session.sid)
+            p.fleet.drop(session)
         await removal.forget()
         return Removed(kept=removed.kept, lost=removed.lost, checkpoints=removed.checkpoints, archived=removed.archived)
 

@@ -20,7 +20,7 @@ _PATIENCE_S = 900.0
 
 
 def listed(ctx: Context, args: argparse.Namespace) -> int:
-    with ctx.connect() as client:
+    with ctx.look() as client:
         reply = ask(client, CheckpointList, "checkpoints", sid=args.id)
     found = reply.checkpoints
     if args.json:

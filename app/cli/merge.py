@@ -23,7 +23,7 @@ _LISTED = 40
 
 
 def diff(ctx: Context, args: argparse.Namespace) -> int:
-    with ctx.connect() as client:
+    with ctx.look() as client:
         reply = ask(client, Compared, "diff", sid=args.id)
     cut = reply.truncated
     if args.json:

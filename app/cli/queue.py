@@ -15,7 +15,7 @@ from app.cli.context import Context
 from app.cli.given import Refused, Usage
 from app.cli.output import age, emit, emit_all, safe, say, table
 from app.cli.several import each
-from app.replies import ask
+from app.replies import Asked, ask
 from app.requests import WithDecision
 from harness.events import needs, person_tool, trouble
 from harness.events.cap_request import CapRequest
@@ -43,7 +43,7 @@ def approvals(ctx: Context, args: argparse.Namespace) -> int:
             for view in ask(client, ApprovalList, "approvals").approvals:
                 say(view.approval_id)
         return exits.OK
-    with ctx.connect() as client:
+    with ctx.look() as client:
         waiting = ask(client, ApprovalList, "approvals").approvals
         hanging = needs.items(ask(client, Sessions, "sessions").rows, ())
     if args.json:
@@ -86,7 +86,7 @@ def _alike(item: QueueItem) -> str:
     return f"{item.size} alike: " if item.size > 1 else ""
 
 
-def _whole(client: Client, view: ApprovalView) -> ApprovalView:
+def _whole(client: Asked, view: ApprovalView) -> ApprovalView:
     """The request with the whole comparison in place of what a card shows of it."""
     parts: list[str] = []
     before = ""
@@ -107,7 +107,7 @@ def _card(ctx: Context, args: argparse.Namespace) -> int:
     """The whole card of one request as text, and what approving it takes."""
     from widgets.card_text import card, shown_hash, wrap
 
-    with ctx.connect() as client:
+    with ctx.look() as client:
         view = _item(client, args.id)
         told: dict[str, object] = msgspec.to_builtins(view)
         if args.whole and view.diff:
@@ -161,7 +161,7 @@ def _choices(view: ApprovalView) -> list[str]:
     return [*lines, f"hash         {safe(view.action_hash)}"] if view.action_hash else lines
 
 
-def _item(client: Client, item_id: str) -> ApprovalView:
+def _item(client: Asked, item_id: str) -> ApprovalView:
     """A request, or a session that hangs, by its id in the queue."""
     sid = needs.session_of(item_id)
     if not sid:

@@ -13,12 +13,12 @@ from app.cli import exits, since
 from app.cli.context import Context
 from app.cli.given import Usage
 from app.cli.output import emit, safe, say
-from app.replies import ask
+from app.replies import Asked, ask
 from harness.events import trouble
 from harness.events.receipts import Receipt, Receipts, words
 from harness.events.replies import Sessions
 from harness.events.words import local
-from harness.protocol.client import Client, SupervisorError
+from harness.protocol.client import SupervisorError
 
 _PATIENCE_S = 120.0
 _REQUEST = re.compile("a[0-9a-v]{7}")
@@ -43,7 +43,7 @@ def receipts(ctx: Context, args: argparse.Namespace) -> int:
         start = since.stamp(args.since, datetime.now(UTC)) if args.since is not None else ""
     except ValueError as exc:
         raise Usage(str(exc)) from exc
-    with ctx.connect() as client:
+    with ctx.look() as client:
         client.wait_up_to(_PATIENCE_S)
         found, unread = _found(client, args.id)
     shown = [one for one in found if one.receipt.newest >= start]
@@ -61,7 +61,7 @@ def receipts(ctx: Context, args: argparse.Namespace) -> int:
     return exits.NO if unread else exits.OK
 
 
-def _found(client: Client, wanted: str) -> tuple[list[ToldReceipt], list[str]]:
+def _found(client: Asked, wanted: str) -> tuple[list[ToldReceipt], list[str]]:
     """Of the session or the one request that is meant, else all; and what could not be read."""
     if wanted and not _REQUEST.fullmatch(wanted):
         return _of(client, wanted), []
@@ -78,7 +78,7 @@ def _found(client: Client, wanted: str) -> tuple[list[ToldReceipt], list[str]]:
     return (named, []) if named else (_of(client, wanted), [])  # a session may be called like a request
 
 
-def _of(client: Client, sid: str) -> list[ToldReceipt]:
+def _of(client: Asked, sid: str) -> list[ToldReceipt]:
     of = ask(client, Receipts, "receipts", sid=sid)
     return [ToldReceipt(of.sid, of.name, one) for one in of.receipts]
 

@@ -9,21 +9,25 @@ from pathlib import Path
 
 import msgspec
 
-from harness.events import briefing, score
+from harness.events import briefing, checkpoint_views, receipts, score
 from harness.events.archived import fitting, listed
 from harness.events.cost_views import Costs, SessionPaid
 from harness.events.reader import read
-from harness.events.replies import ArchivedSessions, Sessions, SessionShown
+from harness.events.replies import ApprovalList, ArchivedSessions, Sessions, SessionShown
 from harness.events.row_state import Liveness
 from harness.events.rows import row
 from harness.events.salvage import salvage
 from harness.events.score_views import Scores, SessionScore
 from harness.events.session_state import SessionState
+from harness.events.states import Desired
 from harness.events.types import Record, decode
-from harness.events.views import ERRORS, FleetView, SessionRow
+from harness.events.views import ERRORS, ApprovalView, FleetView, SessionRow
 from harness.protocol.client import SupervisorError
 from harness.protocol.paths import Folders
 from harness.protocol.session_names import OtherHost, SessionName
+
+_NAMES = {"approval": "the card of a request", "changes": "the card of a request", "diff": "a comparison"}
+"""What an operation gives, where that is not its name."""
 
 
 class Shelf:
@@ -60,7 +64,14 @@ class Shelf:
             return Scores(scores=self._scores(arguments))
         if op == "brief":
             return self._brief(*self._chosen(arguments)[0], str(arguments.get("since", "")))
-        raise SupervisorError("foreign", f"{op} needs a supervisor, and none drives this state folder")
+        if op == "approvals":
+            asked = [view for made, state in self._read() for view in _open(made, state)]
+            return ApprovalList(approvals=sorted(asked, key=lambda a: (a.deferred is not None, a.ts, a.sid, a.seq)))
+        if op == "receipts":
+            return self._receipts(self._chosen(arguments)[0][0])
+        if op == "checkpoints":
+            return checkpoint_views.listed(self._chosen(arguments)[0][1].checkpoints)
+        raise SupervisorError("foreign", f"{_NAMES.get(op, op)} needs a supervisor, and none drives this state folder")
 
     def _read(self) -> list[tuple[SessionRow, SessionState]]:
         root = self._folders.sessions
@@ -98,6 +109,12 @@ class Shelf:
     def _brief(self, made: SessionRow, state: SessionState, since: str) -> briefing.Briefed:
         told = briefing.brief(briefing.follow(self._records(made.sid)), since)
         return briefing.Briefed(sid=made.sid, name=made.name, upcoming="", brief=told)
+
+    def _receipts(self, made: SessionRow) -> receipts.Receipts:
+        history = receipts.History()
+        for record in self._records(made.sid):
+            history.take(record)
+        return receipts.Receipts(sid=made.sid, name=made.name, receipts=receipts.receipts(history))
 
     def _find(self, wanted: str) -> tuple[SessionRow, SessionState]:
         try:
@@ -140,6 +157,30 @@ class Shelf:
             for made, state in found
         ]
         return Costs(fleet=_totals([made for made, _ in found]), sessions=sessions)
+
+
+def _open(made: SessionRow, state: SessionState) -> list[ApprovalView]:
+    """Its open requests as they are recorded: what would happen is looked up by a supervisor alone."""
+    if state.terminal or state.desired == Desired.STOPPED:
+        return []
+    return [
+        ApprovalView(
+            approval_id=one.approval_id,
+            sid=made.sid,
+            session_name=made.name,
+            kind=one.kind,
+            title=one.title,
+            options=one.options,
+            risk=one.risk,
+            ts=one.ts,
+            seq=one.seq,
+            call_id=one.call_id,
+            action_hash=one.action_hash,
+            detail=one.detail,
+            deferred=one.deferred,
+        )
+        for one in state.approvals.values()
+    ]
 
 
 def _score(sid: str, name: str, records: Iterator[Record]) -> SessionScore:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from harness.events.checkpoints import Checkpoint, Checkpoints
+
 
 class CheckpointView(msgspec.Struct, frozen=True, kw_only=True):
     """One that stands: ``passing`` names the entries that passed, where there was a plan, ``passed`` counts them."""
@@ -34,3 +36,26 @@ class CheckpointMade(msgspec.Struct, frozen=True, kw_only=True):
     """The newest."""
 
     checkpoint: CheckpointView
+
+
+def listed(known: Checkpoints) -> CheckpointList:
+    """Those of one session."""
+    return CheckpointList(checkpoints=[shown(one) for one in reversed(known.kept)], made=known.count)
+
+
+def shown(one: Checkpoint) -> CheckpointView:
+    """One of them."""
+    return CheckpointView(
+        id=one.id,
+        label=one.label,
+        why=one.why,
+        ts=one.ts,
+        through_seq=one.through_seq,
+        snapshot=one.snapshot,
+        commit=one.commit,
+        head=one.head,
+        passing=UNSET if one.passing is None else one.passing,
+        passed=None if one.passing is None else len(one.passing),
+        changed=one.changed,
+        left_out=one.left_out,
+    )

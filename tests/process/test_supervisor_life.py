@@ -565,14 +565,22 @@ def test_what_only_looks_leaves_a_stopped_fleet_stopped() -> None:
     with fleet() as f:
         sid = f.launch(play([HOLD], "Done."), name="holder")
         f.wait_event(sid, "tool.started")
+        asks = f.launch(play([("ask_person", {"question": "Which of them?"})], "Done."), name="asks")
+        item = f.approval(asks)["approval_id"]
         f.run("supervisor", "stop", "--sessions", "leave")
-        for verb in (("ls",), ("logs", sid), ("cost",), ("brief", "--since", "1h")):
+        verbs = (("ls",), ("logs", sid), ("cost",), ("brief", "--since", "1h"))
+        for verb in (*verbs, ("approvals",), ("receipts",), ("receipts", item), ("checkpoints", sid)):
             looked = f.run(*verb)
             assert "the fleet is stopped" in looked.stderr, verb
             assert looked.stdout.strip(), verb
-        assert [row["sid"] for row in f.json("ls")] == [sid]
+        for verb in (("diff", sid), ("approvals", item)):
+            refused = f.run(*verb, check=False)
+            assert refused.returncode != 0, verb
+            assert "needs a supervisor" in refused.stderr, verb
+        assert [one["approval_id"] for one in f.json("approvals")] == [item]
+        assert [row["sid"] for row in f.json("ls")] == [sid, asks]
         assert f.run("supervisor", "status", check=False).stdout.strip() == "not running"
-        assert "this starts it again" in f.run("approvals").stderr
-        assert "this starts" not in f.run("approvals").stderr
+        assert "this starts it again" in f.run("jobs").stderr
+        assert "this starts" not in f.run("jobs").stderr
         f.release(sid)
         f.wait_state(sid, "done")

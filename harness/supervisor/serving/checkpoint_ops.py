@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TypeVar
 
-from msgspec import UNSET
-
-from harness.events.checkpoint_views import CheckpointList, CheckpointMade, CheckpointView
-from harness.events.checkpoints import Checkpoint
+from harness.events.checkpoint_views import CheckpointList, CheckpointMade, listed, shown
 from harness.events.replies import ForkBegun
 from harness.events.undo_views import Restored
 from harness.supervisor.fleet.session import Session
@@ -35,14 +32,13 @@ class CheckpointOps:
 
     async def listed(self, c: Connection, m: Fields) -> CheckpointList:
         """Those that stand, newest first."""
-        known = (await self._find(m)).state.checkpoints
-        return CheckpointList(checkpoints=[_shown(one) for one in reversed(known.kept)], made=known.count)
+        return listed((await self._find(m)).state.checkpoints)
 
     async def make(self, c: Connection, m: Fields) -> CheckpointMade:
         session = await self._find(m)
         label = text_of(m, "label", MAX_LABEL)
         made = self._p.restoring.make(session, label, c.by)
-        return CheckpointMade(checkpoint=_shown(await self._answered(session, "the checkpoint", made)))
+        return CheckpointMade(checkpoint=shown(await self._answered(session, "the checkpoint", made)))
 
     async def restore(self, c: Connection, m: Fields) -> Restored:
         session = await self._find(m)
@@ -71,20 +67,3 @@ class CheckpointOps:
             return await unanswered.answered(self._p.fleet, session, what, work)
         finally:
             self._p.conductor.put_away(session)  # it got its keeper only for this
-
-
-def _shown(one: Checkpoint) -> CheckpointView:
-    return CheckpointView(
-        id=one.id,
-        label=one.label,
-        why=one.why,
-        ts=one.ts,
-        through_seq=one.through_seq,
-        snapshot=one.snapshot,
-        commit=one.commit,
-        head=one.head,
-        passing=UNSET if one.passing is None else one.passing,
-        passed=None if one.passing is None else len(one.passing),
-        changed=one.changed,
-        left_out=one.left_out,
-    )

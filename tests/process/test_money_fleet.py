@@ -360,6 +360,20 @@ def test_raising_a_cap_once_frees_every_session_that_waits_at_it() -> None:
         assert f.violations() == []
 
 
+def test_a_request_at_a_cap_that_was_raised_too_little_says_what_the_cap_is_now() -> None:
+    with fleet(config=TINY) as f:
+        (asked,) = waiting(f, f.launch(TURNS))
+        assert asked["detail"]["limit"] == 1000
+        file = f.folders.config_file
+        file.write_text(file.read_text().replace("0.000001", "0.001"))
+        now = wait_for(
+            "the new limit", lambda: next((a for a in f.json("approvals") if a["detail"]["limit"] == 1_000_000), None)
+        )
+        assert now["approval_id"] == asked["approval_id"]
+        assert now["title"] != asked["title"]
+        assert f.violations() == []
+
+
 def test_finishing_up_at_the_first_request_takes_one_answer(f: Fleet) -> None:
     sid = f.launch(TURNS, more=("--cap-usd", "0.0001"))
     (asked,) = waiting(f, sid)

@@ -24,6 +24,7 @@ from harness.events.views import ApprovalView
 from harness.policy import grants
 from harness.supervisor import ids
 from harness.supervisor.calls import cards, comparison, questions, ratchet
+from harness.supervisor.calls.call_caps import in_words
 from harness.supervisor.calls.consequences import Consequences, DecisionCase, DecisionWish, above, cap_of
 from harness.supervisor.calls.judging import Judging
 from harness.supervisor.calls.on_record import action_of, input_of, stored_action
@@ -71,6 +72,8 @@ class Approvals:
         if known is None:
             known = await self._make(session, asked)
             session.shown.cards[approval_id] = known
+        if (said := self._caps.moved(asked)) is not None:
+            known = msgspec.structs.replace(known, title=in_words(said), detail=known.detail | said.detail())
         return msgspec.structs.replace(known, deferred=asked.deferred, session_name=session.name)
 
     async def _make(self, session: Session, asked: OpenApproval) -> ApprovalView:

@@ -37,17 +37,22 @@ async def ask_cap(session: Session, reached: t.BudgetReached) -> None:
     """Record that a cap is reached and put it in the queue, unless a cap is there already."""
     if any(a.kind == Request.CAP for a in session.state.approvals.values()):
         return
-    title = f"{named(reached.cap)}: {amount_of(reached.cap, reached.used)} of {amount_of(reached.cap, reached.limit)}"
-    if reached.need:
-        title += f", the next step needs up to {amount_of(reached.cap, reached.need)}"
+    said = CapRequest(Cap(reached.cap), reached.limit, reached.used, reached.need, reached.day)
     await session.append(
         reached,
         t.ApprovalRequested(
             approval_id=ids.approval_id(),
             kind=Request.CAP,
-            title=title,
+            title=in_words(said),
             options=[Decision.RAISE, Decision.FINISH, Decision.STOP],
             risk="medium",
-            detail=CapRequest(Cap(reached.cap), reached.limit, reached.used, reached.need, reached.day).detail(),
+            detail=said.detail(),
         ),
     )
+
+
+def in_words(said: CapRequest) -> str:
+    """One line that says how far a cap was reached."""
+    cap = said.cap
+    text = f"{named(cap)}: {amount_of(cap, said.used)} of {amount_of(cap, said.limit)}"
+    return f"{text}, the next step needs up to {amount_of(cap, said.need)}" if said.need else text

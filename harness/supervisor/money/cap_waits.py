@@ -85,6 +85,14 @@ class CapWaits:
             if (w := waits_at(a)) is not None
         ]
 
+    def moved(self, asked: OpenApproval) -> CapRequest | None:
+        """What this request would say now, where the cap that it is about has another limit since; else None."""
+        at = waits_at(asked)
+        if at is None or self._purse.books is None:
+            return None
+        now = self._purse.standing(at.cap)
+        return None if now.limit in (None, at.limit) else CapRequest(at.cap, now.limit, now.used, at.need, at.day)
+
     async def step(self, session: Session) -> None:
         """Carry out the raises that were decided in this session, and let it go on when its cap holds it up no more.
 

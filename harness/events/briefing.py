@@ -330,6 +330,7 @@ _TOLD: Mapping[type[t.Body], Callable[[Any], str]] = {
     t.PlanUpdated: lambda b: ANOMALY if b.state == "blocked" else "",
     t.ProgressKept: lambda b: ANOMALY if b.did else "",
     t.HarnessNote: lambda b: ANOMALY if b.level == "error" else "",
+    t.WorkHeldBack: _always(ANOMALY),
     t.Quarantined: _always(RESTART),
     t.LogRecovered: _always(RESTART),
     t.LeaseEnded: lambda b: RESTART if b.exit_code else "",

@@ -24,3 +24,13 @@ class WorkCommitted(Body, frozen=True, kw_only=True):
     before: str
     commits: list[Commit] = []
     more: int = 0
+
+
+HELD_BACK = "its newest commits are not on its branch yet"
+
+
+class WorkHeldBack(Body, frozen=True, kw_only=True):
+    """The session's end left its newest commits off its branch, for ``why``: whoever takes its work brings them in."""
+
+    TYPE = "work.held_back"
+    why: str

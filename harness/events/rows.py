@@ -10,6 +10,7 @@ from harness.events import trouble
 from harness.events import types as t
 from harness.events.alarm_events import AlarmRaised
 from harness.events.alarms import SILENT
+from harness.events.commit_events import HELD_BACK
 from harness.events.row_state import Liveness, first_request, state_of, without_criterion, words_of
 from harness.events.session_state import Context, SessionState
 from harness.events.states import State
@@ -76,6 +77,8 @@ def _since(s: SessionState, live: Liveness, state: str) -> str:
 
 def _plain(sid: str, s: SessionState, live: Liveness, money: Money) -> SessionRow:
     state, detail, evidence = state_of(s, live)
+    if s.terminal and s.held_back:
+        detail = f"{HELD_BACK}; {detail}"
     i = s.intent
     passed = s.ended.verified if s.ended else False
     untried = sum(command in s.checks for command in s.untried)

@@ -78,6 +78,8 @@ class SessionState:
     created: t.SessionCreated | None = None
     head: str = ""
     """The commit that its branch was last seen to stand on."""
+    held_back: str = ""
+    """Why its newest commits are not on its branch yet; empty: all that is known of are."""
     name: str = ""
     caps: t.Caps = field(default_factory=t.Caps)
     desired: str = "running"

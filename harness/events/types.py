@@ -32,7 +32,7 @@ from harness.events.checkpoint_events import (
     Forked,
     SessionForked,
 )
-from harness.events.commit_events import Commit, WorkCommitted
+from harness.events.commit_events import Commit, WorkCommitted, WorkHeldBack
 from harness.events.context_events import (
     ContextCleared,
     ContextCompacted,
@@ -210,6 +210,7 @@ __all__ = [
     "ViolatedFile",
     "Ways",
     "WorkCommitted",
+    "WorkHeldBack",
     "decode",
     "to_wire",
 ]

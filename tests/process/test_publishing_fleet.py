@@ -51,3 +51,7 @@ def test_a_lock_that_stays_does_not_keep_everything_from_stopping(f: Fleet) -> N
     wait_for("the row to say so", lambda: "another git" in f.row(sid)["detail"])
     assert f.run("supervisor", "stop", "--sessions", "stop").returncode == 0
     wait_for("everything to be gone", lambda: not f.processes())
+    assert "its newest commits are not on its branch yet" in f.json("ls")[0]["detail"], "where no supervisor is, too"
+    lock.unlink()
+    f.run("merge", sid)
+    assert "not on its branch" not in f.row(sid)["detail"]

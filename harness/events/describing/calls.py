@@ -6,6 +6,7 @@ from harness.events import job_words, trial
 from harness.events import types as t
 from harness.events.call_states import CallEnd
 from harness.events.checkpoints import words
+from harness.events.commit_events import HELD_BACK
 from harness.events.decision import Ruling
 from harness.events.describing.line import Describers, Line, Tone, compact, duration, first, size
 from harness.events.ratchet import some
@@ -103,6 +104,11 @@ def _committed(b: t.WorkCommitted) -> Line:
     newest = b.commits[-1]
     rest = len(b.commits) - 1 + b.more
     return Line("commit", f"{newest.id} {first(newest.subject)}" + (f" (+{rest} before it)" if rest else ""), "good")
+
+
+@_on(t.WorkHeldBack)
+def _held_back(b: t.WorkHeldBack) -> Line:
+    return Line("commit", f"{HELD_BACK}; taking its work brings them in: {first(b.why)}", "warn")
 
 
 @_on(t.CheckpointCreated)

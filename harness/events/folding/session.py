@@ -36,6 +36,22 @@ def _created(s: SessionState, r: t.Record, b: t.SessionCreated) -> None:
 @_on(t.WorkCommitted)
 def _committed(s: SessionState, r: t.Record, b: t.WorkCommitted) -> None:
     s.head = b.head
+    s.held_back = ""
+
+
+@_on(t.WorkHeldBack)
+def _held_back(s: SessionState, r: t.Record, b: t.WorkHeldBack) -> None:
+    s.held_back = b.why
+
+
+@_on(t.MergeStarted)
+def _merged(s: SessionState, r: t.Record, b: t.MergeStarted) -> None:
+    s.held_back = ""  # it does not begin before its branch has them
+
+
+@_on(t.PullStarted)
+def _pulled(s: SessionState, r: t.Record, b: t.PullStarted) -> None:
+    s.held_back = ""  # nor does this
 
 
 @_on(t.SessionDesired)

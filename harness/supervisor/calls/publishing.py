@@ -72,6 +72,12 @@ def _brought(private: Path, seen: str) -> t.WorkCommitted | None:
     return t.WorkCommitted(head=head, before=seen, commits=[t.Commit(*one) for one in new], more=more)
 
 
+async def _held_back(session: Session, why: str) -> None:
+    if session.state.held_back != why:
+        with contextlib.suppress(OpError, LinkLost):
+            await session.append(t.WorkHeldBack(why=why))
+
+
 def hurry(session: Session) -> None:
     """Everything is being stopped: its end waits for nothing."""
     session.published.until = 0.0
@@ -91,6 +97,8 @@ async def last(session: Session) -> None:
         known = session.published
         if known.until is None:
             known.until = time.monotonic() + _END_S
-        if (later := for_now(exc, _CANNOT)) and time.monotonic() < known.until:
-            raise later from exc
+        if later := for_now(exc, _CANNOT):
+            if time.monotonic() < known.until:
+                raise later from exc
+            await _held_back(session, str(exc))
     session.published.until = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Set
 from functools import cached_property
 from typing import ClassVar
@@ -206,6 +207,7 @@ class WatchScreen(Screen[object]):
     def on_screen_resume(self) -> None:
         if self.is_mounted:
             self._sync_all()
+            self.clock(time.time())  # what it shows of ages stood still while it was covered
 
     def _sync_all(self) -> None:
         if self._synced is not self.host.snapshot:

@@ -27,6 +27,8 @@ class Dialog(Form[R]):
         self._about = name
         self._words = text
         self._submit = submit
+        self._complained_of: list[str] | None = None
+        """What was written when something was said to be wrong with it."""
 
     def compose(self) -> ComposeResult:
         with Vertical(id="dialog"):
@@ -66,8 +68,22 @@ class Dialog(Form[R]):
             self.focus_next()
 
     def complain(self, text: str) -> None:
-        """Say inline what is wrong."""
+        """Say inline what is wrong, until something else is written."""
+        self._complained_of = self._written() if text else None
         self.query_one("#error", Static).update(Content(to_display(text, limit=300)))
+
+    def _written(self) -> list[str]:
+        return [*(field.value for field in self.query(Input)), *(field.text for field in self.query(TextArea))]
+
+    def on_input_changed(self, message: Input.Changed) -> None:
+        self._changed()
+
+    def on_text_area_changed(self) -> None:
+        self._changed()
+
+    def _changed(self) -> None:
+        if self._complained_of not in (None, self._written()):
+            self.complain("")
 
     def result(self) -> R:
         """The value to return; raises ValueError (shown inline) while it cannot be used."""

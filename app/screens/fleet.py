@@ -291,8 +291,8 @@ class FleetScreen(WatchScreen):
             if not found.spared:
                 return "no session is selected"
             first = found.spared[0][1]
-            more = len(found.spared) - 1
-            return first if not more else f"{first}; nor can any of the {more} others"
+            marked = len(found.spared)
+            return first if marked == 1 else f"none of the {marked} marked can: {first}"
 
         def label() -> str:
             act = act_of()

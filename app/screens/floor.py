@@ -225,9 +225,11 @@ class FloorScreen(SessionCommands):
         return "" if self.list.rows else "there is no session yet"
 
     def _not_in_panes(self) -> str:
-        return "" if self.in_panes else "the list has the focus, not the panes"
+        return self._no_session() or ("" if self.in_panes else "the list has the focus, not the panes")
 
     def _no_plan(self) -> str:
+        if why := self._no_session():
+            return why
         row = self.host.snapshot.rows.get(self.wall.current_session)
         shown = self.wall.shows_plan
         return "" if shown or (row is not None and row.plan_total) else "the session of this pane has no plan"

@@ -102,7 +102,7 @@ class MergeDialog(Taking[dict[str, object]]):
     FIELDS: ClassVar[dict[str, tuple[str, str, str]]] = {
         "how": ("How", m.MERGE, ""),
         "into": ("Into", "", "the branch that your checkout shows"),
-        "message": ("Message", "", "made of its goal; with resolve: your words to it"),
+        "message": ("Message", "", "from its goal; resolve: your words"),
         "checks": ("Check first", _YES, "its checks, on the result"),
         "commit": ("Commit rest", _NO, "what it left in no commit"),
     }

@@ -223,6 +223,7 @@ async def test_caps_are_raised_where_a_session_waits_at_its_own(tmp_path: Path) 
     async with shown(tmp_path, scene) as s:
         await s.press("4", "end", "plus")
         await s.see("does not wait at a cap of its own")
+        assert "marked can" not in s.text
         await s.press("asterisk", "plus")
         await s.see("Raise the cap of 1 session", "poor · shop")
         assert isinstance(s.app.screen, BulkDialog)

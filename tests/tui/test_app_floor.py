@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -692,6 +693,18 @@ async def test_what_ended_leaves_the_wall_to_what_goes_on(tmp_path: Path) -> Non
         newer = s.world.add("newer")
         s.world.push_rows(newer)
         await s.until("the newer one in its place", lambda: wall.session_of(held[sid]) == newer.sid)
+
+
+async def test_ages_are_those_of_now_as_soon_as_the_floor_is_uncovered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with shown(tmp_path, crowd) as s:
+        await s.press("3")
+        now = time.time()
+        monkeypatch.setattr(time, "time", lambda: now + 26 * 3600)
+        await s.press("1")
+        await s.see("opens it")
+        assert any("opens it" in line and "1d" in line for line in s.grid)
 
 
 async def test_a_border_is_dragged_and_the_theme_is_remembered(tmp_path: Path) -> None:

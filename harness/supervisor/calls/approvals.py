@@ -72,7 +72,7 @@ class Approvals:
         if known is None:
             known = await self._make(session, asked)
             session.shown.cards[approval_id] = known
-        if (said := self._caps.moved(asked)) is not None:
+        if asked.kind == Request.CAP and (said := self._caps.moved(asked)) is not None:
             known = msgspec.structs.replace(known, title=in_words(said), detail=known.detail | said.detail())
         return msgspec.structs.replace(known, deferred=asked.deferred, session_name=session.name)
 

@@ -123,6 +123,23 @@ class Tmux:
             self.keys("Space" if letter == " " else letter)
         time.sleep(HUMAN_S)
 
+    def help(self) -> None:
+        """Open the help, by which all input before it has been dealt with.
+
+        Again and again, because a key right behind a paste belongs to it; none is pressed while the help is painted.
+        """
+
+        def helped() -> bool:
+            self.run("send-keys", "Escape")
+            time.sleep(0.2)
+            self.run("send-keys", "F1")
+            patience = time.monotonic() + 1
+            while not (seen := "esc closes" in self.screen) and time.monotonic() < patience:
+                time.sleep(0.05)
+            return seen
+
+        wait_for("the help screen", helped, lambda: self.screen)
+
     def close(self) -> None:
         subprocess.run(
             ["tmux", "-S", str(self._socket), "kill-server"], env=self._env, capture_output=True, check=False

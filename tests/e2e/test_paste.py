@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.pace import QUIET_S
-from tests.e2e.terminal import BarePty, have_tmux, in_pty, in_tmux, wait_for
+from tests.e2e.terminal import BarePty, have_tmux, in_pty, in_tmux
 from tests.tui.app_world import beside
 
 BEGIN = b"\x1b[200~"
@@ -168,13 +168,5 @@ def test_no_paste_in_tmux_decides(tmp_path: Path, payload: str, brackets: bool) 
         tmux.see("● ctrl+y approves exactly this, once")
         tmux.run("set-buffer", payload)
         tmux.run("paste-buffer", *(["-p"] if brackets else []))
-
-        def helped() -> bool:
-            # Again and again, and not waiting for its arrival: a key right behind a paste belongs to it.
-            tmux.run("send-keys", "Escape")
-            time.sleep(0.2)
-            tmux.run("send-keys", "F1")
-            return "esc closes" in tmux.screen
-
-        wait_for("the help screen", helped, lambda: tmux.screen)
+        tmux.help()
         assert decided(tmp_path) == []

@@ -95,15 +95,7 @@ def test_no_paste_lets_it_run(payload: str, brackets: str) -> None:
             read_to_the_end(tmux)
             tmux.run("set-buffer", payload)
             tmux.run("paste-buffer", *brackets.split())
-
-            def helped() -> bool:
-                # Again and again, and not waiting for its arrival: a key right behind a paste belongs to it.
-                tmux.run("send-keys", "Escape")
-                time.sleep(0.2)
-                tmux.run("send-keys", "F1")
-                return "esc closes" in tmux.screen
-
-            wait_for("the help screen, so that all input was dealt with", helped, lambda: tmux.screen)
+            tmux.help()
             assert [a["approval_id"] for a in f.json("approvals")] == [request["approval_id"]]
             assert not any(isinstance(r.body, (t.ApprovalDecided, t.ToolStarted)) for r in f.records(sid))
             assert not mark.exists()

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import stat
 import subprocess
 import sys
@@ -116,7 +117,9 @@ class Bench:
         return Path(what["env"]["PROOF"]).exists()
 
     def clear_beside(self) -> None:
-        subprocess.run(["find", ".", "-mindepth", "1", "-delete"], cwd=self.beside, check=True)
+        with os.scandir(self.beside) as entries:
+            for entry in entries:
+                shutil.rmtree(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry.path)
 
 
 @pytest.fixture

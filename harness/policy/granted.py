@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from harness.events import words
 from harness.events.action import Action, action_hash
+from harness.events.body import By
 from harness.events.decision import Ruling
 from harness.policy.grant_records import Entry, Made, Revoked, Scope, Used
 from harness.policy.grants import NoGrant, NoRule, covers, critical
@@ -19,6 +20,8 @@ MOST = 200
 MOST_COUNT = 1000
 EARLIER = "from later"
 """How a rule ends while the clock says less than when it was made."""
+CLOCK = By(client="clock")
+"""Who takes back what was seen to have expired."""
 _SET_BY_S = 300.0
 """Seconds by which a clock may be set back, as machines do by themselves."""
 _NEAREST = (Scope.SESSION, Scope.REPOSITORY, Scope.FLEET)
@@ -35,7 +38,7 @@ class RuleStanding:
     def ends(self, now: str) -> str:
         """Why it covers no further call; empty while it does."""
         if self.revoked is not None:
-            return "revoked"
+            return "expired" if self.revoked.by == CLOCK else "revoked"
         if self.made.expires <= now:
             return "expired"
         if _set_back(self.made.ts, now):
@@ -127,6 +130,12 @@ def use(known: Grants, case: Case, now: str) -> list[Entry]:
             ts=now,
         )
     ]
+
+
+def bury(known: Grants, now: str) -> list[Entry]:
+    """What makes rules that have expired stay so, whatever the clock says later."""
+    over = [s.made for s in known.by_id.values() if s.revoked is None and s.made.expires <= now]
+    return [Revoked(grant=made.grant, by=CLOCK, ts=now, why=f"it lasted until {made.expires}") for made in over]
 
 
 def make(known: Grants, made: Made, now: str) -> list[Entry]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from hypothesis import assume, given, settings
@@ -23,6 +24,9 @@ from harness.policy.granted import Case, Grants
 from harness.policy.grants import EXACT, NoGrant, Wider, covers, critical, shape, widened, words
 from harness.policy.judge import Verdict, judge
 from harness.policy.rules import default_policy
+from harness.supervisor.calls.grant_book import open_book
+from harness.supervisor.calls.granting import Granting
+from harness.supervisor.calls.recall import Recall
 
 NOW = "2026-11-22T10:00:00.000Z"
 LATER = "2026-11-23T10:00:00.000Z"
@@ -415,6 +419,21 @@ def test_a_rule_covers_nothing_while_the_clock_says_less_than_when_it_was_made()
     assert known.by_id["g1"].ends(NOW) == granted.EARLIER
     assert granted.revoke(known, Revoked(grant="g1", by=By(), ts=NOW), NOW), "it may be taken back for good"
     assert not known.by_id["g1"].ends("2027-11-22T09:58:00.000Z"), "clocks are set by a little all the time"
+
+
+async def test_what_was_seen_to_have_expired_stays_so_when_the_clock_is_set_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = case(act("exec", PIP))
+    book = open_book(tmp_path / "grants")
+    await book.change(lambda known: [rule(act("exec", PIP))])
+    granting = Granting(book, cast(Recall, None))
+    for now, covered in ((NOW, True), (LATER, False), (NOW, False)):
+        monkeypatch.setattr("harness.supervisor.calls.granting.now_utc", lambda now=now: now)
+        asked = replace(asked, call_id=f"c{now}.{covered}")
+        assert (await granting.covered(asked) is not None) is covered, now
+    standing = (await book.read()).by_id["g1"]
+    assert standing.ends(NOW) == "expired"
 
 
 def test_what_cannot_be_made_or_taken_back_says_why() -> None:

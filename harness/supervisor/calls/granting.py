@@ -65,6 +65,9 @@ class Granting:
         try:
             known = await self.book.read()
             now = now_utc()
+            if granted.bury(known, now):
+                await self.book.change(lambda known: granted.bury(known, now))
+                known = await self.book.read()
             if not known.live(now) and not any(case.sid == sid for s in known.by_id.values() for sid, _ in s.uses):
                 return None
             made = await self.book.change(lambda known: granted.use(known, case, now))

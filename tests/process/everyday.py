@@ -1,9 +1,11 @@
-"""Two hundred scripts as agents run them all day in a worktree that holds untracked files.
+"""Hundreds of scripts as agents run them all day in a worktree that holds untracked files.
 
 Nobody may be asked about any of them.
 """
 
 from __future__ import annotations
+
+from tests.process import everyday_more
 
 UNTRACKED: dict[str, str] = {
     "README.new": "draft\n",
@@ -298,7 +300,7 @@ _MORE = {
 
 def scripts() -> list[str]:
     """Every script; here-documents with their text."""
-    lines = SCRIPTS.strip("\n").split("\n")
+    lines = [*SCRIPTS.strip("\n").split("\n"), *everyday_more.SCRIPTS.strip("\n").split("\n")]
     return [line + _MORE.get(line, "") for line in lines]
 
 

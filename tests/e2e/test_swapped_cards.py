@@ -21,7 +21,7 @@ from harness.events import types as t
 from harness.events.views import ApprovalView
 from tests.e2e.terminal import Tmux, have_tmux, in_tmux
 from tests.e2e.test_decisions_tmux import second_screen
-from tests.fleetlib import Fleet, fleet, git, make_repository, play
+from tests.fleetlib import Fleet, fleet, git, make_repository, play, wait_for
 from widgets.card_text import shown_hash
 
 pytestmark = [
@@ -162,6 +162,7 @@ def attack(f: Fleet, seconds: float, seed: int) -> tuple[int, int]:
         with at_work(keys(screens[0], _CALM), seed, over), at_work(world.change, seed + 2, over):
             with at_work(keys(screens[1], _WILD), seed + 1, gone):
                 gone.wait(seconds)
+                wait_for("an approval by a key", lambda: any(_by_key(f, sid) for sid in world.sids))
             screens[1].press("C-y")
             second.close()  # in the middle of a key
             over.wait(1)
@@ -172,6 +173,11 @@ def attack(f: Fleet, seconds: float, seed: int) -> tuple[int, int]:
     found = [judged(f, sid, screens, world.cards) for sid in world.sids]
     assert f.violations() == []
     return sum(one for one, _ in found), sum(both for _, both in found)
+
+
+def _by_key(f: Fleet, sid: str) -> bool:
+    decided = [r.body for r in f.records(sid) if isinstance(r.body, t.ApprovalDecided)]
+    return any((body.by.client, body.decision) == ("tui", "allow") for body in decided)
 
 
 def judged(f: Fleet, sid: str, screens: list[Watched], cards: dict[str, set[str]]) -> tuple[int, int]:

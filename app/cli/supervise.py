@@ -77,11 +77,14 @@ def _stop(ctx: Context, args: argparse.Namespace) -> int:
         epoch = client.hello.get("epoch")
         pid = read(Hello, "hello", client.hello).pid
         began = identify(pid)
+        guardian = identify(locks.holder(ctx.folders.guardian_lock))
         client.wait_up_to(STOP_S)
         left = ask(client, Halted, "shutdown", sessions=args.sessions).unrecorded
     problems = list(left)
     if not _gone(began):
         problems.append(f"the supervisor (process {pid}) has not ended")
+    elif guardian is not None and not _gone(guardian):  # who looked meanwhile would find a fleet that lives
+        problems.append(f"its guardian (process {guardian.pid}) has not ended")
     if args.sessions == "stop" and (alive_still := locks.kept(ctx.folders)):
         problems.append(f"keepers still live: {', '.join(alive_still)}")
     _tell(

@@ -4,19 +4,39 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from pathlib import Path
 
 from harness.protocol.paths import Folders
 
 
+def take(path: Path, wait_s: float) -> int | None:
+    """Make this lock file and hold it until the process ends, or closes the descriptor that comes back; None when
+    somebody holds it for longer than ``wait_s`` seconds: who only looks has it for a moment, who is dying for a little
+    more. Raises OSError.
+    """
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    deadline = time.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                os.close(fd)
+                return None
+            time.sleep(0.02)
+        else:
+            return fd
+
+
 def held(path: Path) -> bool:
-    """True while somebody holds this lock file (a moment's blocking look)."""
+    """True while somebody holds this lock file (a moment's blocking look), and not while somebody else looks."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return False
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
         return True
     finally:

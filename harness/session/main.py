@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import signal
 import socket
@@ -14,6 +13,7 @@ from harness.events.calls import CallError
 from harness.events.log import LogBusy, LogError, NoSpace
 from harness.events.reader import DamagedLog
 from harness.linux import kernel, proc
+from harness.protocol import locks
 from harness.protocol.paths import FolderError, SessionFolder, ensure_private
 from harness.session import checkpoint, proof
 from harness.session.appender import Appender
@@ -24,6 +24,7 @@ from harness.session.keeper_ops import KeeperOps
 from harness.session.recover import recover
 
 HOUSEKEEPING_S = 30.0
+_LOCK_WAIT = 0.2
 
 
 class StartError(Exception):
@@ -87,16 +88,11 @@ def _lock(folder: SessionFolder) -> int:
     try:
         ensure_private(folder.root)
         ensure_private(folder.keeper_socket.parent)
-        fd = os.open(folder.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        fd = locks.take(folder.lock, _LOCK_WAIT)
     except (FolderError, OSError) as exc:
         raise _start_error(exc, folder) from exc
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as exc:
-        os.close(fd)
-        raise StartError(
-            "already_running", f"a keeper of this session holds {folder.lock}", "connect to its socket"
-        ) from exc
+    if fd is None:
+        raise StartError("already_running", f"a keeper of this session holds {folder.lock}", "connect to its socket")
     return fd
 
 

@@ -7,7 +7,6 @@ Standard library only.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import random
 import signal
@@ -17,6 +16,7 @@ from collections import deque
 from pathlib import Path
 
 from harness.linux import durable, groups, kernel, own_file
+from harness.protocol import locks
 from harness.protocol.paths import STOPPING, FolderError, ensure_private, resolve
 from harness.supervisor import sign_of_life
 
@@ -52,22 +52,6 @@ def delay(deaths: deque[float], now: float, jitter: float) -> float:
         return _PENALTY
     doubled: float = _FIRST * 2 ** max(0, len(deaths) - 1)
     return min(_LONGEST, doubled) * (1 - jitter / 2)
-
-
-def _lock(state: Path) -> bool:
-    """Become the one guardian; a predecessor that is just leaving gets two seconds."""
-    fd = os.open(state / "guardian.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    deadline = time.monotonic() + _LOCK_WAIT
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                os.close(fd)
-                return False
-            time.sleep(0.02)
-        else:
-            return True  # the descriptor stays open, and with it the lock, for the life of this process
 
 
 def _reap(child: int) -> int | None:
@@ -175,7 +159,7 @@ def main() -> int:
     folders = resolve()
     try:
         ensure_private(folders.state)
-        if not _lock(folders.state):
+        if locks.take(folders.guardian_lock, _LOCK_WAIT) is None:
             return EXIT_ASKED
     except (FolderError, OSError) as exc:
         print(f"refused: {exc}", file=sys.stderr, flush=True)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
-import time
 from pathlib import Path
 
 from harness.linux import own_file
 from harness.linux.durable import replace_file
-from harness.protocol import identity
+from harness.protocol import identity, locks
 from harness.protocol.paths import STATE_VERSION, Folders, ensure_private
 from harness.supervisor.fleet.fleet import session_folders
 from harness.supervisor.guardian import EXIT_OTHER_LIVES, EXIT_REFUSED
@@ -59,18 +57,10 @@ def take_lock(path: Path) -> int:
 
     Raises Refused.
     """
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    deadline = time.monotonic() + LOCK_WAIT
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                os.close(fd)
-                raise Refused(f"another supervisor holds {path}", EXIT_OTHER_LIVES) from None
-            time.sleep(0.02)
-        else:
-            return fd
+    fd = locks.take(path, LOCK_WAIT)
+    if fd is None:
+        raise Refused(f"another supervisor holds {path}", EXIT_OTHER_LIVES)
+    return fd
 
 
 def prepare(folders: Folders) -> int:

@@ -20,7 +20,8 @@ from typing import IO, Any
 import pytest
 
 from harness.events import types as t
-from harness.protocol import client, frames
+from harness.linux.proc import identify
+from harness.protocol import client, frames, locks
 from harness.protocol.client import Client, SupervisorError, Unreachable, ensure_supervisor
 from harness.protocol.transport import UnixSocket
 from tests.fleetlib import COMMAND, HOLD, KEY, Fleet, alive, fleet, kill, play, wait_for
@@ -561,6 +562,21 @@ def test_cap_on_tool_calls_asks_and_goes_on_when_raised(f: Fleet) -> None:
     assert f.violations() == []
 
 
+def test_a_stop_waits_for_the_guardian_so_that_nobody_takes_the_fleet_for_a_live_one() -> None:
+    with fleet() as f:
+        f.run("supervisor", "start")
+        supervisor = f.supervisor_pid()
+        guardian = locks.holder(f.folders.guardian_lock)
+        os.kill(guardian, signal.SIGSTOP)
+        stop = subprocess.Popen([COMMAND, "supervisor", "stop"], env=f.env, stdout=subprocess.PIPE, text=True)
+        wait_for("the supervisor's end", lambda: identify(supervisor) is None)
+        with pytest.raises(subprocess.TimeoutExpired):
+            stop.wait(1)
+        os.kill(guardian, signal.SIGCONT)
+        assert (stop.wait(60), identify(guardian)) == (0, None)
+        assert "the fleet is stopped" in f.run("ls").stderr
+
+
 def test_what_only_looks_leaves_a_stopped_fleet_stopped() -> None:
     with fleet() as f:
         sid = f.launch(play([HOLD], "Done."), name="holder")
@@ -578,7 +594,7 @@ def test_what_only_looks_leaves_a_stopped_fleet_stopped() -> None:
             assert refused.returncode != 0, verb
             assert "needs a supervisor" in refused.stderr, verb
         assert [one["approval_id"] for one in f.json("approvals")] == [item]
-        assert [row["sid"] for row in f.json("ls")] == [sid, asks]
+        assert {row["sid"] for row in f.json("ls")} == {sid, asks}
         assert f.run("supervisor", "status", check=False).stdout.strip() == "not running"
         assert "this starts it again" in f.run("jobs").stderr
         assert "this starts" not in f.run("jobs").stderr

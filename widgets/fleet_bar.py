@@ -10,6 +10,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from harness.events import endpoints, words
+from harness.events.states import State
 from harness.events.views import FleetView
 from widgets import cells
 from widgets.burn import Burn
@@ -104,6 +105,7 @@ class FleetBar(PaintedLines):
         said = [(f"◆ {f.needs_you} need{'s' if f.needs_you == 1 else ''} you{waited}", "call")] * bool(f.needs_you)
         said += [(f"✗ {words.counted(f.errors, 'error')}", "alarm")] * bool(f.errors)
         said.append((f"● {f.running} running", "good" if f.running else "quiet"))
+        said += [(f"{cells.mark(State.PARKED)} {f.parked} parked", "quiet")] * bool(f.parked)
         said += [(f"✓ {f.review} to review", "text")] * bool(f.review)
         return said + [(f"■ {f.done} done", "quiet")] * bool(f.done)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from harness.events.states import State
 from harness.events.views import DONE, ERRORS, GROUPS, NEEDS_YOU, REVIEW, RUNNING, SessionRow
 
 
@@ -26,12 +27,15 @@ def ordered(rows: Iterable[SessionRow]) -> list[SessionRow]:
 
 
 class SessionItem(msgspec.Struct, frozen=True):
-    """One screen line: a group title (``row`` None) with its count, or part 0/1 of a session."""
+    """One screen line: a group title (``row`` None) with its count and how many beside those stand still, or part 0/1
+    of a session.
+    """
 
     group: str
     row: SessionRow | None = None
     part: int = 0
     count: int = 0
+    parked: int = 0
 
 
 def layout(rows: list[SessionRow], selected: str, *, dense: bool) -> list[SessionItem]:
@@ -41,7 +45,8 @@ def layout(rows: list[SessionRow], selected: str, *, dense: bool) -> list[Sessio
         members = [r for r in rows if (r.group if r.group in GROUPS else RUNNING) == group]
         if not members:
             continue
-        items.append(SessionItem(group, count=len(members)))
+        parked = sum(row.state == State.PARKED for row in members) if group == RUNNING else 0
+        items.append(SessionItem(group, count=len(members) - parked, parked=parked))
         for row in members:
             items.append(SessionItem(group, row, 0))
             if not dense or row.sid == selected:

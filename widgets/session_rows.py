@@ -99,7 +99,7 @@ class Look(msgspec.Struct, frozen=True):
         """All that decides how a line looks, but for size, theme and focus, which have everything painted again."""
         row = item.row
         if row is None:
-            return item.group, item.count
+            return item.group, item.count, item.parked
         shown = _FIRST(row) if item.part == 0 else _SECOND(row)
         if self.as_table:
             shown = _FIRST(row), _SECOND(row), row.burned_step, row.burned
@@ -113,7 +113,9 @@ class Look(msgspec.Struct, frozen=True):
         line = Line(self.width)
         if self.as_table and first:
             line.right(_HEADS, self.styles["quiet"])
-        return line.left(f" {item.group.upper()} ", style).left(str(item.count), self.styles["quiet"]).strip(self.base)
+        parked = f" · {item.parked} parked" if item.parked else ""
+        line.left(f" {item.group.upper()} ", style)
+        return line.left(f"{item.count}{parked}", self.styles["quiet"]).strip(self.base)
 
     def session(self, row: SessionRow, part: int, age: str) -> Strip:
         """Part 0 or 1 of a session; ``age``: how long it has been so."""

@@ -56,7 +56,8 @@ def armed(keys: Keymap, looked: Looked, now: float, does: str) -> Content:
 
 def nothing_open(keys: Keymap, fleet: FleetView) -> Content:
     """What stands in place of list and card while nobody needs a person: what goes on, and where to look back."""
-    going = [f"{fleet.running} running"] * bool(fleet.running) + [f"{fleet.review} to review"] * bool(fleet.review)
+    counts = {"running": fleet.running, "parked": fleet.parked, "to review": fleet.review}
+    going = [f"{count} {what}" for what, count in counts.items() if count]
     lines: list[Content] = [Content.assemble(("✓ ", "bold $success"), ("Nothing needs you.", "bold"))]
     if going:
         lines.append(Content(f"  {' · '.join(going)}"))

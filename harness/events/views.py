@@ -175,6 +175,8 @@ class FleetView(msgspec.Struct, frozen=True, omit_defaults=True):
     needs_you: int = 0
     errors: int = 0
     running: int = 0
+    parked: int = 0
+    """Stand still among those that run, and wait for nobody: paused, most of them."""
     review: int = 0
     done: int = 0
     spent_today_nano: int = 0
@@ -248,32 +250,35 @@ def say(made: SessionRow, words: trouble.Words) -> SessionRow:
 
 class Standing(NamedTuple):
     """What of a row the totals count. ``rings``: it runs, though it stands among the errors; ``put_off``: the person
-    wants nothing of it for now.
+    wants nothing of it for now; ``parked``: it stands still, though it may stand among those that run.
     """
 
     group: str
     rings: bool
     put_off: bool
+    parked: bool
 
 
 def standing(made: SessionRow) -> Standing:
     """What of a row the totals count."""
-    return Standing(made.group, bool(made.alarms), bool(made.put_off))
+    return Standing(made.group, bool(made.alarms), bool(made.put_off), made.state == State.PARKED)
 
 
 def counted(base: FleetView, rows: Iterable[Standing]) -> FleetView:
-    """``base`` with how many sessions there are in each group, how many run, those among them that ring, and how many
-    the queue has something of: requests, and what failed or rings and was not put off.
+    """``base`` with how many sessions there are in each group, how many run, those that ring included, how many are
+    parked among them, and how many the queue has something of: requests, and what failed or rings and was not put off.
     """
     known = list(rows)
     groups = Counter(one.group for one in known)
     waiting = sum(one.group == ERRORS and not one.put_off for one in known)
+    parked = sum(one.group == RUNNING and one.parked for one in known)
     return msgspec.structs.replace(
         base,
         sessions=groups.total(),
         needs_you=groups[NEEDS_YOU] + waiting,
         errors=groups[ERRORS],
-        running=groups[RUNNING] + sum(one.rings for one in known),
+        running=groups[RUNNING] - parked + sum(one.rings for one in known),
+        parked=parked,
         review=groups[REVIEW],
         done=groups[DONE],
     )

@@ -262,6 +262,24 @@ async def test_pause_resume_and_stop_ask_the_supervisor(tmp_path: Path) -> None:
         await s.until("stopped", lambda: s.app.snapshot.rows[sid].state == "stopped")
 
 
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+async def test_what_is_paused_is_not_counted_as_running(tmp_path: Path, size: tuple[int, int]) -> None:
+    def scene(world: World) -> None:
+        world.add("works")
+        for name in ("rests", "sleeps"):
+            world.log(world.add(name), t.SessionDesired(state="paused"))
+
+    async with shown(tmp_path, scene, size=size) as s:
+        await s.see("RUNNING 1 · 2 parked", "● 1 running  ‖ 2 parked")
+        await s.press("2")
+        await s.see("1 running · 2 parked")
+        await s.press("escape")
+        session = next(x for x in s.world.sessions.values() if x.state.name == "rests")
+        s.world.log(session, t.SessionDesired(state="running"))
+        s.world.push_rows(session)
+        await s.see("RUNNING 2 · 1 parked", "● 2 running  ‖ 1 parked")
+
+
 async def test_the_newest_job_of_a_session_is_ended_after_asking(tmp_path: Path) -> None:
     def scene(world: World) -> None:
         for_a_job = t.SessionParked(why="job", detail="job j1: make train")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.events import tools
 from harness.events.action import Action, ExecAction, FileAction, PushAction, RecordAction
@@ -129,6 +129,14 @@ def _speaks_of(rule: Rule, effect: Effect) -> bool:
 
 
 def _matches(rule: Rule, action: Action, effects: Sequence[Effect]) -> bool:
+    """To ask or deny, a rule also speaks of the program that it names where an action names it by a path."""
+    if rule.verdict != Ruling.ALLOW and isinstance(action, ExecAction | PushAction) and "/" in "".join(action.argv[:1]):
+        named = replace(action, argv=(action.argv[0].rpartition("/")[2], *action.argv[1:]))
+        return _fits(rule, action, effects) or _fits(rule, named, effects)
+    return _fits(rule, action, effects)
+
+
+def _fits(rule: Rule, action: Action, effects: Sequence[Effect]) -> bool:
     if rule.tool is not None and not fnmatch.fnmatchcase(action.tool, rule.tool):
         return False
     argv = action.argv if isinstance(action, ExecAction | PushAction) else None

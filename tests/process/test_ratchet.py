@@ -330,6 +330,18 @@ def test_the_person_does_not_let_a_check_count_that_cannot_fail_and_it_goes_on(f
     assert "repair the sum" in told[0]
 
 
+def test_a_name_over_two_lines_begins_no_comparison_of_its_own(f: Fleet) -> None:
+    name = "tests/x\ndiff --git a/app.py b/app.py/test_app.py"
+    repo = make_repository(f.root / "odd", {"app.py": APP, name: TEST})
+    weaken = play([("shell", {"script": edit(name, "add(2, 2), 4", "add(2, 2), 0")})], "Done.")
+    sid = f.launch(weaken, repo=repo, checks=("PYTHONPATH=. python -m pytest -q -p no:cacheprovider tests",))
+    (shown,) = f.json("approvals", request(f, sid)["approval_id"])
+    begun = [line for line in shown["diff"].split("\n") if line.startswith("diff --git ")]
+    assert len(begun) == 1
+    assert len([line for line in shown["card"] if "app.py" in line]) == 1
+    f.run("stop", sid)
+
+
 def test_the_person_allows_the_change_and_it_counts(f: Fleet) -> None:
     weaker = edit("tests/test_app.py", "add(2, 2), 4", "add(2, 2), 0")
     sid = launch(f, UNITTEST, weaker)

@@ -67,6 +67,20 @@ def test_contained_is_allowed_unless_a_rule_says_otherwise() -> None:
     assert (denied.verdict, denied.rule, denied.reason) == ("deny", "no-npm", "use make")
 
 
+@pytest.mark.parametrize("verdict", ["ask", "deny"])
+@pytest.mark.parametrize("rule", [{"args": ("npm", "ci", "**")}, {"match": "npm ci*"}])
+@pytest.mark.parametrize("program", ["npm", "/usr/bin/npm", "./npm", "../bin/npm"])
+def test_what_tightens_speaks_of_a_program_by_whatever_path(verdict: str, rule: dict[str, Any], program: str) -> None:
+    wants = action(argv=[program, "ci"], effects=["network"])
+    both = policy(Rule("no", verdict, **rule), Rule("r", "allow", args=("*", "ci"), effect="network"))
+    assert judge(wants, both).verdict == verdict
+
+
+def test_an_allow_rule_speaks_of_a_program_only_as_it_is_written() -> None:
+    wants = action(argv=["./npm", "ci"], effects=["network"])
+    assert judge(wants, policy(Rule("r", "allow", args=("npm", "ci"), effect="network"))).verdict == "ask"
+
+
 def test_an_allow_rule_must_name_the_effect() -> None:
     wants = action(argv=["npm", "ci"], effects=["network"])
     assert judge(wants, policy(Rule("r", "allow", args=("npm", "ci")))).verdict == "ask"

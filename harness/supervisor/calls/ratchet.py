@@ -20,6 +20,7 @@ from harness.events.decision import Decision
 from harness.events.ratchet import TOUCHED, RunCheck, some
 from harness.events.request import Request
 from harness.events.session_state import SessionState
+from harness.events.untrusted import to_display
 from harness.events.views import NOTHING_THERE
 from harness.plan.counts import CheckCount
 from harness.plan.stakes import hangs, round_over
@@ -239,7 +240,8 @@ def changes(session: Session) -> str:
             continue
         sides = originals.both(_tree(session), files, _aside(session, violation.violation_id))
         for one, (before, after) in zip(files, sides, strict=True):
-            made.append(f"diff --git a/{one.path} b/{one.path}")
+            name = to_display(one.path)  # a name that goes over lines would begin another comparison
+            made.append(f"diff --git a/{name} b/{name}")
             made.append(comparison.compare(_side("the original", before), _side("the agent's", after)))
     return "\n".join(made)
 

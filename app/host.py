@@ -74,6 +74,9 @@ class Host(Protocol):
     def open_review(self, sid: str) -> None:
         """Show the work of one session, to look at it and to send comments back."""
 
+    def comments_kept(self, sid: str) -> int:
+        """How many comments on the work of one session were not sent back to it."""
+
     def open_queue(self, approval_id: str) -> None:
         """Show the queue, on this request when one is named."""
 

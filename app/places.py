@@ -138,6 +138,11 @@ class Places:
 
         self._show(SessionScreen(sid, tab))
 
+    def comments_kept(self, sid: str) -> int:
+        """How many comments on the work of one session were not sent back to it."""
+        review = self._reviews.get(sid)
+        return len(review.comments) if review else 0
+
     def review(self, sid: str) -> None:
         """Show the work of one session, with what was viewed and said of it before."""
         from app.review import Review

@@ -398,6 +398,10 @@ class WatchApp(App[int]):
         """Show the work of one session, with what was viewed and said of it before."""
         self._places.review(sid)
 
+    def comments_kept(self, sid: str) -> int:
+        """How many comments on the work of one session were not sent back to it."""
+        return self._places.comments_kept(sid)
+
     # -- requests ----------------------------------------------------------------------------------
 
     def tell(self, text: str, *, bad: bool = False) -> None:

@@ -12,7 +12,7 @@ from app import looked
 from app.cli import bundled, exits, since
 from app.cli.context import Context
 from app.cli.given import Usage
-from app.cli.output import emit, safe, say
+from app.cli.output import emit, safe, say, wrapped
 from app.cli.shelf import Shelf
 from app.pull_text import code
 from app.replies import ask
@@ -28,6 +28,8 @@ _FIRST = timedelta(hours=24)
 _NAME = 24
 _ENTRY = 200
 _PATIENCE_S = 120.0
+_HANGING = 4
+"""Columns before what goes on from the line above."""
 
 
 def brief(ctx: Context, args: argparse.Namespace) -> int:
@@ -62,7 +64,7 @@ def brief(ctx: Context, args: argparse.Namespace) -> int:
             say(line)
     else:
         for line in text(told, start, now, troubles):
-            say(line)
+            say("\n".join(wrapped(line, ctx.width, _HANGING)))
         if args.since is None and not args.ids:
             looked.remember(ctx.folders.state, until)
     return exits.OK

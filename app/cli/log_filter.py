@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from app.cli.since import stamp
+from harness.events.describe import WORDS, describe
 from harness.events.types import TYPES, Record
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """``since`` is a time as records carry it, ``kinds`` are types (``tool.ended``) or what they begin with
-    (``tool``); empty for all.
+    """``since`` is a time as records carry it, ``kinds`` are types (``tool.ended``), what they begin with (``tool``) or
+    words that `describe` begins a line with (``says``); empty for all.
     """
 
     since: str = ""
@@ -24,7 +25,9 @@ class Wanted:
     def shows(self, record: Record) -> bool:
         if record.ts < self.since:
             return False
-        return not self.kinds or any(_fits(record.type, kind) for kind in self.kinds)
+        if not self.kinds or any(_fits(record.type, kind) for kind in self.kinds):
+            return True
+        return not WORDS.isdisjoint(self.kinds) and describe(record).kind in self.kinds
 
 
 def wanted(since: str | None, kinds: Iterable[str], now: datetime) -> Wanted:
@@ -33,9 +36,12 @@ def wanted(since: str | None, kinds: Iterable[str], now: datetime) -> Wanted:
     """
     wished = tuple(dict.fromkeys(kinds))
     for kind in wished:
-        if not any(_fits(name, kind) for name in TYPES):
+        if kind not in WORDS and not any(_fits(name, kind) for name in TYPES):
             known = ", ".join(sorted({name.partition(".")[0] for name in TYPES}))
-            raise ValueError(f"--kind: {kind!r} is no kind of record; known: {known}; and one of each, as tool.ended")
+            raise ValueError(
+                f"--kind: {kind!r} is no kind of record; known: {known}; one of each, as tool.ended; and what the log"
+                f" shows: {', '.join(sorted(WORDS))}"
+            )
     return Wanted(stamp(since, now) if since is not None else "", wished)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import select
 import sys
 import time
@@ -71,6 +72,19 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, width: int) -> 
         line = "  ".join(c + " " * (w - _wide(c)) for c, w in zip(r[:-1], sizes[:-1], strict=True))
         lines.append(f"{line}  {_cut(r[-1], width - _wide(line) - 2)}".rstrip())
     return lines
+
+
+def wrapped(line: str, width: int, hanging: int) -> list[str]:
+    """A line in pieces of at most ``width`` columns, broken at blanks where there are any; all but the first begin with
+    ``hanging`` blanks.
+    """
+    pieces = [""]
+    for word in re.findall(r"\s*\S+", line):
+        if pieces[-1].strip() and _wide(pieces[-1] + word) > width:
+            pieces.append(" " * hanging + word.lstrip())
+        else:
+            pieces[-1] += word
+    return pieces
 
 
 def _wide(text: str) -> int:

@@ -174,7 +174,7 @@ def _looking(verb: Verb) -> None:
         metavar="KIND",
         action="append",
         default=[],
-        help="only records of this kind, such as tool, tool.ended or approval; may be repeated",
+        help="only records of this kind (tool, tool.ended) or with this word (says, wants); may be repeated",
     )
     logs.add_argument(
         "--payload",

@@ -118,7 +118,10 @@ class MergeDialog(Taking[dict[str, object]]):
         super().__init__(row, "Merge", text, "merge")
 
     def fields(self) -> list[Widget]:
-        return [Static("looking at your checkout …", id="where"), *super().fields()]
+        kept = self.host.comments_kept(self._row.sid)
+        unsent = f"{counted(kept, 'comment')} of yours not sent back" if kept else ""
+        looks = [Static("looking at your checkout …", id="where"), Static(unsent, id="unsent")]
+        return [*(looks if unsent else looks[:1]), *super().fields()]
 
     def on_mount(self) -> None:
         super().on_mount()

@@ -104,7 +104,7 @@ def test_a_file_that_is_named_is_answered_at_once_whatever_it_is(tmp_path: Path)
         (("launch", "--goal", "x", "--check", " "), "--check", "empty"),
         (("continue", "x", "--check", ""), "--check", "empty"),
         (("judge", "calibrate", "--most-usd", "lots"), "--most-usd", "amount in USD"),
-        (("logs", "x", "--kind", "wants"), "--kind", "known: alarm, approach, approval,"),
+        (("logs", "x", "--kind", "want"), "--kind", "known: alarm, approach, approval,"),
         (("logs", "x", "--kind", "tool.nosuch"), "--kind", "tool.nosuch"),
         (("snooze", "x", "--for", "1"), "--for", "duration"),
         (("cost", "extra"), "usage: watchfloor cost", "extra"),

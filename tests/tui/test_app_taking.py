@@ -93,6 +93,25 @@ async def test_it_names_the_checkout_and_what_is_in_the_way_there(
         assert s.app.no_control.hits == 0
 
 
+@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+async def test_it_counts_the_comments_that_were_not_sent_back(tmp_path: Path, size: tuple[int, int]) -> None:
+    def changed(world: World) -> None:
+        done(world)
+        (session,) = world.sessions.values()
+        patch = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-old\n+new\n"
+        session.diff = {"files": [{"path": "x.py", "status": "M", "added": 1, "removed": 1}], "patch": patch}
+
+    async with shown(tmp_path, changed, size=size) as s:
+        await s.see("cart")
+        await s.press("d")
+        await s.see("new")
+        await s.press("c", *"why", "ctrl+y")
+        await s.press("M")
+        await s.see("Merge cart", "1 comment of yours not sent back", "ctrl+y merge")
+        await s.press("escape", "escape", "M")
+        await s.see("Merge cart", "1 comment of yours not sent back")
+
+
 def flat(s: Shown) -> str:
     """The words of the question in one line."""
     inside = s.app.screen.query_one("#dialog").content_region

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from app.cli.output import table
+from app.cli.output import table, wrapped
 
 WORDS = st.text(alphabet="ab …é日本語e\u0301ｗ✓", max_size=30)
 
@@ -25,3 +25,13 @@ def test_columns_begin_where_they_begin_whatever_is_in_them(rows: list[tuple[str
 
 def test_what_is_left_out_is_marked_and_nothing_else_is() -> None:
     assert table(("A",), [("日本語",), ("abc",)], width=7)[1:] == ["  日本…", "  abc"]
+
+
+@given(words=st.lists(WORDS.filter(str.split), min_size=1, max_size=20), width=st.integers(40, 120))
+def test_a_line_is_broken_between_words_alone(words: list[str], width: int) -> None:
+    line = "  " + " ".join(words)
+    pieces = wrapped(line, width, 4)
+    assert [word for piece in pieces for word in piece.split()] == line.split()
+    assert all(cell_len(piece) <= width for piece in pieces if len(piece.split()) > 1)
+    assert all(piece.startswith("    ") for piece in pieces[1:])
+    assert wrapped(line, 10_000, 4) == [line.rstrip()]

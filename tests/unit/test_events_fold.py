@@ -4,6 +4,7 @@ allowed.
 
 from __future__ import annotations
 
+import ast
 import random
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.brain.drafting import SUMMARY
+from harness.events import describing
 from harness.events import types as t
 from harness.events.calls import CallError, OpenCalls
-from harness.events.describe import GROUPS, describe, detail, group_of
+from harness.events.contract_events import PURPOSES
+from harness.events.decision import Ruling
+from harness.events.describe import GROUPS, WORDS, describe, detail, group_of
 from harness.events.fold import advance, fold
 from harness.events.log import LogWriter
 from harness.events.reader import read
@@ -145,6 +150,20 @@ def test_every_type_has_a_name_words_and_a_group() -> None:
             assert len(words.summary) < 2000
             assert kind in detail(record)
         assert group_of(kind) in GROUPS
+
+
+def test_each_word_that_a_line_begins_with_is_known() -> None:
+    said = [
+        node.args[0]
+        for room in Path(describing.__path__[0]).glob("*.py")
+        for node in ast.walk(ast.parse(room.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Line"
+    ]
+    literal = {word.value for word in said if isinstance(word, ast.Constant)}
+    assert "wants" in literal
+    assert literal <= WORDS
+    of_others = {"says", "you", "Watchfloor", "goal", "pause", "resume", "stop", "done", "failed", "stopped"}
+    assert {*literal, *of_others, *Ruling, *PURPOSES, SUMMARY} == WORDS
 
 
 def test_unknown_types_and_shapes_are_kept() -> None:

@@ -67,6 +67,15 @@ def test_a_kind_is_a_type_or_all_that_begin_with_its_word() -> None:
         wanted(None, ["Tool Ended"], NOW)
 
 
+def test_a_kind_is_a_word_that_the_log_shows() -> None:
+    proposed = record(1, body=t.ToolProposed(call_id="c1", ref="r", tool="exec", input={"argv": ["ls"]}))
+    chosen = wanted(None, ["wants", "asks you"], NOW)
+    assert chosen.shows(proposed)
+    assert not chosen.shows(record(2))
+    with pytest.raises(ValueError, match=r"approval.*asks you.*wants"):
+        wanted(None, ["want"], NOW)
+
+
 @given(st.integers(0, 30), st.integers(0, 10), st.one_of(st.none(), st.integers(0, 40), st.just(1 << 70)))
 def test_the_last_of_what_is_there_and_all_that_follows(there: int, later: int, count: int | None) -> None:
     last = Last(count)

@@ -163,7 +163,7 @@ class Ask(Dialog[R]):
 
     @property
     def _by_enter(self) -> bool:
-        return not self._lines and self._submit in ("send", "deny", "search")
+        return not self._lines and self._submit in ("send", "deny", "search", "keep")
 
     @property
     def submit_key(self) -> str:

@@ -132,7 +132,7 @@ class LaunchForm(Form[str]):
         if field in _LOOKED_UP or any(self._offers(field)):
             words["launch.choose"] = "choose"
         words["launch.more"] = "fewer" if self._more else "more"
-        if self._known.templates or self._known.past:
+        if self._known.templates or self._known.past or self._elsewhere():
             words["launch.earlier"] = "earlier"
         words |= {"launch.keep": "keep as template", "form.cancel": "cancel"}
         shown = self.host.keys.shown
@@ -301,7 +301,7 @@ class LaunchForm(Form[str]):
 
     def _earlier(self) -> None:
         kept = list(self._known.templates.items())
-        others = launches.elsewhere(self._known, self._begun, self.host.snapshot.rows.values())
+        others = self._elsewhere()
         wishes = [one for _, one in kept] + list(self._known.past)
         if self._wish() == self._begun and not wishes + others and self._replaced is None:
             self.complain("nothing was launched before, and no template is kept")
@@ -324,6 +324,9 @@ class LaunchForm(Form[str]):
 
         self.app.push_screen(Picker("Templates, and what was launched before", choices), chosen)
 
+    def _elsewhere(self) -> list[Wish]:
+        return launches.elsewhere(self._known, self._begun, self.host.snapshot.rows.values())
+
     def _keep(self) -> None:
         one = self._wish()
         if launches.secret(one):
@@ -333,6 +336,7 @@ class LaunchForm(Form[str]):
         def named(name: str | None) -> None:
             if name:
                 self._store(launches.kept(self._known, name, one))
+                self._show_keys()
 
         self.app.push_screen(
             Ask("Keep as a template", "", "Its name; one that is there is replaced.", said, submit="keep"), named

@@ -403,8 +403,9 @@ async def test_the_form_is_filled_from_an_earlier_launch_and_from_a_template(
         await s.see("nothing was launched before")
         await s.press(*"mend", "tab", *"true", "f5")
         await s.see("Keep as a template")
-        await s.press(*"usual", "ctrl+y")
+        await s.press(*"usual", "enter")
         await s.until("the form", lambda: isinstance(s.app.screen, LaunchForm))
+        await s.until("the offer of what was kept", lambda: ("launch.earlier", "f4", "earlier") in s.help)
         await s.press("ctrl+y")
         await s.until("the launch", lambda: s.world.of("launch"))
         await s.until("the floor", lambda: len(s.app.screen_stack) == 1)
@@ -423,7 +424,9 @@ async def test_the_form_offers_the_goals_of_sessions_that_were_launched_elsewher
 ) -> None:
     monkeypatch.chdir(tmp_path)
     async with shown(tmp_path, lambda world: world.add("cart", goal="Mend the cart\n\x1b[2Jat once")) as s:
-        await s.press("n", "f4")
+        await s.press("n")
+        await s.until("the offer of their goals", lambda: ("launch.earlier", "f4", "earlier") in s.help)
+        await s.press("f4")
         await s.see("Mend the cart", "goal only")
         await s.press(*"mend", "enter")
         goal = s.app.screen.query_one("#goal", TextArea)

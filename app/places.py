@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from textual.app import App
@@ -31,11 +32,12 @@ FLOOR = Opening()
 
 class Places:
     """Opens screens, each loaded when it is first gone to; ``leave`` is the key that detaches, as people write it, and
-    ``forget`` takes away what was said in passing about the screen that is left.
+    ``forget`` takes away what was said in passing about the screen that is left. ``state`` is the fleet's folder.
     """
 
-    def __init__(self, app: App[int], leave: Callable[[], str], forget: Callable[[], None]) -> None:
+    def __init__(self, app: App[int], state: Path, leave: Callable[[], str], forget: Callable[[], None]) -> None:
         self._app = app
+        self._state = state
         self._leave = leave
         self._forget = forget
         self._reviews: dict[str, Review] = {}
@@ -140,12 +142,17 @@ class Places:
 
     def comments_kept(self, sid: str) -> int:
         """How many comments on the work of one session were not sent back to it."""
-        review = self._reviews.get(sid)
-        return len(review.comments) if review else 0
+        return len(self._review(sid).comments)
+
+    def _review(self, sid: str) -> Review:
+        from app import kept_reviews
+
+        if sid not in self._reviews:
+            self._reviews[sid] = kept_reviews.load(self._state, sid)
+        return self._reviews[sid]
 
     def review(self, sid: str) -> None:
         """Show the work of one session, with what was viewed and said of it before."""
-        from app.review import Review
         from app.screens.review import ReviewScreen
 
-        self._show(ReviewScreen(sid, self._reviews.setdefault(sid, Review())))
+        self._show(ReviewScreen(sid, self._review(sid)))

@@ -32,7 +32,7 @@ class Comment:
 
 @dataclass(slots=True)
 class Review:
-    """Lives as long as the screen's process; a file that changes after it was viewed is not viewed any more."""
+    """A file that changes after it was viewed is not viewed any more."""
 
     viewed: dict[str, str] = field(default_factory=dict)
     comments: dict[Anchor, Comment] = field(default_factory=dict)

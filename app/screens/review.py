@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
-from app import publishing, requests
+from app import kept_reviews, publishing, requests
 from app.copying import Selected
 from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
@@ -312,7 +312,9 @@ class ReviewScreen(WatchScreen):
         file = self.file
         if file is None:
             return
-        if not self.review.turn(file):
+        seen = self.review.turn(file)
+        self._keep()
+        if not seen:
             self._paint()
             return
         order = [*range(self._file + 1, len(self.files)), *range(self._file)]
@@ -321,6 +323,12 @@ class ReviewScreen(WatchScreen):
             self._paint()
         else:
             self._go((ahead, 0))
+
+    def _keep(self) -> None:
+        try:
+            kept_reviews.store(self.host.folders.state, self.sid, self.review)
+        except OSError as exc:
+            self.host.tell(f"this review is not kept beyond this screen: {exc.strerror or exc}", bad=True)
 
     def _comment(self) -> None:
         file = self.file
@@ -333,6 +341,7 @@ class ReviewScreen(WatchScreen):
         def written(said: str | None) -> None:
             if said is not None:
                 self.review.say(file, at, said)
+                self._keep()
                 self._paint()
 
         self.app.push_screen(
@@ -403,6 +412,7 @@ class ReviewScreen(WatchScreen):
         for anchor, comment in sent.items():
             if self.review.comments.get(anchor) == comment:
                 del self.review.comments[anchor]
+        self._keep()
         what = "comments" if sent else "words"
         self.host.tell(f"{row.name}: has your {what}" + ("; it goes on" if row.ended else ""))
         if self.stands:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app import publishing
+from app import kept_reviews, publishing
+from app.review import Anchor, Comment, Review
 from app.screens.review import ReviewScreen
 from harness.events import types as t
 from tests.tui.app_pilot import SIZES, Shown, shown
@@ -66,6 +67,45 @@ async def write(s: Shown, text: str) -> None:
     await s.see("Comment on")
     await s.press(*("space" if c == " " else c for c in text), "ctrl+y")
     await s.until("the review", lambda: isinstance(s.app.screen, ReviewScreen))
+
+
+async def test_what_was_said_and_viewed_outlives_the_screen(tmp_path: Path) -> None:
+    def left(world: World) -> None:
+        done(world)
+        (session,) = world.sessions.values()
+        before = Review(comments={Anchor("src/cart.py", 2): Comment("an earlier evening's", "    return 2")})
+        kept_reviews.store(world.folders.state, session.sid, before)
+
+    async with shown(tmp_path, left) as s:
+        await s.see("cart")
+        await s.press("M")
+        await s.see("1 comment of yours not sent back")
+        await s.press("escape")
+        await opened(s)
+        await s.see("1 comment to send back")
+        await s.press("space", "left_square_bracket")
+        await write(s, "and now")
+        state = s.world.folders.state
+        sid = at(s).sid
+        kept = kept_reviews.load(state, sid)
+        assert kept == at(s).review
+        assert {one.text for one in kept.comments.values()} == {"an earlier evening's", "and now"}
+        assert kept.viewed
+        await s.press("space", "s")
+        await s.see("Send back")
+        await s.press("ctrl+y")
+        await s.until("it is sent", lambda: s.world.of("continue"))
+        await s.until("nothing is kept", lambda: not kept_reviews.load(state, sid).comments)
+
+
+@pytest.mark.parametrize(
+    "found", [b"", b"[]", b"{", b"\xff", b'{"viewed": {}, "comments": [[{}, {}]]}', b"[" * 100_000]
+)
+def test_a_review_that_cannot_be_read_counts_as_none(tmp_path: Path, found: bytes) -> None:
+    (tmp_path / "reviews").mkdir()
+    (tmp_path / "reviews/s1.json").write_bytes(found)
+    assert kept_reviews.load(tmp_path, "s1") == Review()
+    assert kept_reviews.load(tmp_path, "s2") == Review()
 
 
 @pytest.mark.parametrize("size", [(60, 20), *SIZES])

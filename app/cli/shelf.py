@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from harness.events import briefing, checkpoint_views, receipts, score
-from harness.events.archived import fitting, listed
+from harness.events.archived import fitting, listed, said_of
 from harness.events.cost_views import Costs, SessionPaid
 from harness.events.reader import read
 from harness.events.replies import ApprovalList, ArchivedSessions, Sessions, SessionShown
@@ -71,6 +71,7 @@ class Shelf:
             return self._receipts(self._chosen(arguments)[0][0])
         if op == "checkpoints":
             return checkpoint_views.listed(self._chosen(arguments)[0][1].checkpoints)
+        self._chosen(arguments)
         raise SupervisorError("foreign", f"{_NAMES.get(op, op)} needs a supervisor, and none drives this state folder")
 
     def _read(self) -> list[tuple[SessionRow, SessionState]]:
@@ -130,6 +131,8 @@ class Shelf:
             or [x for x in found if wanted and x[0].sid.startswith(wanted)]
         )
         if len(fits) != 1:
+            if not fits and (gone := said_of(self._folders.archive, wanted)):
+                raise SupervisorError("not_found", *gone)
             why = f"{wanted!r} fits {len(fits)} sessions" if fits else f"no session {wanted!r}"
             raise SupervisorError("ambiguous" if fits else "not_found", why, "list them with: watchfloor ls")
         return fits[0]

@@ -64,6 +64,16 @@ def listed(root: Path) -> list[Archived]:
     return sorted(map(read, folders), key=lambda one: (one.archived, one.sid), reverse=True)
 
 
+def said_of(root: Path, named: str) -> tuple[str, str] | None:
+    """What is said of a session that was removed, and what can be done; None when none has that name, or several."""
+    found = fitting(listed(root), named)
+    if len(found) != 1:
+        return None
+    held = f"; its work is held by {', '.join(found[0].kept[:3])}" if found[0].kept else ""
+    words = f"{found[0].name or named} was removed, so its worktree is gone{held}"
+    return words, f"its log stays: watchfloor logs {found[0].sid}"
+
+
 def fitting(notes: Iterable[Archived], text: str, *, whole: bool = False) -> list[Archived]:
     """By id, else by name, else (unless it has to be the ``whole`` of one) by the beginning of an id."""
     known = list(notes)

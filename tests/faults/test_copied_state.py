@@ -106,13 +106,14 @@ def test_a_copy_is_only_looked_at(f: Fleet) -> None:
     assert c.json("cost")[0]["sessions"][0]["spent_nano"] > 0
     assert c.run("verify").returncode == 0
     approval = f.approval(asking)["approval_id"]
+    assert [asked["approval_id"] for asked in c.json("approvals")] == [approval]
     refused = (
         ("launch", "--repo", str(f.repository()), "--goal", "x"),
         ("stop", busy),
         ("resume", asking),
         ("pause", busy),
         ("say", busy, "hello"),
-        ("approvals",),
+        ("approvals", approval),
         ("approve", approval),
         ("rm", "--force", ended),
         ("undo", ended),

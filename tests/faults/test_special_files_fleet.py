@@ -217,7 +217,7 @@ def test_a_pipe_in_place_of_a_file_of_ours_holds_up_nobody(f: Fleet, place: str,
     path: Path = getattr(f.folders, place) / name
     path.unlink(missing_ok=True)
     os.mkfifo(path)
-    done = f.run("approvals", check=False)
+    done = f.run("jobs", check=False)
     assert done.returncode == code, done.stderr
     if code:
         assert f"{path}" in done.stderr

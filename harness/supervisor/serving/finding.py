@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import msgspec
 
@@ -27,26 +26,16 @@ async def look_up(parts: Parts, m: Fields) -> Session:
     except OpError as exc:
         if exc.code != "not_found":
             raise
-        raise await at_home(_removed, parts.folders.archive, named) or exc from None
+        gone = await at_home(archived.said_of, parts.folders.archive, named)
+        if gone is None:
+            raise
+        raise OpError("not_found", *gone) from None
     if not session.loaded and not session.damaged:
         try:
             await session.read()
         except (LogError, msgspec.DecodeError):
             session.touch()
     return session
-
-
-def _removed(archive: Path, named: str) -> OpError | None:
-    """What is said of a session that was removed; None when there is none of that name, or several. Blocking."""
-    found = archived.fitting(archived.listed(archive), named)
-    if len(found) != 1:
-        return None
-    held = f"; its work is held by {', '.join(found[0].kept[:3])}" if found[0].kept else ""
-    return OpError(
-        "not_found",
-        f"{found[0].name or named} was removed, so its worktree is gone{held}",
-        f"its log stays: watchfloor logs {found[0].sid}",
-    )
 
 
 async def find(parts: Parts, m: Fields) -> Session:

@@ -39,11 +39,16 @@ def store(state: Path, sid: str, review: Review) -> None:
     OSError.
     """
     if not (review.viewed or review.comments):
-        _file(state, sid).unlink(missing_ok=True)
+        forget(state, sid)
         return
     (state / FOLDER).mkdir(mode=0o700, exist_ok=True)
     kept = _Kept(review.viewed, list(review.comments.items()))
     replace_file(_file(state, sid), json.dumps(msgspec.to_builtins(kept)).encode())
+
+
+def forget(state: Path, sid: str) -> None:
+    """Delete what is kept of one session. Raises OSError."""
+    _file(state, sid).unlink(missing_ok=True)
 
 
 def _file(state: Path, sid: str) -> Path:

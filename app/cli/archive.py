@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from app import terminal
+from app import kept_reviews, terminal
 from app.cli import exits
 from app.cli.context import Context
 from app.cli.given import Refused
@@ -75,6 +75,7 @@ def purge(ctx: Context, args: argparse.Namespace) -> int:
 
         def purged(sid: str) -> None:
             client.call("purge", sid=sid)
+            kept_reviews.forget(ctx.folders.state, sid)
             if args.json:
                 emit({"sid": sid, "purged": True})
             else:

@@ -49,7 +49,9 @@ def credential(config: Config, env: dict[str, str] | None = None) -> Credential 
         try:
             key = _text(path, _version(path.stat()))
         except (OSError, UnicodeDecodeError) as exc:
-            raise ConfigError(config.file, 1, "model.api_key_file", f"{path} cannot be read: {exc}") from exc
+            why = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
+            todo = "write the key into it, or take the setting out and set the key in the environment"
+            raise ConfigError(config.file, 1, "model.api_key_file", f"{path} cannot be read: {why}; {todo}") from exc
         source = "model.api_key_file"
     else:
         key = e.get(config.model.api_key_env, "").strip()

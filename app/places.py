@@ -32,10 +32,12 @@ FLOOR = Opening()
 
 class Places:
     """Opens screens, each loaded when it is first gone to; ``leave`` is the key that detaches, as people write it, and
-    ``forget`` takes away what was said in passing about the screen that is left. ``state`` is the fleet's folder.
+    ``forget`` takes away what was said in passing about the screen that is left. ``state`` gives the fleet's folder.
     """
 
-    def __init__(self, app: App[int], state: Path, leave: Callable[[], str], forget: Callable[[], None]) -> None:
+    def __init__(
+        self, app: App[int], state: Callable[[], Path], leave: Callable[[], str], forget: Callable[[], None]
+    ) -> None:
         self._app = app
         self._state = state
         self._leave = leave
@@ -148,7 +150,7 @@ class Places:
         from app import kept_reviews
 
         if sid not in self._reviews:
-            self._reviews[sid] = kept_reviews.load(self._state, sid)
+            self._reviews[sid] = kept_reviews.load(self._state(), sid)
         return self._reviews[sid]
 
     def review(self, sid: str) -> None:

@@ -333,7 +333,7 @@ class WatchApp(App[int]):
 
     @cached_property
     def _places(self) -> Places:
-        return Places(self, self.folders.state, lambda: self.keys.shown("app.detach"), self._forget_hints)
+        return Places(self, lambda: self.folders.state, lambda: self.keys.shown("app.detach"), self._forget_hints)
 
     @cached_property
     def everywhere(self) -> Handlers:

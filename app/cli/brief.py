@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -64,7 +65,7 @@ def brief(ctx: Context, args: argparse.Namespace) -> int:
             say(line)
     else:
         for line in text(told, start, now, troubles):
-            say("\n".join(wrapped(line, ctx.width, _HANGING)))
+            say("\n".join(wrapped(line, ctx.width, _HANGING) if sys.stdout.isatty() else [line]))
         if args.since is None and not args.ids:
             looked.remember(ctx.folders.state, until)
     return exits.OK

@@ -362,12 +362,12 @@ def test_a_state_that_is_gone_while_it_runs_is_not_made_anew_and_can_be_put_back
     os.kill(keeper, signal.SIGSTOP)  # it would leave at its next look, within half a minute
     f.folders.state.rename(f.root / "moved")
     wait_for("the supervisor to leave its lost folder", lambda: not alive(supervisor))
-    os.kill(keeper, signal.SIGCONT)
     refused = f.run("ls", check=False)
     assert refused.returncode == 3
     assert f"is gone while processes of it run: the keeper of session {busy} (process {keeper})" in refused.stderr
     assert not f.folders.state.exists(), "nothing stands in the way of putting it back"
     (f.root / "moved").rename(f.folders.state)
+    os.kill(keeper, signal.SIGCONT)
     f.run("ls")
     f.release(busy)
     f.wait_state(busy, "done")

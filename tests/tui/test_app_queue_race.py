@@ -149,7 +149,7 @@ async def test_no_key_acts_on_what_took_the_place_of_what_was_seen(tmp_path: Pat
             s.world.push_approvals()
             await s.until("another in its place", lambda seen=seen: queue(s).view not in (None, seen))
             _press(s, key)
-            await s.until("it is said", lambda: "another item has" in s.text or "only just appeared" in s.text)
+            await s.until("it is said", lambda: "taken the place" in s.text or "only just appeared" in s.text)
             assert type(s.app.screen).__name__ == "QueueScreen"
             assert not {call["op"] for call in s.world.calls} & {"decide", "defer", "grant", "snooze"}
         await arm(s)

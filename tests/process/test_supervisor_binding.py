@@ -5,7 +5,9 @@ before anything runs.
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -288,6 +290,7 @@ def die_before_the_start(f: Fleet, sid: str) -> None:
     wait_for("the keeper to be about to start it", lambda: log.exists() and "keeper.before_started" in log.read_text())
     supervisor = f.supervisor_pid()
     keeper = f.keeper_pid(sid)
+    os.kill(supervisor, signal.SIGSTOP)  # it would start another guardian between the two
     for pid, command in f.processes():
         if "guardian" in command:
             kill(pid)

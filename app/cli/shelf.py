@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from harness.events import briefing, checkpoint_views, receipts, score
+from harness.events.approval_views import as_recorded
 from harness.events.archived import fitting, listed, said_of
 from harness.events.cost_views import Costs, SessionPaid
 from harness.events.reader import read
@@ -166,24 +167,7 @@ def _open(made: SessionRow, state: SessionState) -> list[ApprovalView]:
     """Its open requests as they are recorded: what would happen is looked up by a supervisor alone."""
     if state.terminal or state.desired == Desired.STOPPED:
         return []
-    return [
-        ApprovalView(
-            approval_id=one.approval_id,
-            sid=made.sid,
-            session_name=made.name,
-            kind=one.kind,
-            title=one.title,
-            options=one.options,
-            risk=one.risk,
-            ts=one.ts,
-            seq=one.seq,
-            call_id=one.call_id,
-            action_hash=one.action_hash,
-            detail=one.detail,
-            deferred=one.deferred,
-        )
-        for one in state.approvals.values()
-    ]
+    return [as_recorded(made.sid, state, one) for one in state.approvals.values()]
 
 
 def _score(sid: str, name: str, records: Iterator[Record]) -> SessionScore:

@@ -5,13 +5,12 @@ wait.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from harness.protocol import locks
 from harness.workspace.errors import WorkspaceError
 
 
@@ -31,20 +30,12 @@ def repository_lock(common: Path, folder: Path, timeout: float = 120.0) -> Itera
     Blocks its thread: call it in one of the supervisor's worker threads.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = lock_file(common, folder)
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    fd = locks.take(lock_file(common, folder), timeout)
+    if fd is None:
+        raise RepositoryBusy(
+            f"repository {common} stayed locked for {timeout:.0f} s by another operation of ours; try again"
+        )
     try:
-        deadline = time.monotonic() + timeout
-        while True:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise RepositoryBusy(
-                        f"repository {common} stayed locked for {timeout:.0f} s by another operation of ours; try again"
-                    ) from None
-                time.sleep(0.01)
         yield
     finally:
         os.close(fd)

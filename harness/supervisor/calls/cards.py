@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import shlex
 
+import msgspec
+
 from harness.events import tools
 from harness.events.action import Action, ExecAction, FileAction, PushAction, RecordAction
+from harness.events.approval_views import as_recorded
 from harness.events.call_words import script_line
 from harness.events.fields import Wire
 from harness.events.session_state import OpenApproval, SessionState
@@ -112,28 +115,10 @@ def view(
     sid: str, s: SessionState, a: OpenApproval, call: OpenCall | None, action: Wire | None, shown_diff: str
 ) -> ApprovalView:
     """The card of one open request, with the action as it is recorded."""
-    judged = call.judged if call is not None else None
-    return ApprovalView(
-        approval_id=a.approval_id,
-        sid=sid,
-        session_name=s.name or sid,
-        kind=a.kind,
-        title=a.title,
-        options=a.options,
-        risk=a.risk,
-        ts=a.ts,
-        seq=a.seq,
-        call_id=a.call_id,
-        tool=call.proposed.tool if call is not None else "",
-        action_hash=a.action_hash,
-        action=action,
-        effects=judged.effects if judged is not None else [],
-        rule=judged.rule if judged is not None else "",
-        reason=judged.reason if judged is not None else "",
-        claim=call.proposed.claim if call is not None else "",
-        diff=shown_diff,
-        detail=a.detail,
-        deferred=a.deferred,
-        repo=s.intent.repo if s.intent else "",
-        branch=s.intent.branch if s.intent else "",
-    )
+    made = msgspec.structs.replace(as_recorded(sid, s, a), action=action, diff=shown_diff)
+    if call is None:
+        return made
+    made = msgspec.structs.replace(made, tool=call.proposed.tool, claim=call.proposed.claim)
+    if (judged := call.judged) is None:
+        return made
+    return msgspec.structs.replace(made, effects=judged.effects, rule=judged.rule, reason=judged.reason)

@@ -58,6 +58,8 @@ def _make(theme: Theme) -> dict[str, Style]:
         for role, (colour, bold) in ROLES.items()
     }
     if theme.ansi:
+        # A bar is drawn by the part of its cell that is filled, which reversed would be the rest of it.
+        styles["meter"] += Style(reverse=False)
         return styles | {"selected": Style(underline=True), "chosen": Style(reverse=True)}
     panel = Style(bgcolor=Color.parse(given["panel"]).rich_color)
     return styles | {"selected": panel, "chosen": panel}

@@ -22,6 +22,7 @@ from harness.events import types as t
 from harness.protocol.client import Unreachable
 from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import PUSH, SCENES, World, crowd, folders, stamp, work
+from tests.tui.painted import painted
 from widgets.fleet_bar import Banner, FleetBar
 from widgets.pane_wall import PaneWall
 from widgets.session_list import SessionList
@@ -103,12 +104,12 @@ async def test_the_log_of_the_selected_session_is_live(tmp_path: Path) -> None:
 async def test_a_flood_of_events_is_drawn_in_few_ticks(tmp_path: Path) -> None:
     async with shown(tmp_path, crowd) as s:
         session = s.world.sessions[floor(s).list.selected]
-        painted = 0
+        frames = 0
         inner = floor(s).sync
 
         def counted(*args: object) -> bool:
-            nonlocal painted
-            painted += 1
+            nonlocal frames
+            frames += 1
             return inner(*args)  # type: ignore[arg-type]
 
         floor(s).sync = counted  # type: ignore[method-assign]
@@ -118,7 +119,7 @@ async def test_a_flood_of_events_is_drawn_in_few_ticks(tmp_path: Path) -> None:
         await s.until(
             "all of it shown", lambda: s.app.snapshot.rows[session.sid].seq == session.state.seq and s.app.idle
         )
-        assert painted < 100
+        assert frames < 100
 
 
 async def test_selection_is_pinned_to_the_session_while_rows_change_places(tmp_path: Path) -> None:
@@ -451,6 +452,10 @@ async def test_themes_cycle_and_stay_readable(tmp_path: Path) -> None:
             await s.press("t")
             assert s.app.theme == name
             await s.see("NEEDS YOU", "cart-discount")
+            chosen = next(strip for strip in painted(s.app.screen) if strip.text.startswith("▌"))
+            drawn = {segment.text: segment.style.reverse for segment in chosen if segment.style is not None}
+            assert not drawn["▌"], "a bar that is reversed shows the rest of its cell"
+            assert any(drawn.values()) == (name == "ansi")
 
 
 async def test_tmux_sequences_show_their_keys_and_work(tmp_path: Path) -> None:

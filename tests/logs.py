@@ -1,10 +1,11 @@
-"""A log as a kill leaves it."""
+"""A log as a kill leaves it, and what a session's checks said before the work."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
 
+from harness.events import types as t
 from harness.events.log import LogWriter
 
 
@@ -15,3 +16,8 @@ def left_by_a_kill(log: LogWriter, folder: Path) -> None:
     log.close()
     shutil.rmtree(folder)
     copy.rename(folder)
+
+
+def checked_before(*commands: str, passed: bool | None = False) -> list[t.CheckedBefore]:
+    """What these commands said before the work."""
+    return [t.CheckedBefore(call_id="c0.0", command=one, passed=passed) for one in commands]

@@ -313,6 +313,12 @@ def _always(kind: str) -> Callable[[object], str]:
     return lambda _: kind
 
 
+def _undone(b: t.UndoEnded) -> str:
+    if b.error:
+        return ANOMALY
+    return "" if b.of_checks else COURSE
+
+
 def _judged(b: t.EvaluationEnded) -> str:
     return PASSED if b.verdict == SATISFIED and not b.drift else ANOMALY
 
@@ -339,7 +345,7 @@ _TOLD: Mapping[type[t.Body], Callable[[Any], str]] = {
     t.MergeEnded: lambda b: COURSE if b.outcome == MERGED else ANOMALY,
     t.PullEnded: lambda b: COURSE if b.outcome == PUSHED else ANOMALY,
     t.PullOpened: _always(COURSE),
-    t.UndoEnded: lambda b: ANOMALY if b.error else COURSE,
+    t.UndoEnded: _undone,
     t.CheckpointRestored: _always(COURSE),
     t.MemoryChanged: _always(COURSE),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from harness.events.body import BlobRef, Body, By
+from harness.events.plan_events import CheckedBefore
 
 
 class Handed(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -25,7 +26,7 @@ class Forked(msgspec.Struct, frozen=True, omit_defaults=True):
     ``passing`` what of the plan passed there. ``decided`` and ``failed``: what a person said and decided there until
     then, and what was tried in vain. ``root`` is the session that the other one comes from itself, by forks; empty when
     it comes from none. ``plan``: the file of a plan that the other one wrote itself and that counted there, a payload
-    of the new session too.
+    of the new session too. ``before``: what checks said before the work of the other one began.
     """
 
     sid: str
@@ -40,6 +41,7 @@ class Forked(msgspec.Struct, frozen=True, omit_defaults=True):
     failed: tuple[Handed, ...] = ()
     root: str = ""
     plan: BlobRef | None = None
+    before: tuple[CheckedBefore, ...] = ()
 
     @property
     def line(self) -> str:

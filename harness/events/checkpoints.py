@@ -228,6 +228,8 @@ def _dropped(s: Checkpoints, r: t.Record, b: t.CheckpointDropped) -> Checkpoints
 
 
 def _undone(s: Checkpoints, r: t.Record, b: t.UndoEnded) -> Checkpoints:
+    if b.of_checks:
+        return s
     now = msgspec.structs.replace(_changed(s, r), milestones=())
     if b.error or all(one.id != b.call_id for one in s.kept):
         return now

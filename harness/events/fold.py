@@ -40,7 +40,8 @@ def advance(s: SessionState, r: t.Record) -> None:
     s.draft.take(r.seq, body)
     s.course.take(r.seq, body, s.plan is not None)
     s.contract = contract.after(s.contract, body)
-    s.checkpoints = checkpoints.after(s.checkpoints, r)
+    if not (isinstance(body, t.ToolStarted) and body.call_id in s.before.runs):  # what it changes is restored
+        s.checkpoints = checkpoints.after(s.checkpoints, r)
     s.stretches = stretches.after(s.stretches, s, r)
     s.merging = merging.after(s.merging, body)
     s.pulling = pulling.after(s.pulling, body)

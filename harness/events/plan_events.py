@@ -6,6 +6,15 @@ import msgspec
 
 from harness.events.body import BlobRef, Body, By
 
+PASSED = "passed"
+FAILED = "failed"
+"""What a check said before the work, as a word."""
+NOW_PASSES = "now_passes"
+STILL_PASSES = "still_passes"
+PASSES = "passes"
+"""Of one that passes, and of which nobody knows what it said before the work."""
+FAILS = "fails"
+
 
 class CheckVerdict(Body, frozen=True, kw_only=True):
     """Whether the result of a check counts, by the supervisor. ``why`` it does not although it exited with 0.
@@ -26,6 +35,39 @@ class CheckVerdict(Body, frozen=True, kw_only=True):
     caught: bool = False
     untried: str = ""
     provisional: bool = False
+    before: str = ""
+    """What it said before the work: ``passed``, ``failed``, or nothing when nobody knows."""
+
+    @property
+    def outcome(self) -> str:
+        """How it stands against what it said before the work."""
+        if not self.passed:
+            return FAILS
+        return {FAILED: NOW_PASSES, PASSED: STILL_PASSES}.get(self.before, PASSES)
+
+
+class CheckedBefore(Body, frozen=True, kw_only=True):
+    """What a check said before the work began, on the files as they were then. ``passed`` is None when it was not run
+    through no doing of its own; one whose program is missing, or that took too long, failed.
+
+    ``ran`` and ``excused`` as in `CheckVerdict`; ``why`` as there, or why it was not run.
+    """
+
+    TYPE = "check.before"
+    call_id: str
+    command: str
+    passed: bool | None
+    exit_code: int | None = None
+    why: str = ""
+    ran: int | None = None
+    excused: int | None = None
+
+    @property
+    def word(self) -> str:
+        """``passed`` or ``failed``; empty when nobody knows."""
+        if self.passed is None:
+            return ""
+        return PASSED if self.passed else FAILED
 
 
 class ViolatedFile(msgspec.Struct, frozen=True):

@@ -385,7 +385,7 @@ def _evaluated(y: Tally, b: t.EvaluationEnded) -> None:
 
 
 def _undone(y: Tally, b: t.UndoEnded) -> None:
-    y.undone += not b.error
+    y.undone += not (b.error or b.of_checks)
 
 
 _HANDLERS: Mapping[type[t.Body], Callable[[Tally, Any], None]] = {

@@ -8,6 +8,7 @@ from harness.events import checkpoints, project_rules, ratchet
 from harness.events import types as t
 from harness.events.alarm_state import Alarms
 from harness.events.approved import Approved
+from harness.events.before import Before
 from harness.events.burned import Burned
 from harness.events.calls import OpenCalls
 from harness.events.contract import Contract
@@ -129,6 +130,7 @@ class SessionState:
     """Checks that ran and whose results the supervisor has to judge, by call."""
     trials: dict[str, str] = field(default_factory=dict)
     """What trials of those checks are called that run or wait to, by their call."""
+    before: Before = field(default_factory=Before)
     first_counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     """By check, how many tests its first run ran and excused."""
     plan: ratchet.PlanProgress | None = None
@@ -164,6 +166,12 @@ class SessionState:
     def unread(self, said: int) -> bool:
         """True for words at this record that came behind its end: no agent reads them before it is continued."""
         return self.terminal and self.ended_seq < said
+
+    @property
+    def criteria(self) -> list[str]:
+        """Every command that decides something of it: its own checks, then those of its plan's entries; each once."""
+        entries = self.plan.entries.values() if self.plan is not None else ()
+        return list(dict.fromkeys([*self.checks, *(command for entry in entries for command in entry.checks)]))
 
     @property
     def checks_passed(self) -> int:

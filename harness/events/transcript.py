@@ -178,7 +178,7 @@ class Page:
         self._failures = failures
 
     def _propose(self, record: t.Record, body: t.ToolProposed) -> None:
-        if body.by_trial:
+        if body.by_trial or body.before_work:
             return  # the row of the check says what came of its trials
         tool = tools.ALL.get(body.tool)
         if tool is not None and tool.effect == READ and tool.kind != ANSWERED:

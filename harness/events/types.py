@@ -71,6 +71,7 @@ from harness.events.money_events import BreakerOpened, BudgetReached, CapsRaised
 from harness.events.note_events import HarnessNote, TimePassed
 from harness.events.phase_events import GateOpened, PhaseBegun
 from harness.events.plan_events import (
+    CheckedBefore,
     CheckVerdict,
     PlanEntry,
     PlanFlipped,
@@ -119,6 +120,7 @@ __all__ = [
     "Caps",
     "CapsRaised",
     "CheckVerdict",
+    "CheckedBefore",
     "CheckpointCreated",
     "CheckpointDropped",
     "CheckpointRestored",

@@ -89,9 +89,11 @@ def due(s: SessionState) -> Due | None:
         return Prepare(COMMIT, _commit(s), _COMMIT_S)
     if chosen is None or gates.closed(s) is not None:
         return None
-    return (
-        _setup(s) or _regression(s) or Begin(chosen.id, s.iterations.n + 1, s.iterations.attempts.get(chosen.id, 0) + 1)
-    )
+    if (setup := _setup(s)) is not None:
+        return setup
+    if s.before.runs or s.before.lacking(s.criteria):
+        return None  # what they say before the work is known first
+    return _regression(s) or Begin(chosen.id, s.iterations.n + 1, s.iterations.attempts.get(chosen.id, 0) + 1)
 
 
 def next_entry(s: SessionState) -> PlanEntry | None:

@@ -6,6 +6,8 @@ import re
 import secrets
 import time
 
+from harness.events.undo_events import OF_CHECKS
+
 _DIGITS = "0123456789abcdefghijklmnopqrstuv"  # base32hex in lower case: sorts as it counts
 _EPOCH_2020 = 1_577_836_800
 
@@ -33,6 +35,11 @@ def decision_id() -> str:
 def undo_id() -> str:
     """``u`` and seven characters."""
     return "u" + _encode(secrets.randbits(35), 7)
+
+
+def restoring_id() -> str:
+    """``b`` and seven characters: of an undo of what checks wrote that ran before the work."""
+    return OF_CHECKS + _encode(secrets.randbits(35), 7)
 
 
 def grant_id() -> str:

@@ -19,6 +19,7 @@ from typing import Any
 
 from harness.events import types as t
 from harness.protocol import frames
+from tests.logs import checked_before
 from tests.process.keeperlib import Keepers, Refused, wait_until
 
 KEY = "sk-test-brain-canary"
@@ -193,6 +194,7 @@ class House:
                 checks=checks or [],
             ),
             t.SessionCreated(base="0" * 40, worktree="/w", branch="b"),
+            *checked_before(*(checks or [])),
         )
 
     def put(self, *bodies: t.Body) -> None:

@@ -24,6 +24,7 @@ from harness.events import types as t
 from harness.events.attempt import AT_THE_GATE
 from harness.events.earlier import parts_in
 from harness.simulator import validate
+from tests.logs import checked_before
 
 TS = "2026-11-21T03:00:00.000Z"
 
@@ -84,7 +85,11 @@ class World:
                     self.talk.take(self.lean)
                     self.lean.forget()
                     self.relieve()
-        return self.view.state.seq
+        last = self.view.state.seq
+        state = self.view.state
+        if state.created is not None and (lacking := state.before.lacking(state.criteria)):
+            self.put(*checked_before(*lacking))
+        return last
 
     def foreseen(self, reply: t.ModelMessage, seq: int) -> tuple[tuple[str, said.Call], ...]:
         """The calls that are put on record with a reply."""

@@ -116,7 +116,7 @@ class Facts:
                 asked = self.asked.get(body.call_id)
                 of = f" ({asked.text})" if asked is not None else ""
                 _add(self.decisions, Fact(r.seq, line(f"the person chose {body.decision}{of}: {body.message}")))
-            case t.UndoEnded() if not body.error:
+            case t.UndoEnded() if not (body.error or body.of_checks):
                 text = f"the person undid {body.call_id} and what came after: look at the files anew"
                 _add(self.decisions, Fact(r.seq, text))
             case t.ToolStarted() if body.snapshot:

@@ -38,6 +38,8 @@ def call_text(tool: str, data: dict[str, object] | None) -> str:
 
 @_on(t.ToolProposed)
 def _proposed(b: t.ToolProposed) -> Line:
+    if b.before_work:
+        return Line("before", f"{call_text(b.tool, b.input)} on the files before the work", "dim")
     if (tried := trial.read(b.ref)) is not None:
         return Line("tries", f"{call_text(b.tool, b.input)} {trial.WORDS.get(tried.kind, tried.kind)}", "dim")
     return Line("wants", call_text(b.tool, b.input), "info")
@@ -81,6 +83,8 @@ def _tool_ended(b: t.ToolEnded) -> Line:
 
 @_on(t.UndoStarted)
 def _undoing(b: t.UndoStarted) -> Line:
+    if b.of_checks:
+        return Line("restores", f"{b.undo_id}: what checks wrote that ran before the work is taken back", "dim")
     when = f"at checkpoint {b.call_id}" if b.call_id.startswith("k") else f"before {b.call_id}"
     return Line("undo", f"{b.undo_id}{by_whom(b.by.client)}: the worktree becomes what it was {when}", "info")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.events import types as t
 from harness.events.describing.line import Describers, Line, Tone, first
+from harness.events.plan_events import FAILED, PASSED
 from harness.events.ratchet import ALLOW, cannot_fail, some, told_of
 from harness.events.words import by_whom, counted
 
@@ -22,6 +23,14 @@ def _verdict(b: t.CheckVerdict) -> Line:
         return Line("check", f"{b.call_id} {word}: {first(b.command)}{tests}", "good")
     why = f": {first(b.why)}" if b.why else tests
     return Line("check", f"{b.call_id} does not pass: {first(b.command)}{why}", "bad" if b.why else "warn")
+
+
+@_on(t.CheckedBefore)
+def _checked_before(b: t.CheckedBefore) -> Line:
+    tests = "" if b.ran is None else f", {counted(b.ran, 'test')} ran"
+    how = {PASSED: "passes already", FAILED: "fails"}.get(b.word, "cannot be told")
+    why = f": {first(b.why)}" if b.why else tests
+    return Line("before", f"{how}: {first(b.command)}{why}", "warn" if b.passed is not False else "dim")
 
 
 @_on(t.PlanLoaded)

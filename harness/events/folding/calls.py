@@ -28,6 +28,7 @@ def _proposed(s: SessionState, r: t.Record, b: t.ToolProposed) -> None:
     s.hooks = s.hooks.proposed(b)
     if b.by_harness and b.input is not None:
         s.check_calls[b.call_id] = ratchet.RunCheck(str(b.input.get("command", "")), r.ts)
+    s.before.proposed(b)
     found = trial.read(b.ref) if b.by_trial else None
     if found is not None and (checked := s.unjudged.get(found.check)) is not None:
         s.trials[b.call_id] = b.ref
@@ -37,6 +38,10 @@ def _proposed(s: SessionState, r: t.Record, b: t.ToolProposed) -> None:
 @_on(t.ToolStarted)
 def _started(s: SessionState, r: t.Record, b: t.ToolStarted) -> None:
     call = s.calls.open.get(b.call_id)
+    if b.call_id in s.before.runs:
+        s.before.started(b)
+        s.doing[b.call_id] = GoingOn("running its checks before the work", r.ts)
+        return
     s.tool_calls += 1
     if b.snapshot:
         s.rules = s.rules.seen_changed(b.worked_names)
@@ -53,6 +58,9 @@ def _started(s: SessionState, r: t.Record, b: t.ToolStarted) -> None:
 @_on(t.ToolEnded)
 def _tool_ended(s: SessionState, r: t.Record, b: t.ToolEnded) -> None:
     s.doing.pop(b.call_id, None)
+    if b.call_id in s.before.runs:
+        s.before.call_ended(b)
+        return
     s.rules = s.rules.edited(b.files_changed)
     s.iterations = s.iterations.chore_ended(b.call_id, b)
     s.hooks = s.hooks.changed(b.files_changed).chore_ended(b.call_id, b)
@@ -115,6 +123,7 @@ def _job_ended(s: SessionState, r: t.Record, b: t.JobEnded) -> None:
 @_on(t.ToolResolved)
 def _resolved(s: SessionState, r: t.Record, b: t.ToolResolved) -> None:
     if b.resolution != "confirmed_not_done":
+        s.before.unknown(b.call_id)
         s.check_calls.pop(b.call_id, None)
         if (name := s.trials.get(b.call_id)) is not None:
             _again(s, b.call_id, name)
@@ -124,6 +133,9 @@ def _resolved(s: SessionState, r: t.Record, b: t.ToolResolved) -> None:
 
 @_on(t.UndoStarted)
 def _undoing(s: SessionState, r: t.Record, b: t.UndoStarted) -> None:
+    if b.of_checks:
+        s.doing[b.undo_id] = GoingOn("restoring what its checks wrote", r.ts)
+        return
     what = f"going back to {b.call_id}" if b.call_id.startswith("k") else f"undoing {b.call_id} and what came after"
     s.doing[b.undo_id] = GoingOn(what, r.ts)
 
@@ -141,6 +153,9 @@ def _undone_to(s: SessionState, b: t.UndoEnded) -> int:
 def _undone(s: SessionState, r: t.Record, b: t.UndoEnded) -> None:
     s.doing.pop(b.undo_id, None)
     s.last_undo = b.undo_id
+    if b.of_checks:
+        s.before.restored(b.call_id)
+        return
     s.checks = dict.fromkeys(s.checks)  # what they said was said of another state
     s.verdicts.clear()
     s.untried.clear()

@@ -46,6 +46,13 @@ def _verdict(s: SessionState, r: t.Record, b: t.CheckVerdict) -> None:
         s.plan.work.judged(r.seq, b, s.plan.passes)
 
 
+@_on(t.CheckedBefore)
+def _checked_before(s: SessionState, r: t.Record, b: t.CheckedBefore) -> None:
+    s.before.checked(b)
+    if b.ran:
+        s.first_counts[b.command] = (b.ran, b.excused or 0)
+
+
 @_on(t.RatchetViolation)
 def _violated(s: SessionState, r: t.Record, b: t.RatchetViolation) -> None:
     s.ratchet.violated(r.seq, b)

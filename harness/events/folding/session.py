@@ -25,6 +25,7 @@ def _intent(s: SessionState, r: t.Record, b: t.SessionIntent) -> None:
     s.judging.wanted = b.judge
     if b.forked is not None:
         s.iterations = s.iterations.handed(b.forked)
+        s.before.handed(b.forked.before)
 
 
 @_on(t.SessionCreated)

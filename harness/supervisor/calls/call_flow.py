@@ -17,6 +17,7 @@ from harness.events.call_states import CallEnd, CallStage
 from harness.events.calls import Call
 from harness.events.decision import Decision, Ruling
 from harness.supervisor.calls import (
+    before,
     carrying_out,
     checkpoints,
     contract,
@@ -76,6 +77,7 @@ class CallFlow:
         if session.blocked and (why := await ailing(session)):
             raise Later(HELD_S, held_for(why))  # nothing begins on ground that is known to be broken
         await ratchet.step(session)
+        await before.step(session)
         await course.step(session)
         await drafts.step(session)
         await gates.step(session)

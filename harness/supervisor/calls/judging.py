@@ -120,7 +120,7 @@ class Judging:
 
         ``unprotected``: why no state before it can be kept.
         """
-        if not known.proposed.by_trial and not await self._within_caps(session, call):
+        if not (known.proposed.by_trial or known.proposed.before_work) and not await self._within_caps(session, call):
             return False
         if not known.proposed.own and closed(session.state) is not None:
             await gates.step(session)
@@ -144,6 +144,9 @@ class Judging:
             await self._not_examined(session, call, exc)
             return True
         verdict = _unless_denied_before(session, proposed, built.verdict)
+        if verdict.verdict == Ruling.ASK and proposed.before_work:
+            await _refuse(session, call, f"nobody is asked about a check before the work: {verdict.reason}")
+            return True
         if verdict.verdict == Ruling.ASK and (why := beside.of_jobs(built.action, session.state.jobs.running)):
             await _refuse(session, call, f"nothing was run: {why}")
             return True

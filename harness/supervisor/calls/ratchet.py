@@ -163,6 +163,7 @@ async def _judge(session: Session, call_id: str, check: RunCheck) -> None:
             caught=verdict.caught,
             untried=verdict.untried,
             provisional=verdict.provisional,
+            before=s.before.word(check.command),
         ),
     )
 

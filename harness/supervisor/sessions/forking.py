@@ -58,6 +58,7 @@ async def origin(parent: Session, one: Checkpoint) -> t.Forked:
         known.failed,
         parent.state.intent.forked.line if parent.state.intent is not None and parent.state.intent.forked else "",
         plan.text if plan is not None and one.passing is not None else None,
+        tuple(parent.state.before.results.values()),
     )
 
 

@@ -45,20 +45,24 @@ _NAMED = 8
 class _History:
     points: list[UndoPoint] = field(default_factory=list)
     titles: dict[str, tuple[str, str]] = field(default_factory=dict)
+    passing: set[str] = field(default_factory=set)
+    """Checks that ran before the work: what they changed is restored."""
     checkpoints: dict[str, list[bool]] = field(default_factory=dict)
     """By checkpoint, which of the points until then were undone."""
 
     def take(self, r: t.Record) -> None:
         b = r.body
-        if isinstance(b, t.ToolProposed):
+        if isinstance(b, t.ToolProposed) and b.before_work:
+            self.passing.add(b.call_id)
+        elif isinstance(b, t.ToolProposed):
             self.titles[b.call_id] = (b.tool, call_text(b.tool, b.input))
         elif isinstance(b, t.ToolStarted):
             tool, title = self.titles.pop(b.call_id, ("", ""))
-            if b.snapshot:
+            if b.snapshot and b.call_id not in self.passing:
                 self.points.append(UndoPoint(b.call_id, tool, title, r.ts, b.snapshot, b.left_out))
         elif isinstance(b, t.CheckpointCreated):
             self.checkpoints[b.checkpoint_id] = [p.undone for p in self.points]
-        elif isinstance(b, t.UndoStarted):
+        elif isinstance(b, t.UndoStarted) and not b.of_checks:
             title = f"undo of {b.call_id} and all after it"
             if (then := self.checkpoints.get(b.call_id)) is not None:
                 title = f"going back to checkpoint {b.call_id}"

@@ -1,0 +1,79 @@
+"""What each check says before the work: run, kept and told apart, and nothing of it is the agent's work; end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.events import types as t
+from tests.fleetlib import Fleet, fleet, git, kill, make_repository, play
+
+pytestmark = pytest.mark.timeout(300)
+WRITE = play([("shell", {"script": "echo done > new.txt"})], "Done.")
+
+
+@pytest.fixture
+def house() -> Iterator[Fleet]:
+    with fleet() as made:
+        yield made
+
+
+def launched(house: Fleet, goal: str, *checks: str) -> str:
+    files = {"README.md": "hello\n"}
+    return house.launch(goal, checks=checks, repo=make_repository(house.root / "r", files))
+
+
+def before(house: Fleet, sid: str) -> dict[str, bool | None]:
+    return {b.command: b.passed for b in of(house, sid, t.CheckedBefore)}
+
+
+def of(house: Fleet, sid: str, kind: type[Any]) -> list[Any]:
+    return [r.body for r in house.records(sid) if isinstance(r.body, kind)]
+
+
+def test_each_check_runs_before_the_agent_is_asked_anything(house: Fleet) -> None:
+    sid = launched(house, WRITE, "test -f new.txt", "test -f README.md", "no-such-program")
+    house.wait_event(sid, "model.request")
+    records = [type(r.body) for r in house.records(sid)]
+    assert before(house, sid) == {"test -f new.txt": False, "test -f README.md": True, "no-such-program": False}
+    assert records.index(t.CheckedBefore) < records.index(t.ModelRequest)
+
+
+def test_a_verdict_says_whether_it_now_passes_or_still_does(house: Fleet) -> None:
+    sid = launched(house, WRITE, "test -f new.txt", "test -f README.md")
+    house.wait_state(sid, "done")
+    assert {v.command: v.outcome for v in of(house, sid, t.CheckVerdict)} == {
+        "test -f new.txt": "now_passes",
+        "test -f README.md": "still_passes",
+    }
+    assert house.state(sid).tool_calls == 3, "the agent's, and the checks when it was done"
+
+
+def test_what_a_check_wrote_before_the_work_is_not_there_afterwards(house: Fleet) -> None:
+    """Files, changes of files, and commits."""
+    writes = "echo x > left.txt; echo y >> README.md; git commit -qam y; test -f new.txt"
+    looks = "ls; cat README.md; git log --oneline; echo > new.txt"
+    sid = launched(house, play([("shell", {"script": looks})], "Done."), writes)
+    house.wait_state(sid, "done")
+    shown = next(b.preview for b in of(house, sid, t.ToolEnded) if "README" in b.preview)
+    assert shown.split("\n")[:2] == ["README.md", "hello"]
+    assert len(shown.strip().split("\n")) == 3, "one commit"
+    assert len(of(house, sid, t.UndoEnded)) == 1
+    assert house.state(sid).undone_since is False
+
+
+def test_whoever_dies_meanwhile_each_check_is_known_before_the_work(house: Fleet) -> None:
+    slow = "test -f notes.txt && sleep 2; echo x >> README.md; test -f new.txt"
+    sid = launched(house, WRITE, slow, "! grep -q x README.md && test -f new.txt")
+    house.wait_event(sid, "tool.started")
+    kill(house.keeper_pid(sid))
+    kill(house.supervisor_pid())
+    house.row_or_start(sid)
+    house.wait_event(sid, "model.request")
+    assert list(before(house, sid).values()) == [False, False]
+    assert git(Path(house.row(sid)["worktree"]), "status", "--porcelain") == ""
+    house.wait_state(sid, "done", "failed")
+    assert house.violations() == []

@@ -197,7 +197,8 @@ def _checks(row: SessionRow) -> str:
     if not row.checks_total:
         return "none yet"
     untried = f"; {_NONE} of {row.untried} nothing shows that it can fail" if row.untried else ""
-    return f"{row.checks_passed} of {row.checks_total} pass{untried}"
+    masked = f"; {row.masked} of them hide their exit code and decide nothing" if row.masked else ""
+    return f"{row.checks_passed} of {row.checks_total} pass{untried}{masked}"
 
 
 def show(ctx: Context, args: argparse.Namespace) -> int:

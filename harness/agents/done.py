@@ -80,8 +80,17 @@ class Evidence:
     """Why the entry at hand cannot be worked on, in the agent's words."""
     stuck: tuple[str, ...] = ()
     """Entries that were tried as often as they may be."""
+    masked: tuple[str, ...] = ()
+    """Those of the criteria that hide their exit codes and decide nothing, also where a person lets them count."""
+    trusted: tuple[str, ...] = ()
+    """Those of them that a person lets count."""
     at_work: str = ""
     """Which jobs still run, in words: nothing is checked while they may change what is looked at."""
+
+    @property
+    def decided(self) -> bool:
+        """Something of the criteria decides, or a person lets it count."""
+        return not set(self.masked).difference(self.trusted).issuperset(self.commands)
 
 
 def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned | End:
@@ -115,14 +124,15 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
     if not failing and seen.task and question:
         return replace(asks, verdict=f"{total} of {total} checks of {seen.task} passed")
     if not failing and seen.task:
-        outcome = UNDECIDED if seen.undecided else PASSED
-        return _turned(Turned(outcome, f"{total} of {total} checks passed{_untried(ran)}"), claim, seen)
+        outcome = UNDECIDED if seen.undecided or not seen.decided else PASSED
+        return _turned(Turned(outcome, f"{total} of {total} checks passed{_untried(ran)}{_masked(seen)}"), claim, seen)
     if not failing and seen.stuck:
         return _stuck(seen, f"{total} of {total} checks passed", summary)
     if not failing:
         also = f"; put back before: {some(list(seen.put_back))}" if seen.put_back else ""
-        also = _untried(ran) + also
+        also = _untried(ran) + _masked(seen) + also
         sure = not any(r.verdict is not None and r.verdict.provisional for r in ran.values())
+        sure = sure and not set(seen.masked).issuperset(seen.commands)
         if seen.undecided:
             also = f"; {counted(seen.undecided, 'entry', 'entries')} of its plan decided by no check{also}"
         if question:
@@ -162,6 +172,15 @@ def _untried(ran: Mapping[str, Result]) -> str:
     """Of which checks no trial shows that they can fail, and why, behind what passed."""
     told = [f"{spoken(c)} ({r.verdict.untried})" for c, r in ran.items() if r.verdict is not None and r.verdict.untried]
     return f"; not tried whether it can fail: {some(told)}"[:_WHY] if told else ""
+
+
+def _masked(seen: Evidence) -> str:
+    """Which checks hide their exit codes, behind what passed."""
+    by_word = [spoken(one) for one in seen.masked if one in seen.trusted]
+    told = [spoken(one) for one in seen.masked if one not in seen.trusted]
+    parts = [f"; hides its exit code and decides nothing: {some(told)}" if told else ""]
+    parts.append(f"; counts by your word, although it hides its exit code: {some(by_word)}" if by_word else "")
+    return "".join(parts)[:_WHY]
 
 
 def _asks_beside(asks: Park, verdict: str, seen: Evidence, *, sure: bool) -> Park:

@@ -29,7 +29,7 @@ from harness.events.call_id import name_call
 from harness.events.evaluation import JudgeStage
 from harness.events.ratchet import some
 from harness.events.states import ParkedFor
-from harness.plan import draft, iterations
+from harness.plan import draft, iterations, stakes
 
 SAME_CALLS = 5
 """Breaker: the same call so often in a row."""
@@ -273,7 +273,7 @@ def _done(v: View, last: ModelTurn) -> Step:
     task = plan.entries.get(at.entry) if plan is not None and not v.finished else None
     if task is not None:
         commands = tuple(task.checks)
-    undecided = plan.undecided if plan is not None else 0
+    undecided = plan.undecided + stakes.blind(v.state, plan) if plan is not None else 0
     results = {command: result for command, result in _results(v, last).items() if command in commands}
     caught = any(result.verdict is not None and result.verdict.caught for result in results.values())
     reason = ratchet.reason if put_back or caught else ""
@@ -289,6 +289,8 @@ def _done(v: View, last: ModelTurn) -> Step:
         blocked=plan.work.standing[task.id].blocked if plan is not None and task is not None else "",
         stuck=iterations.stuck(v.state),
         at_work=v.state.jobs.words() if v.state.jobs.running else "",
+        masked=tuple(command for command in commands if v.state.masking.hides(command)),
+        trusted=tuple(ratchet.trusted),
         court=_court(v, last, "" if task is None else task.id),
     )
     return done.settle(done.Claim(said.text_of(last.parts), v.finished), seen)

@@ -35,6 +35,8 @@ class CheckVerdict(Body, frozen=True, kw_only=True):
     caught: bool = False
     untried: str = ""
     provisional: bool = False
+    masked: str = ""
+    """Why it decides nothing: its exit code does not tell that what it runs failed."""
     before: str = ""
     """What it said before the work: ``passed``, ``failed``, or nothing when nobody knows."""
 
@@ -84,7 +86,7 @@ class RatchetViolation(Body, frozen=True, kw_only=True):
     """Files that decide whether the work is done are not as they were at the start; they are put back before a check
     runs. What was there lies in the session's folder, under ``aside/<violation_id>/<index>``.
 
-    Without files it is a ``check`` that passes whatever its tests say; ``why`` that is so.
+    Without files it is a ``check`` that passes whatever it runs says; ``why`` that is so.
     """
 
     TYPE = "ratchet.violation"

@@ -121,8 +121,8 @@ class Ratchet:
 
 
 def cannot_fail(b: t.RatchetViolation) -> str:
-    """In words, that a check says nothing of its tests."""
-    return f"{b.check} passes whatever its tests say"
+    """In words, that a check says nothing of what it runs."""
+    return f"{b.check} passes whatever it runs says"
 
 
 def told_of(how: str) -> str:

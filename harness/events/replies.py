@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from harness.events.archived import Archived
+from harness.events.masked_checks import MaskedCheck
 from harness.events.views import ApprovalView, FleetView, SessionRow, TroubleView
 
 
@@ -171,6 +172,8 @@ class Launched(msgspec.Struct, frozen=True, kw_only=True):
     sid: str
     name: str
     warnings: list[str] = []
+    masked: list[MaskedCheck] = []
+    """Checks that hide their exit code, or run a program that the agent writes; each is among the warnings too."""
 
 
 class ForkBegun(Launched, frozen=True, kw_only=True):

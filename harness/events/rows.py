@@ -123,6 +123,7 @@ def _plain(sid: str, s: SessionState, live: Liveness, money: Money) -> SessionRo
         all_passed=passed,
         verified=passed and not untried,
         untried=untried,
+        masked=sum(bool(s.masking.hides(command)) for command in s.checks),
         price=money.price,
         desired=s.desired,
         ended=s.terminal,

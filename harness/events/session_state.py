@@ -18,6 +18,7 @@ from harness.events.evaluation import JudgeState
 from harness.events.hooks import Hooks
 from harness.events.iterations import Iterations
 from harness.events.jobs import JobState
+from harness.events.masking import Masking
 from harness.events.merging import MergeState
 from harness.events.pace import Pace
 from harness.events.pulling import PullState
@@ -131,6 +132,7 @@ class SessionState:
     trials: dict[str, str] = field(default_factory=dict)
     """What trials of those checks are called that run or wait to, by their call."""
     before: Before = field(default_factory=Before)
+    masking: Masking = field(default_factory=Masking)
     first_counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     """By check, how many tests its first run ran and excused."""
     plan: ratchet.PlanProgress | None = None

@@ -65,6 +65,7 @@ from harness.events.iteration_events import (
     Ways,
 )
 from harness.events.job_events import JobEnded, JobStarted, JobWaiting
+from harness.events.masked_checks import ChecksLooked, MaskedCheck
 from harness.events.memory_events import MemoryChanged, MemoryShown
 from harness.events.merge_events import MergeChecked, MergeEnded, MergeHandedBack, MergeStarted
 from harness.events.money_events import BreakerOpened, BudgetReached, CapsRaised, FinishUp, ModelSettled
@@ -124,6 +125,7 @@ __all__ = [
     "CheckpointCreated",
     "CheckpointDropped",
     "CheckpointRestored",
+    "ChecksLooked",
     "Commit",
     "ContextCleared",
     "ContextCompacted",
@@ -157,6 +159,7 @@ __all__ = [
     "LeaseEnded",
     "LeaseGranted",
     "LogRecovered",
+    "MaskedCheck",
     "MemoryChanged",
     "MemoryShown",
     "MergeChecked",

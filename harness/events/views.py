@@ -127,6 +127,8 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """So it is, and each of them could have failed."""
     untried: int = 0
     """Checks that pass, and of which no trial shows that they can fail."""
+    masked: int = 0
+    """So many of its checks hide their exit codes and decide nothing."""
     price: str = ""
     desired: str = "running"
     ended: bool = False

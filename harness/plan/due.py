@@ -14,7 +14,14 @@ def due(s: SessionState) -> list[Flip]:
     if s.plan is None or s.unjudged or s.calls.open or not s.ratchet.clear:
         return []
     verdicts = {
-        command: Seen(v.passed, v.call_id, not v.provisional, command in s.untried) for command, v in s.verdicts.items()
+        command: Seen(
+            v.passed,
+            v.call_id,
+            not v.provisional,
+            command in s.untried,
+            masked=bool(s.masking.hides(command)) and command not in s.ratchet.trusted,
+        )
+        for command, v in s.verdicts.items()
     }
     passes = s.plan.passes
     held = gates.held(s)

@@ -112,7 +112,8 @@ def stuck(s: SessionState) -> tuple[str, ...]:
     if s.plan is None or not by_task(s) or s.iterations.entry or next_entry(s) is not None:
         return ()
     passes = s.plan.passes
-    return tuple(e.id for e in s.plan.entries.values() if not passes[e.id] and (not e.undecided or s.judging.each_task))
+    decided = [e.id for e in s.plan.entries.values() if not e.undecided and not s.masking.only(e.checks)]
+    return tuple(name for name in s.plan.entries if not passes[name] and (name in decided or s.judging.each_task))
 
 
 def rounds(s: SessionState) -> int:

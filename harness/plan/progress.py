@@ -30,13 +30,14 @@ class Wanted:
 @dataclass(frozen=True, slots=True)
 class Seen:
     """The newest verdict on a check, and the call that it was given on; ``sure`` unless it is provisional, ``untried``
-    when nothing shows that it can fail.
+    when nothing shows that it can fail, ``masked`` when its exit code decides nothing.
     """
 
     passed: bool
     call: str
     sure: bool = True
     untried: bool = False
+    masked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +80,10 @@ def flips(
     """
     due: list[Flip] = []
     for entry in entries:
-        asked = entry.undecided or entry.judged
-        word = (judged or {}).get(entry.id) if asked else None
         seen = {command: verdicts[command] for command in entry.checks if command in verdicts}
+        blind = bool(seen) and all(one.masked for one in seen.values())
+        asked = entry.undecided or entry.judged or blind
+        word = (judged or {}).get(entry.id) if asked else None
         failing = [command for command, one in seen.items() if not one.passed]
         calls = tuple(one.call for one in seen.values())
         sure = len(seen) == len(entry.checks) and all(one.sure for one in seen.values())

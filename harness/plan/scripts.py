@@ -41,6 +41,7 @@ _CHECK_WORDS = re.compile(
 _FOLDERS = frozenset({"ci", ".ci", "checks", "hack", "scripts", "script", "tools", "qa"})
 _SET = re.compile(r"^(\w+)\s*(?:[:?]{0,2}=)\s*(.*)$", re.MULTILINE)
 _VARIABLE = re.compile(r"\$[({](\w+)[)}]")
+_SHELL_FLAGS = re.compile(r"^(?:\.SHELLFLAGS|SHELL)\s*[:?]?=\s*(.*)$", re.MULTILINE)
 _INCLUDE = re.compile(r"^(?:-|s)?include\s+(.+)$", re.MULTILINE)
 _WILD = re.compile(r"\$[({]wildcard\s+([^)}]*)[)}]")
 _RULE = re.compile(r"^([^\s#:=][^:=]*)::?(?!=)\s*([^#;\n]*)(?:;(.*))?$")
@@ -96,13 +97,15 @@ class Named:
         return path in self.reads or fits(path, [name for name in self.reads if "*" in name])
 
 
-class _Shell(NamedTuple):
+class Piece(NamedTuple):
     """Shell commands, and the folder they begin in."""
 
     text: str
     folder: str = ""
     script: str = ""
     """The file that it is, where it is one."""
+    options: frozenset[str] = frozenset()
+    """How a Makefile has its shell started: ``e``, ``pipefail``; ``ignored``: its end is not asked for."""
 
 
 def named(commands: Collection[str], read: Read, every: bool = False) -> Named:
@@ -110,7 +113,7 @@ def named(commands: Collection[str], read: Read, every: bool = False) -> Named:
     whose names do not say that they check something.
     """
     found = Named(every=every)
-    left = deque(_Shell(command) for command in commands)
+    left = deque(Piece(command) for command in commands)
     met = set(left)
     room = _LONGEST_IN_ALL
     followed = 0
@@ -138,7 +141,12 @@ def named(commands: Collection[str], read: Read, every: bool = False) -> Named:
     return found
 
 
-def _follow(program: str, rest: list[str], folder: str, read: Read, found: Named) -> Iterator[_Shell]:
+def followed(program: str, rest: list[str], folder: str, read: Read) -> Iterator[Piece]:
+    """The pieces of shell that one simple command comes to run."""
+    yield from islice(_follow(program, rest, folder, read, Named(every=True)), _MOST)
+
+
+def _follow(program: str, rest: list[str], folder: str, read: Read, found: Named) -> Iterator[Piece]:
     """Put down what one simple command names; what is to be looked at in its turn."""
     base = os.path.basename(program)
     found.used.add(base)
@@ -153,7 +161,7 @@ def _follow(program: str, rest: list[str], folder: str, read: Read, found: Named
             found.reads.add(path)
             if path.endswith("bin/activate"):
                 found.path.add(os.path.dirname(path))
-            yield _Shell(read(path), folder)
+            yield Piece(read(path), folder)
     elif base in ("make", "gmake"):
         yield from _make(rest, folder, read, found)
     elif base == "just":
@@ -174,7 +182,7 @@ def _follow(program: str, rest: list[str], folder: str, read: Read, found: Named
         script = next((word for word in rest if not word.startswith("-")), "")
         before = rest[: rest.index(script)] if script else options
         if _SHELL.fullmatch(base) and any(re.fullmatch(r"-[a-z]*c", word) for word in before):
-            yield _Shell(script, folder)
+            yield Piece(script, folder)
         elif script and not {"-m", "-c", "-e"} & set(before):
             yield from _script(places.at(folder, script), folder, read, found)
     elif "/" in program:
@@ -189,7 +197,7 @@ def doctested(rest: list[str]) -> list[str]:
     return [word for word in rest[at + 2 :] if not word.startswith("-")]
 
 
-def _script(path: str, folder: str, read: Read, found: Named) -> Iterator[_Shell]:
+def _script(path: str, folder: str, read: Read, found: Named) -> Iterator[Piece]:
     shell = path.endswith((".sh", ".bash"))
     if not places.inside(path) or not (shell or found.every or _checks(path)):
         return
@@ -197,7 +205,7 @@ def _script(path: str, folder: str, read: Read, found: Named) -> Iterator[_Shell
         found.runs.add(path)
         text = read(path)
         if shell or re.match(r"#!.*\b(?:ba|da|z|k)?sh\b", text):
-            yield _Shell(text, folder, path)
+            yield Piece(text, folder, path)
 
 
 def _checks(name: str) -> bool:
@@ -207,7 +215,7 @@ def _checks(name: str) -> bool:
 # -- makefiles and packages ------------------------------------------------------------------------
 
 
-def _make(rest: list[str], folder: str, read: Read, found: Named) -> Iterator[_Shell]:
+def _make(rest: list[str], folder: str, read: Read, found: Named) -> Iterator[Piece]:
     wanted: list[str] = []
     files: list[str] = []
     words = iter(rest)
@@ -244,7 +252,7 @@ def _make(rest: list[str], folder: str, read: Read, found: Named) -> Iterator[_S
 
 def _recipes(
     text: str, wanted: list[str], values: dict[str, str], folder: str, found: Named
-) -> tuple[list[str], list[_Shell]]:
+) -> tuple[list[str], list[Piece]]:
     """All that is made for these targets, and the lines that make it; of make also what would stop it."""
     rules: dict[str, list[tuple[list[str], list[str]]]] = {}
     for names, needs, lines in _rules(text):
@@ -253,18 +261,30 @@ def _recipes(
     wanted = wanted or [next((name for name in rules if not name.startswith(".")), "")]
     known = set(wanted)
     phony = {name for needs, _ in rules.get(".PHONY", ()) for name in needs}
-    shells: list[_Shell] = []
+    options = _options_of(text)
+    shells: list[Piece] = []
     for name in wanted:  # grows by what the targets need
-        recipe: list[str] = []
+        marked: list[str] = []
         for needs, lines in rules.get(name, ()):
             fresh = [need for need in dict.fromkeys(needs) if need not in known]
             known.update(fresh)
             wanted += fresh
-            recipe += [_plain(line.lstrip("@-+ "), values) for line in lines]
-        shells += (_Shell(line, folder) for line in recipe)
+            marked += [_plain(line, values) for line in lines]
+        recipe = [line.lstrip("@-+ ") for line in marked]
+        ignored = bool(rules.get(".IGNORE")) and name in {n for needs, _ in rules[".IGNORE"] for n in needs or [name]}
+        for line, plain in zip(marked, recipe, strict=True):
+            own = {"ignored"} if ignored or "-" in line[: len(line) - len(plain)] else set[str]()
+            shells.append(Piece(plain, folder, "", options | own))
         if name not in phony and _is_no_file(name, recipe):
             found.stops.add(places.at(folder, name))
     return wanted, shells
+
+
+def _options_of(text: str) -> frozenset[str]:
+    """How a Makefile has its shell started, as far as exit codes go."""
+    said = " ".join(_SHELL_FLAGS.findall(text))
+    held = {"e": re.search(r"(?:^|\s)-[a-zA-Z]*e", said) is not None, "pipefail": "pipefail" in said}
+    return frozenset(name for name, on in held.items() if on)
 
 
 def _is_no_file(name: str, recipe: list[str]) -> bool:
@@ -275,7 +295,7 @@ def _is_no_file(name: str, recipe: list[str]) -> bool:
     return _CHECK_WORDS.search(name) is not None or not any(makes.search(line) for line in recipe)
 
 
-def _just(rest: list[str], folder: str, read: Read, found: Named) -> Iterator[_Shell]:
+def _just(rest: list[str], folder: str, read: Read, found: Named) -> Iterator[Piece]:
     paths = [places.at(folder, name) for name in _JUST]
     text = next((body for path in paths if (body := read(path))), "")
     if not text:
@@ -289,7 +309,7 @@ def _just(rest: list[str], folder: str, read: Read, found: Named) -> Iterator[_S
     yield from _recipes(recipes, wanted, {}, folder, Named())[1]
 
 
-def _tasks(names: tuple[str, ...], folder: str, read: Read, found: Named) -> Iterator[_Shell]:
+def _tasks(names: tuple[str, ...], folder: str, read: Read, found: Named) -> Iterator[Piece]:
     """What a file of tasks may come to run of scripts that check something, whichever task is asked for."""
     paths = [places.at(folder, name) for name in names]
     texts = [text for path in paths if (text := read(path))]
@@ -300,7 +320,7 @@ def _tasks(names: tuple[str, ...], folder: str, read: Read, found: Named) -> Ite
     for line in "\n".join(texts).split("\n"):
         if _CHECK_WORDS.search(line):
             plain = re.sub(r"[\[\],]", " ", _BULLET.sub("", line))
-            yield from (_Shell(text, folder) for text in (plain, *filter(None, map("".join, _QUOTED.findall(line)))))
+            yield from (Piece(text, folder) for text in (plain, *filter(None, map("".join, _QUOTED.findall(line)))))
 
 
 def rule_line(lines: Sequence[str], targets: Sequence[str]) -> int:
@@ -345,14 +365,14 @@ def _packages(folder: str) -> set[str]:
     return {places.at(at, "node_modules/.bin") for at in above}
 
 
-def _node(rest: list[str], folder: str, read: Read) -> Iterator[_Shell]:
+def _node(rest: list[str], folder: str, read: Read) -> Iterator[Piece]:
     words = [word for word in rest if not word.startswith("-") and word not in ("run", "run-script")]
     try:
         scripts = json.loads(read(places.at(folder, "package.json")) or "{}").get("scripts", {})
         name = {"t": "test", "tst": "test"}.get(words[0], words[0])
         for which in (f"pre{name}", name, f"post{name}"):
             if isinstance(text := scripts.get(which), str):
-                yield _Shell(text, folder)
+                yield Piece(text, folder)
     except (ValueError, AttributeError, IndexError, RecursionError):
         return
 

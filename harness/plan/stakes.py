@@ -4,6 +4,7 @@ can fail. Pure.
 
 from __future__ import annotations
 
+from harness.events.ratchet import PlanProgress
 from harness.events.session_state import SessionState
 from harness.plan.iterations import by_task, next_entry
 
@@ -19,6 +20,24 @@ def hangs(s: SessionState, call_id: str, command: str) -> bool:
     if s.finish_up is None and by_task(s) and (s.iterations.entry or next_entry(s) is not None):
         return False  # of a task at hand, or run again before the next one
     return failing.isdisjoint(s.checks)
+
+
+def only_masked(s: SessionState, command: str) -> bool:
+    """Whether nothing but checks that hide their exit codes would decide what this one is of: the task at hand, or the
+    whole. A judge decides without them.
+    """
+    entry = s.plan.entries.get(s.iterations.entry) if s.plan is not None else None
+    if s.judging.wanted is not None and (entry is None or s.judging.each_task):
+        return False
+    if entry is not None:
+        return command in entry.checks and s.masking.only(entry.checks)
+    return s.masking.only(s.checks)
+
+
+def blind(s: SessionState, plan: PlanProgress) -> int:
+    """Entries that do not pass and of which every check hides its exit code."""
+    left = [entry for entry in plan.entries.values() if not plan.passes[entry.id] and not entry.undecided]
+    return sum(s.masking.only(entry.checks) for entry in left)
 
 
 def round_over(s: SessionState) -> bool:

@@ -80,6 +80,8 @@ def _value(rng: random.Random, name: str, kind: object) -> Any:
         return {"model": "m", "revisions": 1}
     if name == "findings":
         return [{"criterion": "goal", "holds": False, "reason": "half of it"}]
+    if name == "masked" and "list" in text:
+        return [{"command": "make test | tail", "why": "the end of the pipe decides"}]
     if name == "files":
         return [{"path": "tests/a.py", "how": "deleted", "sha": "absent"}]
     if name == "ways":

@@ -33,6 +33,14 @@ def _checked_before(b: t.CheckedBefore) -> Line:
     return Line("before", f"{how}: {first(b.command)}{why}", "warn" if b.passed is not False else "dim")
 
 
+@_on(t.ChecksLooked)
+def _checks_looked(b: t.ChecksLooked) -> Line:
+    if not b.masked:
+        return Line("check", f"{counted(len(b.commands), 'check')} looked at: none hides its exit code", "dim")
+    more = f"; and {len(b.masked) - 1} more" if len(b.masked) > 1 else ""
+    return Line("check", first(b.masked[0].told) + more, "warn")
+
+
 @_on(t.PlanLoaded)
 def _plan(b: t.PlanLoaded) -> Line:
     passed = sum(1 for entry in b.entries if entry.passes)

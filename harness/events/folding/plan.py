@@ -53,6 +53,11 @@ def _checked_before(s: SessionState, r: t.Record, b: t.CheckedBefore) -> None:
         s.first_counts[b.command] = (b.ran, b.excused or 0)
 
 
+@_on(t.ChecksLooked)
+def _checks_looked(s: SessionState, r: t.Record, b: t.ChecksLooked) -> None:
+    s.masking.take(b)
+
+
 @_on(t.RatchetViolation)
 def _violated(s: SessionState, r: t.Record, b: t.RatchetViolation) -> None:
     s.ratchet.violated(r.seq, b)

@@ -28,6 +28,7 @@ from harness.supervisor.calls import (
     evaluation,
     gates,
     iterations,
+    masking,
     project_rules,
     publishing,
     ratchet,
@@ -76,6 +77,7 @@ class CallFlow:
         """Do everything that is due for this session's calls. Raises OpError, LinkLost, Later."""
         if session.blocked and (why := await ailing(session)):
             raise Later(HELD_S, held_for(why))  # nothing begins on ground that is known to be broken
+        await masking.step(session)  # before a result is judged
         await ratchet.step(session)
         await before.step(session)
         await course.step(session)

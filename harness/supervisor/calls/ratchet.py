@@ -22,6 +22,7 @@ from harness.events.request import Request
 from harness.events.session_state import SessionState
 from harness.events.untrusted import to_display
 from harness.events.views import NOTHING_THERE
+from harness.plan import stakes
 from harness.plan.counts import CheckCount
 from harness.plan.stakes import hangs, round_over
 from harness.supervisor import ids
@@ -150,9 +151,12 @@ async def _judge(session: Session, call_id: str, check: RunCheck) -> None:
     if changed := [one.path for one in (*found.differences, *touched)]:
         verdict = CheckCount(False, f"protected files were written to while it ran: {some(changed)}", verdict.counts)
     seen = verdict.counts
+    masked = s.masking.hides(check.command) if verdict.passed else ""
+    blind = _blind(s, call_id, check.command, masked) if masked else []
     cheat = _caught(s, call_id, check.command, verdict.why) if verdict.caught else []
     await session.append(
         *cheat,
+        *blind,
         t.CheckVerdict(
             call_id=call_id,
             command=check.command,
@@ -164,8 +168,17 @@ async def _judge(session: Session, call_id: str, check: RunCheck) -> None:
             untried=verdict.untried,
             provisional=verdict.provisional,
             before=s.before.word(check.command),
+            masked=masked,
         ),
     )
+
+
+def _blind(s: SessionState, call_id: str, command: str, why: str) -> list[t.RatchetViolation]:
+    """The record of a check that hides its exit code, by which a person is asked: when nothing else would decide."""
+    known = command in s.ratchet.trusted or any(one.check == command for one in s.ratchet.unanswered.values())
+    if known or s.ratchet.kept or not stakes.only_masked(s, command):
+        return []
+    return [t.RatchetViolation(violation_id=f"v{s.seq}", call_id=call_id, files=[], check=command, why=why)]
 
 
 def _caught(s: SessionState, call_id: str, command: str, why: str) -> list[t.RatchetViolation]:

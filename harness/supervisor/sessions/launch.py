@@ -18,6 +18,7 @@ from harness.events import blobs
 from harness.events import types as t
 from harness.events.cap import OF_SESSION
 from harness.events.launch_wish import LaunchWish
+from harness.events.masked_checks import MaskedCheck
 from harness.events.states import State
 from harness.events.trouble import Trouble
 from harness.events.words import counted
@@ -76,8 +77,10 @@ class Launcher:
         self._none_under_way = asyncio.Event()
         self._none_under_way.set()
 
-    async def launch(self, arguments: Mapping[str, object]) -> Session:
-        """A session whose intent is durable; its worker makes the rest. Raises OpError."""
+    async def launch(self, arguments: Mapping[str, object]) -> tuple[Session, tuple[MaskedCheck, ...]]:
+        """A session whose intent is durable; its worker makes the rest. And what is wrong with its checks. Raises
+        OpError.
+        """
         async with self.under_way():
             return await self._launch(parse(arguments))
 
@@ -115,10 +118,11 @@ class Launcher:
         except StandsStill as exc:
             raise OpError("no_repo", str(exc), "see whether the folder's file system answers") from exc
 
-    async def _launch(self, request: LaunchWish) -> Session:
+    async def _launch(self, request: LaunchWish) -> tuple[Session, tuple[MaskedCheck, ...]]:
         checked = await self._looked(request.repo, lambda: check(request))
         cast = await at_home(casting.of_launch, self._folders.config, request)
-        return await self._begin(request.name, request.goal, lambda sid, name: self._intent(sid, name, checked, cast))
+        begun = await self._begin(request.name, request.goal, lambda sid, name: self._intent(sid, name, checked, cast))
+        return begun, checked.masked
 
     async def fork(self, parent: t.SessionIntent, name: str, goal: str, forked: t.Forked, plan: bytes) -> Session:
         """A session that goes on from another one's checkpoint, and with the ``plan`` that the other one wrote itself;

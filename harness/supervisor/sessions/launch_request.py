@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -14,6 +14,7 @@ from harness.events import tool_input, tools
 from harness.events.evaluation_events import AT_END, AT_TASK
 from harness.events.iteration_events import NEVER
 from harness.events.launch_wish import LaunchWish
+from harness.events.masked_checks import MaskedCheck
 from harness.linux.scarce import scarce
 from harness.plan import patterns, progress
 from harness.plan.formats import BadPlan
@@ -24,6 +25,7 @@ from harness.supervisor.calls import plans
 from harness.supervisor.endpoints.credentials import given_credential, unusable
 from harness.supervisor.errors import OpError
 from harness.supervisor.sessions.starting import starting_at
+from harness.workspace import masking
 from harness.workspace.errors import GitFailed, NotARepository, WorkspaceError
 from harness.workspace.git import Git, head_commit, open_repository
 
@@ -42,6 +44,8 @@ class Checked:
     checks: tuple[str, ...] = ()
     start: str = ""
     """The commit that was named."""
+    masked: tuple[MaskedCheck, ...] = ()
+    """What is wrong with its checks, but for those that it writes itself."""
 
 
 def parse(arguments: Mapping[str, object]) -> LaunchWish:
@@ -89,7 +93,13 @@ def check(request: LaunchWish) -> Checked:
     _fits_its_plan(request)
     of_plan = _plan_checks(repo, request.plan, request.gates, start) if request.plan else ()
     checks = tuple(dict.fromkeys([*request.checks, *of_plan]))
-    return Checked(request, repo, given_credential(request.credential), checks, start)
+    credential = given_credential(request.credential)
+    return Checked(request, repo, credential, checks, start, tuple(_masked(repo, start, checks)))
+
+
+def _masked(repo: Path, start: str, checks: Collection[str]) -> list[MaskedCheck]:
+    repository = open_repository(repo)
+    return masking.look(repository.git_dir, start or head_commit(repository), checks)
 
 
 def _fits_its_plan(request: LaunchWish) -> None:

@@ -94,6 +94,7 @@ class Merging:
             raise OpError(exc.code, f"{session.name} cannot be merged: {exc}") from exc
 
     async def _merged(self, session: Session, asked: Asked, by: t.By) -> t.MergeEnded:
+        _not_blind(session, asked)
         tree, place, seen, made = await self._made(session, asked)
         head = seen.head
         await self._keepers.take_up(session)
@@ -264,6 +265,21 @@ class Merging:
                 await session.append(
                     t.ToolEnded(call_id=call_id, status=CallEnd.CANCELLED, preview="the merge was broken off")
                 )
+
+
+def _not_blind(session: Session, asked: Asked) -> None:
+    """Raise OpError ``blind`` when every check hides its exit code, and no person lets one count."""
+    s = session.state
+    hidden = [c for c in s.checks if c not in s.ratchet.trusted]
+    if not asked.checks or len(hidden) < len(s.checks) or not s.masking.only(hidden):
+        return
+    raise OpError(
+        "blind",
+        f"nothing would show that the result works: {hidden[0]!r} passes whatever it runs says"
+        f" ({s.masking.hides(hidden[0])})",
+        f"give it another check: watchfloor continue {session.sid} --check …; or merge on your own word: watchfloor"
+        f" merge --no-checks {session.sid}",
+    )
 
 
 async def _cancelled(session: Session, call_id: str) -> None:

@@ -152,6 +152,25 @@ def test_retry_after_is_a_lower_bound_and_a_hopeless_one_is_asked_again_every_ho
     assert gate.asked_wait_s == 2.3e9
 
 
+@pytest.mark.parametrize("asks", [0.0, 0.001, -30.0, 0.5])
+@pytest.mark.parametrize("kind", [AttemptKind.RATE_LIMIT, AttemptKind.OVERLOADED])
+def test_a_wait_of_nothing_is_no_leave_to_ask_at_once(kind: AttemptKind, asks: float) -> None:
+    """However short the wait that it asks for: a fleet of ten asks it less and less often."""
+    gate = g.Gate()
+    chance = random.Random(7)
+    sids = [f"s{n}" for n in range(10)]
+    asked: list[float] = []
+    now = 0.0
+    while now < 600.0:
+        for sid in sids:
+            if goes(gate, sid, now):
+                asked.append(now)
+                gate.told(sid, AttemptOutcome(kind, "slow down", wait_s=asks), now, chance.random())
+        now += 0.05
+    assert sum(at < 60.0 for at in asked) <= 9, asked[:20]
+    assert sum(at >= 540.0 for at in asked) <= 3
+
+
 def test_a_used_up_rate_limit_closes_before_the_next_request() -> None:
     gate = g.Gate()
     assert goes(gate, "a", 0.0)

@@ -412,11 +412,12 @@ class Gate:
 
 
 def _pause(failures: int, outcome: AttemptOutcome, roll: float) -> float:
-    """Seconds until the next try after so many failures in a row; what the endpoint asks for is a lower bound, up to
-    `LONGEST_OBEYED_S`.
+    """Seconds until the next try after so many failures in a row: the greater of a growing pause of our own and of what
+    the endpoint asks for, up to `LONGEST_OBEYED_S`.
     """
-    if outcome.wait_s is not None:
-        asked = min(max(0.0, outcome.wait_s), LONGEST_OBEYED_S)
-        return asked + roll * min(5.0, 0.5 + asked / 20)
     longest = LONGEST_FREE_S if outcome.free else LONGEST_PAID_S
-    return float(min(longest, 2.0 ** min(failures - 1, 30)) * (0.5 + 0.5 * roll))
+    own = float(min(longest, 2.0 ** min(failures - 1, 30)) * (0.5 + 0.5 * roll))
+    if outcome.wait_s is None:
+        return own
+    asked = min(max(0.0, outcome.wait_s), LONGEST_OBEYED_S)
+    return max(own, asked + roll * min(5.0, 0.5 + asked / 20))

@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from harness.agents.steps import Park
-from harness.brain.retry import too_long
 from harness.brain.stream import AttemptRequest
 from harness.events import said
 from harness.events import types as t
-from harness.events.attempt import AT_THE_GATE, NO_REPLY
+from harness.events.attempt import AT_THE_GATE, NO_REPLY, OVERFLOWS
 from harness.events.blocks import Block
 from harness.events.contract import Contract
 from harness.events.contract_events import AGREES, PLANS, PURPOSES
@@ -126,7 +125,7 @@ def next_step(agreement: Agreement, stands: Contract) -> Step | None:
     failed = agreement.failures[-1] if agreement.failures else None
     if failed is not None and failed.kind not in AT_THE_GATE:
         tried_out = failed.kind not in NO_REPLY or len(agreement.failures) >= _MOST_FAILURES
-        if tried_out or too_long(failed.kind, failed.message):
+        if tried_out or failed.kind in OVERFLOWS:
             return Park(ParkedFor.ERROR, f"the contract's {failed.purpose}: {failed.kind}: {failed.message}")
     match contract.following(agreement.talk, opened.revisions):
         case contract.AskPlanner():

@@ -213,6 +213,11 @@ class Assembly:
         self.complete = False
 
     @property
+    def begun(self) -> bool:
+        """Whether the reply has begun: from here on it may be billed."""
+        return self._message is not None
+
+    @property
     def message(self) -> Message:
         """Raises Disorder before the first event."""
         if self._message is None:

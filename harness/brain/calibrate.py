@@ -90,7 +90,7 @@ class Calibration:
             why = f"{outcome.kind}: {outcome.message}"
             if outcome.kind not in AT_THE_GATE or attempt + 1 == _ATTEMPTS:
                 break
-            time.sleep(min(_LONGEST_PAUSE_S, outcome.retry_after_s or _PAUSE_S))
+            time.sleep(min(_LONGEST_PAUSE_S, max(outcome.retry_after_s or 0.0, _PAUSE_S * 2.0**attempt)))
         return why
 
     def _count(self, usage: Usage) -> None:

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from harness.agents.steps import Park, Propose
-from harness.brain.retry import too_long
 from harness.brain.stream import AttemptRequest
 from harness.events import evaluation_events as ev
 from harness.events import said, tools
 from harness.events import types as t
-from harness.events.attempt import AT_THE_GATE, NO_REPLY
+from harness.events.attempt import AT_THE_GATE, NO_REPLY, OVERFLOWS
 from harness.events.blocks import Block
 from harness.events.call_id import name_call
 from harness.events.evaluation import JudgeStage, JudgeState
@@ -116,7 +115,7 @@ def next_step(court: Court, judging: JudgeState) -> Step | None:
         return None
     failed = court.failures[-1] if court.failures else None
     if failed is not None and failed.kind not in AT_THE_GATE:
-        if too_long(failed.kind, failed.message):
+        if failed.kind in OVERFLOWS:
             return unfit(court, started, failed.message)
         if failed.kind not in NO_REPLY:
             return Park(ParkedFor.ERROR, f"the judge: {failed.kind}: {failed.message}")

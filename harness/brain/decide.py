@@ -19,12 +19,11 @@ from harness.brain.circles import IDLE_POINTS
 from harness.brain.context import compaction, room
 from harness.brain.context.handoff import handoff
 from harness.brain.context.sizes import Sizes
-from harness.brain.retry import too_long
 from harness.brain.turns import ModelTurn
 from harness.brain.view import View
 from harness.events import said
 from harness.events import types as t
-from harness.events.attempt import AT_THE_GATE, NO_REPLY
+from harness.events.attempt import AT_THE_GATE, NO_REPLY, OVERFLOWS
 from harness.events.call_id import name_call
 from harness.events.evaluation import JudgeStage
 from harness.events.ratchet import some
@@ -193,7 +192,7 @@ def _trouble(v: View) -> Step | None:
     last = newest.body
     if last.kind in AT_THE_GATE:
         return _ask(v)
-    if too_long(last.kind, last.message):
+    if last.kind in OVERFLOWS:
         return (
             _ask(v)
             if v.overflows < _MAX_OVERFLOWS

@@ -4,16 +4,21 @@ cost money.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
 
 import anthropic
 import httpx2
 
+from harness.brain import refusals
 from harness.brain.errors import Overdue, TooLarge
+from harness.brain.refusals import Answer
 from harness.events.attempt import AttemptKind
 from harness.events.types import Usage
 
@@ -21,36 +26,13 @@ _MESSAGE_LIMIT = 2000
 
 _MOVED = frozenset((301, 308))
 _LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
-_SPEND_CODES = re.compile(r"spend_limit|ramp_limit|billing|credit|on_hold|contract", re.IGNORECASE)
-_TOO_LONG = re.compile(
-    r"prompt is too long|context (window|length)|too many (input )?tokens"
-    r"|exceeds? (the )?(model'?s )?(maximum )?context",
-    re.IGNORECASE,
-)
-_BY_TYPE = {
-    "authentication_error": AttemptKind.AUTH,
-    "permission_error": AttemptKind.AUTH,
-    "billing_error": AttemptKind.SPEND_LIMIT,
-    "rate_limit_error": AttemptKind.RATE_LIMIT,
-    "overloaded_error": AttemptKind.OVERLOADED,
-    "api_error": AttemptKind.SERVER,
-    "timeout_error": AttemptKind.SERVER,
-    "gateway_timeout_error": AttemptKind.SERVER,
-    "not_found_error": AttemptKind.MODEL_UNKNOWN,
-    "invalid_request_error": AttemptKind.INVALID,
-    "request_too_large": AttemptKind.INVALID,
-}
-_BY_STATUS = {
-    401: AttemptKind.AUTH,
-    402: AttemptKind.SPEND_LIMIT,
-    403: AttemptKind.AUTH,
-    404: AttemptKind.MODEL_UNKNOWN,
-    408: AttemptKind.NETWORK,
-    409: AttemptKind.SERVER,
-    429: AttemptKind.RATE_LIMIT,
-    499: AttemptKind.NETWORK,
-    529: AttemptKind.OVERLOADED,
-}
+_TITLE = re.compile(rb"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
+_STREAM = "text/event-stream"
+_API_PATH = "/v1/messages"
+_WEB = ("text/html", "application/xhtml+xml")
+LOG_IN = "it answers with a web page: log in to the network?"
+_OURS = (Overdue, TooLarge, anthropic.APITimeoutError, httpx2.ReadTimeout)
+"""We hung up: the reply may have been on its way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +49,18 @@ class Failure:
     usage: Usage | None = None
 
 
-def too_long(kind: str, message: str) -> bool:
-    """True for an ``invalid`` failure whose message says that the prompt does not fit the context window."""
-    return kind == AttemptKind.INVALID and bool(_TOO_LONG.search(message))
+def classify(exc: Exception, begun: bool = True) -> Failure:
+    """The failure that an exception of the SDK, of its HTTP layer or of the decoding of a stream stands for.
+
+    Nothing of a reply was paid for that had not ``begun`` when the other end gave up.
+    """
+    failure = _classified(exc)
+    if begun or failure.usage is not None or isinstance(exc, _OURS):
+        return failure
+    return replace(failure, usage=Usage())
 
 
-def classify(exc: Exception) -> Failure:
-    """The failure that an exception of the SDK, of its HTTP layer or of the decoding of a stream stands for."""
+def _classified(exc: Exception) -> Failure:
     if isinstance(exc, anthropic.APIStatusError):
         return _status(exc)
     if isinstance(exc, (Overdue, TooLarge)):
@@ -104,49 +91,73 @@ def _status(exc: anthropic.APIStatusError) -> Failure:
     if 300 <= exc.status_code < 400:
         return _elsewhere(exc)
     message = (exc.api_message or exc.message or "").strip()[:_MESSAGE_LIMIT] or f"HTTP status {exc.status_code}"
-    code = exc.error_code or ""
-    kind_of_error = str(exc.type or "")
-    kind = _BY_TYPE.get(kind_of_error)
-    if kind is None:
-        fails = exc.status_code >= 500 or exc.status_code == 200
-        fallback = AttemptKind.SERVER if fails else AttemptKind.INVALID
-        kind = _BY_STATUS.get(exc.status_code, fallback)
-        if (
-            not kind_of_error
-            and exc.status_code in (403, 404)
-            and not (kind == AttemptKind.MODEL_UNKNOWN and "model" in message.lower())
-        ):
-            kind = (
-                AttemptKind.SERVER
-            )  # a proxy or a captive portal in between: the API says which kind of error it means
-        if kind == AttemptKind.INVALID and exc.status_code != 413 and not isinstance(exc.body, dict):
-            kind = AttemptKind.SERVER  # the API answers in JSON; a page says nothing of the request, but for its size
-    if exc.status_code == 402 or (code and _SPEND_CODES.search(code)):
-        kind = AttemptKind.SPEND_LIMIT
+    answer = Answer(exc.status_code, str(exc.type or ""), exc.error_code or "", message, isinstance(exc.body, dict))
+    kind = refusals.kind_of(answer)
     if kind == AttemptKind.MODEL_UNKNOWN and "model" not in message.lower():
         message = f"the endpoint does not know this address or model: {message}"
-    in_stream = exc.status_code == 200  # an error event after the stream began: tokens may have been billed
-    # what says no error type of the API came from a gateway before it, instead of a reply: none was begun
-    free = not in_stream and (exc.status_code < 500 or not kind_of_error or kind_of_error in _BY_TYPE)
+    elif kind == AttemptKind.PAGE:
+        message = f"a proxy in between wants you to log in to the network (status {exc.status_code})"
     wait_s = _retry_after(exc.response)
     if wait_s is None and exc.status_code == 429:
         wait_s = used_up_s(exc.response.headers)
-    return Failure(kind, message, exc.status_code, wait_s, Usage() if free else None)
+    in_stream = exc.status_code == 200  # after the stream began: tokens may have been billed
+    return Failure(kind, message, exc.status_code, wait_s, None if in_stream else Usage())
+
+
+def no_stream(response: httpx2.Response, body: bytes) -> Failure:
+    """A success that is no stream of events: whatever answers, no reply was begun."""
+    kind = content_type(response)
+    if kind in _WEB or body[:64].lstrip()[:9].lower().startswith((b"<!doctype", b"<html")):
+        title = _TITLE.search(body)
+        named = f" (“{' '.join(title[1].decode('utf-8', 'replace').split())}”)" if title else ""
+        return Failure(AttemptKind.PAGE, f"{LOG_IN}{named}", response.status_code, usage=Usage())
+    if not body.strip():
+        return Failure(AttemptKind.PAGE, "it answers with nothing", response.status_code, usage=Usage())
+    try:
+        told: object = json.loads(body)
+    except ValueError:
+        told = None
+    if isinstance(told, dict) and isinstance(told.get("error"), dict):
+        return replace(_status(error(response, body.decode("utf-8", "replace"))), usage=Usage())
+    if kind == _STREAM:
+        return Failure(AttemptKind.CUT, "its stream ended before a reply began", response.status_code, usage=Usage())
+    what = f"{kind or 'something of no type'} where a stream of events was asked for"
+    return Failure(AttemptKind.PAGE, f"it answers with {what}", response.status_code, usage=Usage())
+
+
+def content_type(response: httpx2.Response) -> str:
+    """The type of its body, without parameters."""
+    return str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()[:80]
+
+
+def error(response: httpx2.Response, data: str) -> anthropic.APIStatusError:
+    """The error that a body, or an event of a stream, tells of."""
+    try:
+        body: object = json.loads(data)
+    except ValueError:
+        body = data
+    return anthropic.APIStatusError(str(body) or f"Error code: {response.status_code}", response=response, body=body)
 
 
 def _elsewhere(exc: anthropic.APIStatusError) -> Failure:
-    """A redirect, which is not followed: one that is meant for good needs a person, any other may end by itself."""
+    """A redirect, which is not followed: one that is meant for good needs a person, any other may end by itself. One
+    for now that does not lead to the API asks for a login to the network.
+    """
     location = exc.response.headers.get("location", "").strip()[:200]
     where = repr(location) if location else "an address that it does not name"
     if exc.status_code in _MOVED:
         return Failure(AttemptKind.REDIRECT, f"it has moved to {where} for good", exc.status_code, usage=Usage())
-    return Failure(
-        AttemptKind.DETOUR,
-        f"it redirects to {where} for now",
-        exc.status_code,
-        _retry_after(exc.response),
-        usage=Usage(),
-    )
+    login = location and not _path(location).endswith(_API_PATH)
+    kind = AttemptKind.PAGE if login else AttemptKind.DETOUR
+    why = f"it redirects to {where}" + (": log in to the network?" if login else " for now")
+    return Failure(kind, why, exc.status_code, _retry_after(exc.response), usage=Usage())
+
+
+def _path(location: str) -> str:
+    try:
+        return urlsplit(location).path.rstrip("/")
+    except ValueError:
+        return ""
 
 
 def _if_unsent(exc: Exception) -> Usage | None:
@@ -160,19 +171,18 @@ def _say(what: str, exc: BaseException) -> str:
 
 
 def _retry_after(response: httpx2.Response) -> float | None:
-    """Seconds that the endpoint asks to wait: ``retry-after-ms``, ``retry-after`` as a number or as a date."""
-    ms = response.headers.get("retry-after-ms", "")
-    if re.fullmatch(r"\d{1,12}(\.\d+)?", ms):
-        return float(ms) / 1000
+    """Seconds that the endpoint asks to wait: ``retry-after-ms``, or ``retry-after`` (a number or a date) when that is
+    longer.
+    """
+    ms = response.headers.get("retry-after-ms", "").strip()
+    waits = [float(ms) / 1000] if re.fullmatch(r"\d{1,12}(\.\d+)?", ms) else []
     value = response.headers.get("retry-after", "").strip()
-    if re.fullmatch(r"\d{1,9}(\.\d+)?", value):
-        return float(value)
-    if value:
-        try:
-            return _until(parsedate_to_datetime(value))
-        except ValueError:
-            return None
-    return None
+    if re.fullmatch(r"\d{1,12}(\.\d+)?", value):
+        waits.append(float(value))
+    elif value:
+        with contextlib.suppress(ValueError, TypeError, OverflowError):
+            waits.append(_until(parsedate_to_datetime(value)))
+    return max(waits, default=None)
 
 
 def used_up_s(headers: Mapping[str, str]) -> float | None:
@@ -186,7 +196,7 @@ def used_up_s(headers: Mapping[str, str]) -> float | None:
                 waits.append(
                     _until(datetime.fromisoformat(headers.get(f"anthropic-ratelimit-{name}-reset", "").strip()))
                 )
-            except ValueError:
+            except (ValueError, OverflowError):
                 continue
     return max(waits, default=None)
 

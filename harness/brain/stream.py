@@ -26,8 +26,8 @@ from harness.brain.assembly import Assembly
 from harness.brain.carried import MAX_DEPTH, too_deep, whole
 from harness.brain.errors import Overdue, TooLarge
 from harness.brain.own_means import Own
-from harness.brain.retry import Failure, classify, used_up_s
-from harness.brain.wire import COMPRESSED, Wire
+from harness.brain.retry import Failure, classify, error, no_stream, used_up_s
+from harness.brain.wire import COMPRESSED, Wire, streams
 from harness.events.attempt import AttemptKind
 from harness.events.blocks import STOPS, Block, parts_of
 from harness.events.types import Usage
@@ -49,6 +49,8 @@ _BESIDE = 10_000
 """No request is as long: who counts more does not count."""
 MAX_CONTENT = 4 << 20
 """Bytes of a reply's parts, as JSON: what a frame to the keeper carries."""
+_HEAD = 4096
+"""Of what came, to say what it is when it is no stream of events."""
 _MAX_RAW = 128 << 20
 """Bytes of its event stream; small deltas are mostly envelope."""
 
@@ -111,10 +113,14 @@ class Paced(httpx2.SyncByteStream):
         self._begun = self._said
         self._raw = 0
         self._content = 0
+        self.head = b""
+        """The first bytes that came."""
 
     def __iter__(self) -> Iterator[bytes]:
         for chunk in self._chunks:
             self._raw += len(chunk)
+            if len(self.head) < _HEAD:
+                self.head += chunk[:_HEAD]
             self._look()
             yield chunk
 
@@ -199,6 +205,8 @@ def attempt(
     try:
         with _open(client, request, deadlines) as sent:
             response = sent.response
+            if not streams(response):
+                return no_stream(response, response.read())
             if encoding := response.extensions.get(COMPRESSED):
                 return Failure(
                     AttemptKind.SERVER, f"it compresses ({encoding[:40]!r}) what it was asked to send as it is"
@@ -220,6 +228,8 @@ def attempt(
                 reply.take(event)
                 if reply.complete:
                     break
+            if not reply.begun:
+                return no_stream(response, paced.head)
             if not reply.complete:
                 return Failure(AttemptKind.CUT, "the stream ended before the reply was complete")
             with contextlib.suppress(Exception):  # the reply is complete, whatever is wrong behind it
@@ -232,7 +242,7 @@ def attempt(
     except Exception as exc:
         # the SDK, its HTTP layer, its decoders and a reply of no known shape raise many kinds; each is a failed
         # attempt, on record
-        return classify(exc)
+        return classify(exc, reply.begun)
 
 
 def _events(response: httpx2.Response) -> Iterator[assembly.Event]:
@@ -241,17 +251,9 @@ def _events(response: httpx2.Response) -> Iterator[assembly.Event]:
         if sent.event is None or sent.event == "ping":
             continue
         if sent.event == "error":
-            raise _error(response, sent.data)
+            raise error(response, sent.data)
         if sent.data:
             yield assembly.read(sent.data)
-
-
-def _error(response: httpx2.Response, data: str) -> anthropic.APIStatusError:
-    try:
-        body: object = json.loads(data)
-    except ValueError:
-        body = data
-    return anthropic.APIStatusError(str(body) or f"Error code: {response.status_code}", response=response, body=body)
 
 
 def _open(client: anthropic.Anthropic, request: AttemptRequest, deadlines: Deadlines) -> anthropic.Stream[object]:

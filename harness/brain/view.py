@@ -19,11 +19,10 @@ from harness.brain.context.results import told
 from harness.brain.context.room import Measure
 from harness.brain.context.sizes import PER_TOKEN, TurnSize, shown, tokens
 from harness.brain.court import Court
-from harness.brain.retry import too_long
 from harness.brain.turns import DROPPED, CallFact, DamagedMessage, FailedTry, LoadBlob, ModelTurn, UserTurn
 from harness.events import course, said
 from harness.events import types as t
-from harness.events.attempt import NO_REPLY
+from harness.events.attempt import NO_REPLY, OVERFLOWS
 from harness.events.call_states import CallEnd
 from harness.events.framing import LogError
 from harness.events.memory_events import NOW
@@ -314,7 +313,7 @@ class View:
     def _failed(self, r: t.Record, body: t.ModelFailed) -> None:
         self.failures.append(FailedTry(r.seq, r.ts, body))
         self.cut_calls += body.kind in NO_REPLY
-        if too_long(body.kind, body.message):
+        if body.kind in OVERFLOWS:
             self._overflow(r)
 
     def _overflow(self, r: t.Record) -> None:

@@ -12,9 +12,16 @@ import httpx2
 
 COMPRESSED = "compressed"
 """Of a response's extensions: how its body is encoded though none was asked for; it is read as it is."""
+_STREAMS = frozenset(("text/event-stream", "application/octet-stream", "text/plain", ""))
+"""Some servers give a stream no type, or a general one."""
 _MOST_BYTES = 1 << 20
 MOST_S = 15.0
 _CONNECTED = (".connect_tcp.complete", ".connect_unix_socket.complete", ".start_tls.complete")
+
+
+def streams(response: httpx2.Response) -> bool:
+    """Whether its body may be a stream of events, by what it says of it."""
+    return str(response.headers.get("content-type", "")).partition(";")[0].strip().lower() in _STREAMS
 
 
 class Bounded(httpx2.SyncByteStream):
@@ -78,7 +85,7 @@ class Wire:
         encoding = response.headers.pop("content-encoding", "identity")
         if encoding.strip().lower() != "identity":
             response.extensions[COMPRESSED] = encoding
-        if response.is_success and response.request.url.path.endswith("/v1/messages"):
+        if response.is_success and response.request.url.path.endswith("/v1/messages") and streams(response):
             return  # a reply, which is taken event by event
         response.request.extensions.get("timeout", {})["read"] = MOST_S
         response.stream = Bounded(cast(httpx2.SyncByteStream, response.stream))

@@ -20,6 +20,8 @@ class AttemptKind(StrEnum):
     """It fails, or something before it does."""
     NETWORK = "network"
     """It cannot be reached, or the connection broke."""
+    PAGE = "page"
+    """Something else answers in its place: a page to log in to the network, a proxy."""
     CUT = "cut"
     """The reply ended before it was complete."""
     DETOUR = "detour"
@@ -35,6 +37,14 @@ class AttemptKind(StrEnum):
     MODEL_UNKNOWN = "model_unknown"
     INVALID = "invalid"
     """The request itself is refused."""
+    SETTING = "setting"
+    """A setting of the request is refused, which stands in every other one too."""
+    HISTORY = "history"
+    """What was said so far is refused: a request without it would be taken."""
+    TOO_LONG = "too_long"
+    """The request has more tokens than the model takes in."""
+    TOO_BIG = "too_big"
+    """The request has more bytes than the endpoint takes."""
     MAX_TOKENS = "max_tokens"
     """The model was cut off within a call of a tool."""
     TOO_LARGE = "too_large"
@@ -48,6 +58,7 @@ WAITS = LIMITS | {
     AttemptKind.OVERLOADED,
     AttemptKind.SERVER,
     AttemptKind.NETWORK,
+    AttemptKind.PAGE,
     AttemptKind.CUT,
     AttemptKind.DETOUR,
 }
@@ -69,3 +80,7 @@ takes.
 """
 NO_REPLY = frozenset((AttemptKind.MAX_TOKENS, AttemptKind.TOO_LARGE, AttemptKind.UNUSABLE))
 """The endpoint did its part, and what the model wrote is no reply: it is told why, and the request goes out again."""
+OVERFLOWS = frozenset((AttemptKind.TOO_LONG, AttemptKind.TOO_BIG))
+"""A shorter request would be taken."""
+REFUSED = frozenset((AttemptKind.INVALID, AttemptKind.HISTORY))
+"""A request without what was said so far may be taken."""

@@ -28,7 +28,7 @@ class ApiError(Exception):
         *,
         kind: str = "",
         headers: dict[str, str] | None = None,
-        page: str = "",
+        page: str | None = None,
         page_type: str = "",
     ) -> None:
         super().__init__(message)

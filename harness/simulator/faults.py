@@ -16,6 +16,7 @@ STATUS = {
     "permission": 403,
     "timeout": 504,
     "spend_limit": 402,
+    "page": 200,
 }
 STREAM_KINDS = ("stream_error", "cut", "stall", "trickle", "pings", "flood")
 _MESSAGES = {
@@ -42,11 +43,12 @@ class Fault:
     """One fault.
 
     ``kind``: a status by name (``overloaded``, ``rate_limit``, ``auth``, ``server``, ``permission``, ``timeout``,
-    ``spend_limit``), any ``status``, or inside the reply: ``stream_error`` (an error event), ``cut`` (the connection
-    ends), ``stall`` (silence for ``seconds``, then it goes on), ``trickle`` (``rate`` bytes a second), ``pings``
-    (nothing but one every ``every`` seconds for ``seconds``). The latter happen after ``after_bytes`` bytes of the
-    body. ``flood``: the reply is a text of ``size`` bytes, whatever ``max_tokens`` says. ``headers`` come with a status
-    error; ``body`` of ``content_type`` comes instead of the vendor's error, as a gateway in between would send it.
+    ``spend_limit``), any ``status``, ``page`` (``body``, which may be empty, with status 200, as a login page comes),
+    or inside the reply: ``stream_error`` (an error event), ``cut`` (the connection ends), ``stall`` (silence for
+    ``seconds``, then it goes on), ``trickle`` (``rate`` bytes a second), ``pings`` (nothing but one every ``every``
+    seconds for ``seconds``). The latter happen after ``after_bytes`` bytes of the body. ``flood``: the reply is a text
+    of ``size`` bytes, whatever ``max_tokens`` says. ``headers`` come with a status error; ``body`` of ``content_type``
+    comes instead of the vendor's error, as a gateway in between would send it.
     """
 
     kind: str
@@ -78,7 +80,7 @@ class Fault:
             status,
             self.message or _MESSAGES.get(status, "Simulated failure"),
             headers=headers,
-            page=self.body,
+            page=self.body if self.body or self.kind == "page" else None,
             page_type=self.content_type,
         )
 

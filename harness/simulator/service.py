@@ -269,7 +269,7 @@ class Service:
         try:
             response = await handler(request)
         except ApiError as exc:
-            if exc.page:
+            if exc.page is not None:
                 response = web.Response(
                     text=exc.page, content_type=exc.page_type, status=exc.status, headers=exc.headers
                 )

@@ -143,9 +143,29 @@ def test_a_detour_of_seconds_costs_nobody_a_question(status: int) -> None:
             f.wait_state(sid, "done", timeout=90)
         assert questions(f, sids) == []
         failed = [r.body for sid in sids for r in f.records(sid) if isinstance(r.body, t.ModelFailed)]
-        assert [body.kind for body in failed] == ["detour"] * 4
+        assert [body.kind for body in failed] == ["page"] * 4
         assert all("login.example" in body.message and body.usage == t.Usage() for body in failed)
         assert f.violations() == []
+
+
+@pytest.mark.parametrize("page", [{"body": "<html><title>WiFi</title></html>"}, {}, {"content_type": "text/plain"}])
+def test_a_page_to_log_in_to_the_network_costs_nothing_and_asks_nobody(page: dict[str, str]) -> None:
+    with fleet() as f:
+        f.run("ls")
+        control(f, "faults", {"kind": "page", **page, "times": 5})
+        sids = three(f)
+        first = wait_for("a failure", lambda: next(iter(failures(f, sids)), None))
+        assert (first.kind, first.usage) == ("page", t.Usage())
+        for sid in sids:
+            f.wait_state(sid, "done", timeout=90)
+        assert questions(f, sids) == []
+        assert [body.usage for body in failures(f, sids)] == [t.Usage()] * 5
+        assert not f.json("cost")[0].get("unknown_usd_nano")
+        assert f.violations() == []
+
+
+def failures(f: Fleet, sids: list[str]) -> list[t.ModelFailed]:
+    return [r.body for sid in sids for r in f.records(sid) if isinstance(r.body, t.ModelFailed)]
 
 
 @pytest.mark.parametrize("status", [400, 403, 421, 503])
@@ -441,6 +461,7 @@ def test_a_request_that_only_fails_for_itself_stops_nobody() -> None:
         assert f.state(bad).ended is None
 
 
+@pytest.mark.timeout(400)
 def test_a_request_that_the_endpoint_never_answers_is_asked_about_and_the_others_go_on() -> None:
     with fleet() as f:
         f.run("ls")
@@ -456,7 +477,7 @@ def test_a_request_that_the_endpoint_never_answers_is_asked_about_and_the_others
                 sids.append(f.launch(busy))
             return next(iter(f.requests()), None)
 
-        item = wait_for("its question", asked_about, timeout=90)
+        item = wait_for("its question", asked_about, timeout=240)
         assert (item["sid"], item["kind"]) == (bad, "restart")
         assert "while it answered others" in item["title"]
         for sid in sids:

@@ -780,7 +780,7 @@ def test_a_window_overflow_clears_more_each_time_then_parks() -> None:
     for _ in range(3):
         w.ask()
         sizes.append(conversation.size_bound(shape(w.view)))
-        w.fail("invalid", "prompt is too long: 210000 tokens > 200000 maximum")
+        w.fail("too_long", "prompt is too long: 210000 tokens > 200000 maximum")
     assert sizes[2] < 2000 < sizes[1] < 8000 < 8 * 4000 < sizes[0]
     assert isinstance(w.step(), steps.Park)
 

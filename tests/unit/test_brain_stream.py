@@ -188,7 +188,6 @@ def test_a_call_without_arguments_is_fine_for_a_tool_that_needs_none() -> None:
             "cut",
             "",
         ),
-        (Answer(b"<html>hello</html>", headers={"content-type": "text/html"}), "cut", ""),
     ],
 )
 def test_what_is_no_reply(answer: Answer, kind: str, says: str) -> None:
@@ -219,10 +218,10 @@ def event_error(kind: str) -> Answer:
         (error(429, "rate_limit_error", details={"error_code": "ramp_limit_exceeded"}), "spend_limit", 429, True),
         (error(404, "not_found_error", "model: claude-none"), "model_unknown", 404, True),
         (error(400, "invalid_request_error"), "invalid", 400, True),
-        (error(413, "request_too_large"), "invalid", 413, True),
+        (error(413, "request_too_large"), "too_big", 413, True),
         (error(500, "api_error"), "server", 500, True),
         (error(529, "overloaded_error"), "overloaded", 529, True),
-        (error(500, "some_newer_error"), "server", 500, False),
+        (error(500, "some_newer_error"), "server", 500, True),
         (Answer(b"bad gateway", 502, {"content-type": "text/plain"}), "server", 502, True),
         *(
             (Answer(b"<html><h1>nginx</h1></html>", status, {"content-type": "text/html"}), "server", status, True)
@@ -244,6 +243,59 @@ def test_error_classes(answer: Answer, kind: str, status: int, free: bool) -> No
     assert (outcome.kind, outcome.status, outcome.usage is not None) == (kind, status, free)
 
 
+PAGE = {"content-type": "text/html; charset=utf-8"}
+JSON = {"content-type": "application/json"}
+SSE = {"content-type": "text/event-stream"}
+WHOLE = b'{"id": "msg_1", "type": "message", "role": "assistant", "content": [], "usage": {}}'
+NOT_YET = sse([{"type": "ping"}, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}])
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "says"),
+    [
+        (Answer(b"<html><title>Hotel\nWiFi</title></html>", headers=PAGE), "page", "web page: log in to the network?"),
+        (Answer(b"<!DOCTYPE html><p>hi", headers={}), "page", "web page: log in to the network?"),
+        (Answer(b"", headers=PAGE), "page", "log in"),
+        (Answer(b"", headers={}), "page", "answers with nothing"),
+        (Answer(b"", headers=JSON), "page", "answers with nothing"),
+        (Answer(WHOLE, headers=JSON), "page", "application/json where a stream of events was asked for"),
+        (Answer(b"\x1f\x8b\x08garbage", headers=JSON), "page", "application/json"),
+        (Answer(b"\x1f\x8b\x08garbage\n\n", headers=SSE, length=False), "cut", "could not be read"),
+        (Answer(b'{"error": {"type": "overloaded_error", "message": "busy"}}', headers=JSON), "overloaded", "busy"),
+        (Answer(b'{"error": {"type": "invalid_request_error", "message": "no"}}', headers=JSON), "invalid", "no"),
+        (Answer(b"", headers=SSE, length=False), "page", "answers with nothing"),
+        (Answer(sse(reply(TEXT))[:40], headers=SSE, length=False), "cut", "before a reply began"),
+        (Answer(sse(reply(TEXT))[:40], headers=SSE | {"content-length": "900"}, length=False), "network", "broke"),
+        (Answer(NOT_YET, headers=SSE), "overloaded", "Overloaded"),
+        (Answer(b"", 302, {"location": "http://10.0.0.1/login?next=/v1/messages"}), "page", "log in to the network?"),
+        (Answer(b"", 511, PAGE), "page", "log in to the network"),
+        (Answer(b"", 407, PAGE), "page", "log in to the network"),
+        (error(529, "overloaded_error"), "overloaded", ""),
+        (error(500, "some_newer_error"), "server", ""),
+    ],
+)
+def test_no_reply_begun_is_no_charge(answer: Answer, kind: str, says: str) -> None:
+    heard: list[int] = []
+    with ModelServer(answer) as server, stream.make_client(server.url, "key") as client:
+        outcome = stream.attempt(client, request(), lambda: None, heard=lambda: heard.append(1))
+    assert isinstance(outcome, Failure)
+    assert (outcome.kind, outcome.usage, heard) == (kind, Usage(), [])
+    assert says in outcome.message
+
+
+def test_a_reply_that_began_may_have_cost_what_it_could() -> None:
+    """From its first event on, whatever came behind it."""
+    outcome = once(Answer(sse(reply(TEXT)[:1]), headers=SSE, length=False))
+    assert isinstance(outcome, Failure)
+    assert (outcome.kind, outcome.usage) == ("cut", None)
+
+
+def test_a_stream_without_a_type_is_a_stream() -> None:
+    kept = streamed(TEXT, stop="end_turn")
+    kept.headers = {}
+    assert isinstance(once(kept), stream.ModelReply)
+
+
 def test_one_attempt_is_one_request() -> None:
     with (
         ModelServer(script=lambda _: error(529, "overloaded_error")) as server,
@@ -255,7 +307,17 @@ def test_one_attempt_is_one_request() -> None:
 
 @pytest.mark.parametrize(
     ("header", "seconds"),
-    [({"retry-after": "7"}, 7.0), ({"retry-after-ms": "1500"}, 1.5), ({"retry-after": "soon"}, None), ({}, None)],
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after-ms": "1500"}, 1.5),
+        ({"retry-after-ms": "0", "retry-after": "7"}, 7.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-5"}, None),
+        ({"retry-after": "1e999"}, None),
+        ({"retry-after": "99999999999999999999"}, None),
+        ({"retry-after": "Mon, 01 Jan 0001 00:00:00 +2359"}, 0.0),
+        ({}, None),
+    ],
 )
 def test_retry_after(header: dict[str, str], seconds: float | None) -> None:
     outcome = once(error(429, "rate_limit_error", **header))

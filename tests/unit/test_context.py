@@ -22,7 +22,6 @@ from harness.brain.context.clearing import cleared_input, cleared_result
 from harness.brain.context.handoff import CARRIED_BYTES, MOST_BYTES, carried, handoff
 from harness.brain.context.handoff_facts import CHECK, COMMIT, Facts
 from harness.brain.context.sizes import Sizes, TurnSize, tokens
-from harness.brain.retry import too_long
 from harness.events import types as t
 from harness.events.describe import describe
 from harness.simulator.script import earlier_turns, goal_of
@@ -469,17 +468,3 @@ def test_a_longer_reply_than_usual_is_asked_for_only_where_the_window_has_room_f
     reply = sizes.reply(wanted, now)
     assert sizes.output <= reply <= wanted
     assert reply == sizes.output or now + reply <= window
-
-
-@pytest.mark.parametrize(
-    ("message", "long"),
-    [
-        ("prompt is too long: 210000 tokens > 200000 maximum", True),
-        ("input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length", True),
-        ("This exceeds the model's maximum context", True),
-        ("max_tokens: 9000 > 8192, which is the maximum allowed number of output tokens", False),
-    ],
-)
-def test_a_request_that_the_window_cannot_hold_is_told_from_any_other_that_is_refused(message: str, long: bool) -> None:
-    assert too_long("invalid", message) == long
-    assert not too_long("server", message)

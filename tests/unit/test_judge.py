@@ -375,7 +375,7 @@ def test_failures_of_the_judge_wait_at_the_gate_park_or_end_without_a_verdict() 
 
     assert after("overloaded", times=9) == AskJudge(10, "j")
     assert isinstance(after("refused"), steps.Park)
-    assert isinstance(after("invalid", "prompt is too long: 9 tokens"), Conclude)
+    assert isinstance(after("too_long", "prompt is too long: 9 tokens"), Conclude)
     assert isinstance(after("max_tokens"), AskJudge)
     assert isinstance(after("max_tokens", times=3), Conclude)
 

@@ -345,7 +345,7 @@ def test_a_session_told_to_finish_up_asks_for_no_contract_any_more() -> None:
     [
         ("overloaded", "no", 9, AskAuthor),
         ("refused", "no", 1, steps.Park),
-        ("invalid", "prompt is too long: 9 tokens", 1, steps.Park),
+        ("too_long", "prompt is too long: 9 tokens", 1, steps.Park),
         ("max_tokens", "cut", 2, AskAuthor),
         ("max_tokens", "cut", 3, steps.Park),
     ],

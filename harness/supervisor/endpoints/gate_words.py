@@ -22,6 +22,7 @@ _WHY = {
     AttemptKind.NETWORK: "it cannot be reached",
     AttemptKind.OVERLOADED: "it is overloaded",
     AttemptKind.SERVER: "it fails",
+    AttemptKind.PAGE: "something else answers in its place",
     AttemptKind.CUT: "it cuts its replies off",
     AttemptKind.RATE_LIMIT: "its rate limit is reached",
     AttemptKind.AUTH: "it refuses the key",
@@ -127,7 +128,9 @@ def in_line(key: Key, gate: g.Gate, sid: str, approval_id: str, now: float) -> s
 
 def _why(gate: g.Gate) -> str:
     said = _WHY.get(gate.why, gate.why)
-    if gate.message:
+    if gate.message and gate.why == AttemptKind.PAGE:
+        said = gate.message[:_MESSAGE]  # it says what answers
+    elif gate.message:
         said += f": {gate.message[:_MESSAGE]}"
     if gate.asked_wait_s > g.LONGEST_OBEYED_S:
         said += f"; it asks to wait until {_day(gate.asked_wait_s)}, and is asked again every hour"

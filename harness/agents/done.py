@@ -23,6 +23,7 @@ from harness.plan.criteria import spoken
 _CHECK_OUTPUT = 4000
 _SUMMARY = 4000
 _WHY = 500
+_NOBODY = "no check decides it; the agent says that it is done"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,10 @@ class Evidence:
     """The entry at hand, when the plan is worked through one after the other; the criteria are its own then, and
     ``undecided`` how many of them no command decides.
     """
+    beside: tuple[str, ...] = ()
+    """The session's own checks, which run at the end of a task too."""
+    passed_before: frozenset[str] = frozenset()
+    """Those of them that passed before: a task that breaks one is not over."""
     blocked: str = ""
     """Why the entry at hand cannot be worked on, in the agent's words."""
     stuck: tuple[str, ...] = ()
@@ -106,25 +111,31 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
         return asks if question else Park(ParkedFor.JOB, seen.at_work)
     if seen.task and seen.blocked and not claim.last:
         return asks if question else Turned(BLOCKED, seen.blocked)
-    if not seen.commands and seen.task:
-        over = Turned(UNDECIDED, "no check decides it; the agent says that it is done")
+    if not seen.commands and seen.task and not seen.beside:
+        over = Turned(UNDECIDED, _NOBODY)
         return asks if question else _turned(over, claim, seen)
     if not seen.commands and seen.stuck:
         return _stuck(seen, "no check was given", summary)
-    if not seen.commands:
+    if not seen.commands and not seen.beside:
         return asks if question else _judged(End(State.DONE, f"{why}no check was given", False, summary), claim, seen)
-    not_run = {c: why for c, r in seen.results.items() if (why := _not_run(c, r.ended))}
+    deciding = {c: r for c, r in seen.results.items() if c in seen.commands or c in seen.passed_before}
+    not_run = {c: why for c, r in deciding.items() if (why := _not_run(c, r.ended))}
     for command, why in not_run.items():
         if seen.results[command].ours:
             return Park(ParkedFor.ERROR, f"the check {command!r} could not run{why}")
     ran = {c: r for c, r in seen.results.items() if c not in not_run}
-    if missing := tuple(c for c in seen.commands if c not in ran):
+    if missing := tuple(c for c in (*seen.commands, *seen.beside) if c not in ran):
         return Check(missing)
     failing = [c for c in seen.commands if not ran[c].passed]
+    broken = [c for c in seen.beside if c in seen.passed_before and not ran[c].passed]
+    total += len(broken)
+    failing += broken
     if not failing and seen.task and question:
         return replace(asks, verdict=f"{total} of {total} checks of {seen.task} passed")
     if not failing and seen.task:
-        outcome = UNDECIDED if seen.undecided or not seen.decided else PASSED
+        outcome = UNDECIDED if seen.undecided or not seen.commands or not seen.decided else PASSED
+        if not seen.commands:
+            return _turned(Turned(outcome, _NOBODY), claim, seen)
         return _turned(Turned(outcome, f"{total} of {total} checks passed{_untried(ran)}{_masked(seen)}"), claim, seen)
     if not failing and seen.stuck:
         return _stuck(seen, f"{total} of {total} checks passed", summary)
@@ -220,6 +231,8 @@ def _report(failing: list[str], total: int, ran: Mapping[str, Result], seen: Evi
         )
     if seen.kept:
         parts.append(f"The person who decides on them says: {seen.kept}")
+    if broken := [spoken(c) for c in failing if c in seen.beside]:
+        parts.append(f"Passed before this task, and must again before it is over: {some(broken)}.")
     parts.extend(f"$ {spoken(c)}\n[{ran[c].outcome}]\n{_shown(ran[c].ended, share)}" for c in failing)
     return "\n\n".join(parts)
 

@@ -28,7 +28,7 @@ from harness.events.call_id import name_call
 from harness.events.evaluation import JudgeStage
 from harness.events.ratchet import some
 from harness.events.states import ParkedFor
-from harness.plan import draft, iterations, stakes
+from harness.plan import draft, iterations, session_checks, stakes
 
 SAME_CALLS = 5
 """Breaker: the same call so often in a row."""
@@ -272,8 +272,9 @@ def _done(v: View, last: ModelTurn) -> Step:
     task = plan.entries.get(at.entry) if plan is not None and not v.finished else None
     if task is not None:
         commands = tuple(task.checks)
+    beside = session_checks.own(v.state) if task is not None else ()
     undecided = plan.undecided + stakes.blind(v.state, plan) if plan is not None else 0
-    results = {command: result for command, result in _results(v, last).items() if command in commands}
+    results = {command: result for command, result in _results(v, last).items() if command in (*commands, *beside)}
     caught = any(result.verdict is not None and result.verdict.caught for result in results.values())
     reason = ratchet.reason if put_back or caught else ""
     seen = done.Evidence(
@@ -286,6 +287,8 @@ def _done(v: View, last: ModelTurn) -> Step:
         undecided=undecided if task is None else task.undecided,
         task="" if task is None else task.id,
         blocked=plan.work.standing[task.id].blocked if plan is not None and task is not None else "",
+        beside=tuple(command for command in beside if command not in commands),
+        passed_before=session_checks.passed_before(v.state) if task is not None else frozenset(),
         stuck=iterations.stuck(v.state),
         at_work=v.state.jobs.words() if v.state.jobs.running else "",
         masked=tuple(command for command in commands if v.state.masking.hides(command)),

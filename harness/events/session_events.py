@@ -23,6 +23,8 @@ class SessionIntent(Body, frozen=True, kw_only=True):
     base_url: str = ""
     credential: str = ""
     checks: list[str] = []
+    given: list[str] = []
+    """Those of them that were given for the whole; the others are a plan's."""
     caps: Caps = Caps()
     max_rounds: int = 5
     host: str = ""

@@ -150,6 +150,8 @@ class SessionState:
     """By check, the newest one on the files as they are."""
     untried: dict[str, str] = field(default_factory=dict)
     """Why no trial could show that a check can fail, by its command, as of the newest time that one was due."""
+    passed_once: list[str] = field(default_factory=list)
+    """Checks that passed since the work began, or since something was undone."""
     checkpoints: checkpoints.Checkpoints = field(default_factory=checkpoints.Checkpoints)
     jobs: JobState = field(default_factory=JobState)
     memory: Remembered = field(default_factory=Remembered)

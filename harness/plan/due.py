@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.events.session_state import SessionState
-from harness.plan import gates
+from harness.plan import gates, session_checks
 from harness.plan.progress import Flip, Seen, Wanted, flips
 
 
@@ -33,4 +33,6 @@ def due(s: SessionState) -> list[Flip]:
         verdicts,
         s.judging.words(),
     )
+    broken = session_checks.broken(s)
+    found = [flip for flip in found if not (broken and flip.passes and flip.entry == s.iterations.entry)]
     return [flip for flip in found if not flip.passes or s.plan.entries[flip.entry].phase not in held]

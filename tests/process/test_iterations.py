@@ -176,3 +176,45 @@ def test_an_init_sh_that_a_task_makes_runs_before_the_next_one(f: Fleet) -> None
     assert told == [begun, over, "setup", begun, over]
     assert (Path(row["worktree"]) / "ready.txt").read_text() == "ready\n"
     assert f.violations() == []
+
+
+WORDS = [{"id": f"US-00{n}", "title": "Nice", "acceptanceCriteria": ["It is nice"], "passes": False} for n in (1, 2)]
+COMPILES = "python3 -c \"compile(open('app.py').read(), 'app.py', 'exec')\""
+
+
+def test_a_task_that_breaks_a_check_of_the_session_is_not_over(f: Fleet) -> None:
+    files = {"prd.json": json.dumps({"project": "P", "userStories": WORDS}), "app.py": "x = 1\n"}
+    repo = make_repository(f.root / "broken", files)
+    once = ("shell", {"script": "test -e seen || { touch seen; echo 'x = (' > app.py; }"})
+    work = play([once], "Done.", [write("app.py", "x = 2\n")], "Repaired.")
+    sid = f.launch(work, repo=repo, checks=(COMPILES, "test -e later.txt"), more=("--plan", "prd.json"))
+    f.wait_event_count(sid, "iteration.ended", 2)
+    told = [b.text for b in bodies(f, sid, t.UserMessage) if "done criteria fail" in b.text]
+    assert "Passed before this task" in told[0]
+    assert "SyntaxError" in told[0]
+    assert [(b.entry, b.outcome) for b in bodies(f, sid, t.IterationEnded)] == [
+        ("US-001", "undecided"),
+        ("US-002", "undecided"),
+    ], "a check that never passed holds no task up"
+    records = f.records(sid)
+    over = [r.seq for r in records if isinstance(r.body, t.IterationEnded)]
+    seen = [
+        (r.seq, r.body.passed) for r in records if isinstance(r.body, t.CheckVerdict) and r.body.command == COMPILES
+    ]
+    assert [passed for seq, passed in seen if seq < over[0]] == [False, True]
+    assert [passed for seq, passed in seen if over[0] < seq < over[1]] == [True]
+    f.run("stop", sid)
+
+
+def test_an_entry_is_not_set_while_its_task_breaks_a_check_of_the_session(f: Fleet) -> None:
+    story = {"id": "US-001", "title": "One", "acceptanceCriteria": ["File `one.txt` exists"], "passes": False}
+    files = {"prd.json": json.dumps({"project": "P", "userStories": [story]}), "app.py": "x = 1\n"}
+    repo = make_repository(f.root / "set", files)
+    work = play([write("one.txt"), write("app.py", "x = (\n")], "Done.", [write("app.py", "x = 2\n")], "Repaired.")
+    sid = f.launch(work, repo=repo, checks=(COMPILES,), more=("--plan", "prd.json"))
+    row = f.wait_state(sid, "done", "failed", "waiting")
+    assert (row["state"], row["plan_passed"]) == ("done", 1)
+    records = f.records(sid)
+    (flip,) = [r.seq for r in records if isinstance(r.body, t.PlanFlipped)]
+    (fails,) = [r.seq for r in records if isinstance(r.body, t.CheckVerdict) and not r.body.passed]
+    assert fails < flip

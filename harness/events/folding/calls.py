@@ -158,6 +158,7 @@ def _undone(s: SessionState, r: t.Record, b: t.UndoEnded) -> None:
         return
     s.checks = dict.fromkeys(s.checks)  # what they said was said of another state
     s.verdicts.clear()
+    s.passed_once.clear()
     s.untried.clear()
     s.judging.undone(_undone_to(s, b))
     if s.plan is not None:

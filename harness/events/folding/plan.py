@@ -33,6 +33,8 @@ def _setup_found(s: SessionState, r: t.Record, b: t.SetupFound) -> None:
 def _verdict(s: SessionState, r: t.Record, b: t.CheckVerdict) -> None:
     s.unjudged.pop(b.call_id, None)
     s.verdicts[b.command] = b
+    if b.passed and b.command not in s.passed_once:
+        s.passed_once.append(b.command)
     if not b.provisional:
         s.untried.pop(b.command, None)
         if b.passed and b.untried:

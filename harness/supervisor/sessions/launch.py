@@ -214,6 +214,7 @@ class Launcher:
             base_url=url or DEFAULT_BASE_URL,
             credential=fingerprint,
             checks=list(checked.checks),
+            given=request.checks,
             plan=request.plan,
             start=checked.start,
             ways=t.Ways(

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from harness.events.merging import named
 from harness.events.words import counted
 
-OWN = "watchfloor/"
-"""What the branches of sessions begin with."""
+OWN = ("watchfloor/", "watchfloor-sessions/")
+"""What the branches of sessions begin with: the first, or the next one where a repository has something in its way."""
 
 
 class Refusal(NamedTuple):

@@ -14,6 +14,7 @@ from harness.hands import reading
 from harness.linux import durable
 from harness.workspace import private as private_dir
 from harness.workspace import shown_repository
+from harness.workspace.branch_names import blocking
 from harness.workspace.discard import discard
 from harness.workspace.errors import (
     BranchExists,
@@ -165,8 +166,9 @@ def _may_begin(repository: Repository, git: Git, begin: Start, branch: str, work
     if begin.commit not in (begin.base, begin.head) and both.commit(begin.commit) is None:
         raise DamagedWorktree(f"checkpoint {begin.commit[:12]} is no longer kept, so nothing can begin there")
     git.run("check-ref-format", "--branch", branch)
-    if git.commit(f"refs/heads/{branch}") is not None:
-        raise BranchExists(f"branch {branch} exists already in {repository.root}; choose another name")
+    if there := blocking(git, branch):
+        what = "exists already" if there == f"branch {branch}" else f"cannot be made, {there} is in the way"
+        raise BranchExists(f"branch {branch} {what} in {repository.root}; choose another name")
     if os.path.lexists(worktree):
         raise WorktreeExists(f"{worktree} exists already and is not ours; move it away")
 

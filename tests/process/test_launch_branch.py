@@ -10,6 +10,8 @@ import pytest
 from harness.events.launch_wish import LaunchWish
 from harness.supervisor.errors import OpError
 from harness.supervisor.sessions import launch_request, starting
+from harness.workspace import worktrees
+from harness.workspace.errors import BranchExists
 from tests.fleetlib import fleet, git, make_repository, play
 
 
@@ -129,3 +131,82 @@ def test_the_worktree_holds_what_was_named() -> None:
         assert (worktree / "topic.txt").read_text() == "topic\n"
         assert git(repo, "rev-parse", f.row(sid)["branch"]).strip() == topic
         assert "notes.txt" not in f.run("diff", sid).stdout
+
+
+def _made(repo: Path, sid: str = "s1") -> str:
+    """The branch of a session of this repository, as a launch names it and as its worktree has it."""
+    checked = launch_request.check(LaunchWish(repo=str(repo), goal="x"))
+    branch = f"{checked.prefix}x-{sid}"
+    state = repo.parent / "state"
+    tree = worktrees.create(repo, state / "worktrees" / sid, branch, state / sid / "private")
+    assert git(repo, "rev-parse", branch).strip() == tree.base
+    return branch
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_branch_called_watchfloor_gives_sessions_another_prefix_and_is_named(tmp_path: Path, packed: bool) -> None:
+    repo = make_repository(tmp_path / "repo")
+    git(repo, "branch", "watchfloor")
+    if packed:
+        git(repo, "pack-refs", "--all")
+    assert _made(repo) == "watchfloor-sessions/x-s1"
+    (note,) = launch_request.check(LaunchWish(repo=str(repo), goal="x")).notes
+    assert note == "branch watchfloor leaves no room for watchfloor/…, so its branch begins with watchfloor-sessions/"
+    git(repo, "branch", "-m", "watchfloor", "theirs")
+    assert _made(repo, "s2") == "watchfloor/x-s2"
+    assert not launch_request.check(LaunchWish(repo=str(repo), goal="x")).notes
+
+
+def test_what_only_looks_alike_is_in_nobodys_way(tmp_path: Path) -> None:
+    repo = make_repository(tmp_path / "repo")
+    for name in ("watchfloor-x", "Watchfloor", "my/watchfloor", "watchfloor/theirs"):
+        git(repo, "branch", name)
+    git(repo, "tag", "watchfloor")
+    git(repo, "update-ref", "refs/remotes/origin/watchfloor", "main")
+    assert _made(repo) == "watchfloor/x-s1"
+
+
+def test_where_case_is_not_told_apart_another_case_is_in_the_way(tmp_path: Path) -> None:
+    repo = make_repository(tmp_path / "repo")
+    git(repo, "branch", "WatchFloor")
+    git(repo, "config", "core.ignorecase", "true")
+    assert launch_request.check(LaunchWish(repo=str(repo), goal="x")).prefix == "watchfloor-sessions/"
+
+
+def test_a_broken_ref_of_that_name_is_in_the_way_too(tmp_path: Path) -> None:
+    repo = make_repository(tmp_path / "repo")
+    (repo / ".git/refs/heads/watchfloor").touch()
+    assert _made(repo) == "watchfloor-sessions/x-s1"
+
+
+def test_without_any_free_prefix_a_launch_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    repo = make_repository(tmp_path / "repo")
+    git(repo, "branch", "watchfloor")
+    git(repo, "branch", "watchfloor-sessions")
+    with pytest.raises(OpError) as refused:
+        launch_request.check(LaunchWish(repo=str(repo), goal="x"))
+    assert refused.value.code == "branch_exists"
+    assert refused.value.message.endswith("rename one: git branch -m watchfloor NEW")
+
+
+@pytest.mark.parametrize("there", ["watchfloor", "watchfloor/x-s1", "watchfloor/x-s1/more"])
+def test_a_worktree_names_the_branch_that_is_in_its_way(tmp_path: Path, there: str) -> None:
+    repo = make_repository(tmp_path / "repo")
+    git(repo, "branch", there)
+    with pytest.raises(BranchExists, match=f"branch {there}|branch watchfloor/x-s1 exists already"):
+        worktrees.create(repo, tmp_path / "w" / "s1", "watchfloor/x-s1", tmp_path / "s1" / "private")
+    assert not (tmp_path / "w" / "s1").exists()
+
+
+@pytest.mark.fence
+def test_a_launch_says_what_its_branch_is_called_instead() -> None:
+    with fleet() as f:
+        repo = f.repository()
+        git(repo, "branch", "watchfloor")
+        (made,) = f.json("launch", "--repo", str(repo), "--goal", play("Done."), "--no-criterion")
+        assert [one for one in made["warnings"] if one.endswith("so its branch begins with watchfloor-sessions/")]
+        f.wait_state(made["sid"], "done")
+        branch = f.row(made["sid"])["branch"]
+        assert branch.startswith("watchfloor-sessions/")
+        assert git(repo, "branch", "--list", branch)
+        assert "leaves no room" in f.run("logs", made["sid"]).stdout

@@ -44,12 +44,12 @@ class SessionOps:
         }
 
     async def launch(self, c: Connection, m: Fields) -> Launched:
-        session, masked = await self._p.launcher.launch(m)
+        session, checked = await self._p.launcher.launch(m)
         self._p.conductor.start(session)
         await self._p.purse.know_price(session)
         warnings = [*self._p.gates.requests.warnings(session), *_unmarked(session.state)]
-        warnings += [one.told for one in masked]
-        return Launched(sid=session.sid, name=session.name, warnings=warnings, masked=list(masked))
+        warnings += [*(one.told for one in checked.masked), *checked.notes]
+        return Launched(sid=session.sid, name=session.name, warnings=warnings, masked=list(checked.masked))
 
     async def starts(self, c: Connection, m: Fields) -> Starts:
         """What a session of ``repo`` may begin from."""

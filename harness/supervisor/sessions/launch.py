@@ -18,7 +18,6 @@ from harness.events import blobs
 from harness.events import types as t
 from harness.events.cap import OF_SESSION
 from harness.events.launch_wish import LaunchWish
-from harness.events.masked_checks import MaskedCheck
 from harness.events.states import State
 from harness.events.trouble import Trouble
 from harness.events.words import counted
@@ -48,6 +47,7 @@ from harness.supervisor.threads import StandsStill, Threads, at_home
 from harness.workspace import inherited, worktrees
 from harness.workspace.errors import GitMissing, WorkspaceError
 from harness.workspace.inherited import Other
+from harness.workspace.merge_rules import OWN
 from harness.workspace.private import Worktree
 
 T = TypeVar("T")
@@ -77,8 +77,8 @@ class Launcher:
         self._none_under_way = asyncio.Event()
         self._none_under_way.set()
 
-    async def launch(self, arguments: Mapping[str, object]) -> tuple[Session, tuple[MaskedCheck, ...]]:
-        """A session whose intent is durable; its worker makes the rest. And what is wrong with its checks. Raises
+    async def launch(self, arguments: Mapping[str, object]) -> tuple[Session, Checked]:
+        """A session whose intent is durable; its worker makes the rest. And what was found beforehand. Raises
         OpError.
         """
         async with self.under_way():
@@ -118,11 +118,14 @@ class Launcher:
         except StandsStill as exc:
             raise OpError("no_repo", str(exc), "see whether the folder's file system answers") from exc
 
-    async def _launch(self, request: LaunchWish) -> tuple[Session, tuple[MaskedCheck, ...]]:
+    async def _launch(self, request: LaunchWish) -> tuple[Session, Checked]:
         checked = await self._looked(request.repo, lambda: check(request))
         cast = await at_home(casting.of_launch, self._folders.config, request)
         begun = await self._begin(request.name, request.goal, lambda sid, name: self._intent(sid, name, checked, cast))
-        return begun, checked.masked
+        if checked.notes:
+            told = [t.HarnessNote(level="info", text=text, component="workspace") for text in checked.notes]
+            await begun.append(*told)
+        return begun, checked
 
     async def fork(self, parent: t.SessionIntent, name: str, goal: str, forked: t.Forked, plan: bytes) -> Session:
         """A session that goes on from another one's checkpoint, and with the ``plan`` that the other one wrote itself;
@@ -131,7 +134,8 @@ class Launcher:
         wanted = goal or parent.goal
 
         def intent(sid: str, name: str) -> t.SessionIntent:
-            branch = f"watchfloor/{ids.slug(name)}-{sid}"
+            own = next((one for one in OWN if parent.branch.startswith(one)), OWN[0])
+            branch = f"{own}{ids.slug(name)}-{sid}"
             where = str(self._folders.worktrees / sid)
             return msgspec.structs.replace(
                 parent, name=name, goal=wanted, branch=branch, worktree=where, forked=forked, host=socket.gethostname()
@@ -208,7 +212,7 @@ class Launcher:
             name=name,
             goal=request.goal,
             repo=str(checked.repo),
-            branch=f"watchfloor/{ids.slug(name)}-{sid}",
+            branch=f"{checked.prefix}{ids.slug(name)}-{sid}",
             worktree=str(self._folders.worktrees / sid),
             model=model,
             base_url=url or DEFAULT_BASE_URL,

@@ -25,9 +25,10 @@ from harness.supervisor.calls import plans
 from harness.supervisor.endpoints.credentials import given_credential, unusable
 from harness.supervisor.errors import OpError
 from harness.supervisor.sessions.starting import starting_at
-from harness.workspace import masking
+from harness.workspace import branch_names, masking
 from harness.workspace.errors import GitFailed, NotARepository, WorkspaceError
 from harness.workspace.git import Git, head_commit, open_repository
+from harness.workspace.merge_rules import OWN
 
 MAX_GOAL = 256 * 1024
 MAX_NAME = 60
@@ -46,6 +47,10 @@ class Checked:
     """The commit that was named."""
     masked: tuple[MaskedCheck, ...] = ()
     """What is wrong with its checks, but for those that it writes itself."""
+    prefix: str = OWN[0]
+    """What the session's branch begins with."""
+    notes: tuple[str, ...] = ()
+    """What was found of the repository and what is done about it, a line each."""
 
 
 def parse(arguments: Mapping[str, object]) -> LaunchWish:
@@ -94,7 +99,17 @@ def check(request: LaunchWish) -> Checked:
     of_plan = _plan_checks(repo, request.plan, request.gates, start) if request.plan else ()
     checks = tuple(dict.fromkeys([*request.checks, *of_plan]))
     credential = given_credential(request.credential)
-    return Checked(request, repo, credential, checks, start, tuple(_masked(repo, start, checks)))
+    prefix, notes = _named(repo)
+    return Checked(request, repo, credential, checks, start, tuple(_masked(repo, start, checks)), prefix, notes)
+
+
+def _named(repo: Path) -> tuple[str, tuple[str, ...]]:
+    """What the session's branch begins with, and what is to be said of it. Raises OpError ``branch_exists``."""
+    try:
+        prefix, taken = branch_names.prefix(Git.of(open_repository(repo).git_dir))
+    except WorkspaceError as exc:
+        raise OpError(exc.code, str(exc)) from exc
+    return prefix, (f"{taken} leaves no room for {OWN[0]}…, so its branch begins with {prefix}",) if taken else ()
 
 
 def _masked(repo: Path, start: str, checks: Collection[str]) -> list[MaskedCheck]:

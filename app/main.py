@@ -21,6 +21,7 @@ VERBS = {
     "compact": ("cli.compact", "compact"),
     "contract": ("cli.contract", "show"),
     "diff": ("cli.merge", "diff"),
+    "why": ("cli.why", "why"),
     "merge": ("cli.merge", "merge"),
     "pr": ("cli.pull", "pr"),
     "open": ("cli.open", "opened"),

@@ -12,6 +12,18 @@ def add_diff(p: argparse.ArgumentParser) -> None:
     p.add_argument("--stat", action="store_true", help="only the files, with the lines added and removed in each")
 
 
+def add_why(p: argparse.ArgumentParser) -> None:
+    p.add_argument("file", metavar="FILE[:LINE]", help="a file of a repository or of a session's worktree")
+    p.add_argument(
+        "--session",
+        action=Given,
+        metavar="ID",
+        default="",
+        help="only this session, a removed one too (default: all of the repository)",
+    )
+    p.add_argument("--all", action="store_true", help="all changes on record (default: the newest 10)")
+
+
 def add_merge(p: argparse.ArgumentParser) -> None:
     p.add_argument("id", metavar="ID", help="session id, the beginning of one, or its name")
     how = p.add_mutually_exclusive_group()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "start": ("demo", "launch", "continue", "fork"),
-    "look": ("attach", "brief", "ls", "show", "logs", "plan", "diff", "cost", "score", "jobs", "checkpoints"),
+    "look": ("attach", "brief", "ls", "show", "logs", "plan", "diff", "why", "cost", "score", "jobs", "checkpoints"),
     "take the work": ("merge", "pr", "open", "export"),
     "decide": ("approvals", "approve", "deny", "reject", "answer", "defer", "receipts", "grant", "grants", "revoke"),
     "steer": ("say", "pause", "resume", "stop", "snooze", "compact", "checkpoint", "restore", "undo", "rm", "purge"),

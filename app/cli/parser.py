@@ -245,6 +245,7 @@ def _taking(verb: Verb) -> None:
     """What a session cost and changed, and taking its work."""
     verb("cost", "what each session has spent against its cap", json=True)
     merge_grammar.add_diff(verb("diff", "what a session changed since its start", json=True))
+    merge_grammar.add_why(verb("why", "who changed a file, in which call, for what reason, and who let it", json=True))
     merge_grammar.add_open(verb("open", "open your shell or editor in a session's worktree"))
     merge_grammar.add_merge(
         verb("merge", "bring a session's work into your branch; its checks run on the result first", json=True)

@@ -16,7 +16,8 @@ class Commit(msgspec.Struct, frozen=True):
 
 class WorkCommitted(Body, frozen=True, kw_only=True):
     """The session's branch stands at ``head`` now, before at ``before``; ``commits`` are new in it, oldest first, the
-    newest of them when there are ``more``. None are new when it went back.
+    newest of them when there are ``more``. None are new when it went back. ``files`` are the first that differ between
+    the two.
     """
 
     TYPE = "work.committed"
@@ -24,6 +25,7 @@ class WorkCommitted(Body, frozen=True, kw_only=True):
     before: str
     commits: list[Commit] = []
     more: int = 0
+    files: list[str] = []
 
 
 HELD_BACK = "its newest commits are not on its branch yet"

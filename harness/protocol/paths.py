@@ -115,6 +115,11 @@ class SessionFolder:
         return self.root / "snapshots"
 
     @property
+    def touched(self) -> Path:
+        """Which records of the log name which file; derived (`harness.events.touched`)."""
+        return self.root / "touched"
+
+    @property
     def spool(self) -> Path:
         return self.root / "spool"
 

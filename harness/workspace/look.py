@@ -38,6 +38,8 @@ AUTHOR = {
     for who in ("AUTHOR", "COMMITTER")
     for what, text in (("NAME", "Watchfloor"), ("EMAIL", "keep@watchfloor.invalid"))
 }
+_LONG_NAME = 200
+"""Bytes of a name that a record may carry."""
 GITLINK = "160000"
 _LINK = "120000"
 _CACHES = ("__pycache__",)
@@ -242,6 +244,13 @@ def commits_since(tree: Worktree, before: str, head: str, most: int) -> tuple[li
     pairs = [text.rstrip().partition(" ") for text in log.decode("utf-8", "replace").split("\n") if text.strip()]
     count = int(git.run("rev-list", "--count", head, f"^{before}")) if len(pairs) == most else len(pairs)
     return [(short, subject) for short, _, subject in reversed(pairs)], count - len(pairs)
+
+
+def files_between(tree: Worktree, before: str, head: str, most: int) -> list[str]:
+    """The first ``most`` files that two commits have otherwise. Raises GitFailed."""
+    names = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--end-of-options", before, head)
+    raw = Git.of(tree.common).run(*names).split(b"\0")
+    return [name.decode("utf-8", "backslashreplace") for name in raw if 0 < len(name) <= _LONG_NAME][:most]
 
 
 def paths(tree: Worktree) -> list[str]:

@@ -18,6 +18,8 @@ from harness.workspace.worktrees import open_worktree
 _CANNOT = "its commits cannot be published"
 _NAMED = 20
 """Commits that one record names."""
+_FILES = 50
+"""Files that it names."""
 _END_S = 60.0
 """Seconds that an end waits for another git, or for room."""
 _PUBLISH_S = 120.0
@@ -67,9 +69,10 @@ def _brought(private: Path, seen: str) -> t.WorkCommitted | None:
         return None
     try:
         new, more = look.commits_since(tree, seen, head, _NAMED)
+        files = look.files_between(tree, seen, head, _FILES)
     except GitFailed:  # what it stood on before is not there any more
         return t.WorkCommitted(head=head, before=seen)
-    return t.WorkCommitted(head=head, before=seen, commits=[t.Commit(*one) for one in new], more=more)
+    return t.WorkCommitted(head=head, before=seen, commits=[t.Commit(*one) for one in new], more=more, files=files)
 
 
 async def _held_back(session: Session, why: str) -> None:

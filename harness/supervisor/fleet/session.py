@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from harness.events import snapshots
+from harness.events import snapshots, touched
 from harness.events import types as t
 from harness.events.call_states import CallStage
 from harness.events.fold import advance
@@ -366,9 +366,10 @@ class Session:
     def _store(self, seq: int, data: bytes) -> None:
         try:
             snapshots.store(self.folder.snapshots, seq, data)
+            touched.extend(self.folder.log, self.folder.touched)
         except FileNotFoundError:
             return  # the session was removed meanwhile
-        except OSError as exc:  # only the next start is slower
+        except (OSError, LogError) as exc:  # only the next start is slower
             print(f"session {self.sid}: no snapshot of its state could be stored: {exc}", file=sys.stderr, flush=True)
 
     def lost(self) -> None:

@@ -19,6 +19,8 @@ from harness.workspace.ground import Ground, Item, Kind
 from harness.workspace.locks import repository_lock
 from harness.workspace.look import View, look, tip
 from harness.workspace.private import Worktree
+from harness.workspace.same_work import only_here
+from harness.workspace.scratch import scratch
 
 _LEAVING = "leaving"
 """Beside the private directory once nothing of the worktree can be lost: the branch's commit and the refs that keep
@@ -29,7 +31,7 @@ _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 def unpushed(tree: Worktree, pushed: Iterable[str] = ()) -> int:
     """Commits of the session's branch that are on no other branch, tag or remote, nor below one of the ``pushed``
-    commits.
+    commits, and whose work is in no commit of those under another name.
     """
     git = Git.of(tree.common)
     ref = f"refs/heads/{tree.branch}"
@@ -37,7 +39,11 @@ def unpushed(tree: Worktree, pushed: Iterable[str] = ()) -> int:
         return 0
     known = [commit for commit in dict.fromkeys(pushed) if _HEX.fullmatch(commit) and git.commit(commit)]
     others = (f"--exclude={tree.branch}", "--branches", "--tags", "--remotes", f"--glob={kept.REFS}*")
-    return int(git.text("rev-list", "--count", ref, "--not", *others, *known))
+    if not int(git.text("rev-list", "--count", ref, "--not", *others, *known)):
+        return 0
+    tips = {*git.text("rev-parse", *others).split(), *known} - {git.commit(ref) or ""}
+    with scratch(tree.common, tree.private.parent) as made:
+        return only_here(made.git, git.text("rev-parse", ref), sorted(tips))
 
 
 def remove(tree: Worktree, sid: str, *, force_keep: bool = False, pushed: Iterable[str] = ()) -> list[str]:

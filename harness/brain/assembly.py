@@ -12,48 +12,20 @@ from typing import get_args
 
 import msgspec
 
+from harness.brain.bill import Bill
 from harness.events.blocks import Block
-from harness.events.types import Usage
 
 _SERVER_TOOLS = frozenset({"server_tool_use", "mcp_tool_use"})
-_MOST_COUNTED = 1 << 40
 _COMPACTION = "compaction"
 
 
-_Number = int | float | None
-"""What stands for a count, which a proxy may write as ``10.0``; whether it is one is asked when all have come."""
-
-
-class CacheWrites(msgspec.Struct, frozen=True):
-    """Tokens written to the prompt cache, by how long they are kept."""
-
-    ephemeral_5m_input_tokens: _Number = 0
-    ephemeral_1h_input_tokens: _Number = 0
-
-
-class _Read(msgspec.Struct):
-    input_tokens: _Number = None
-    output_tokens: _Number = None
-    cache_creation_input_tokens: _Number = None
-    cache_read_input_tokens: _Number = None
-    cache_creation: CacheWrites | None = None
-
-
-class Billed(_Read):
-    """The figures of a message, as the endpoint counts them; ``iterations``: its readings, of kinds that only it
-    knows.
-    """
-
-    iterations: list[object] | None = None
-
-
 class Message(msgspec.Struct):
-    """What has come of a reply; ``content`` as the next request sends it back."""
+    """What has come of a reply; ``content`` as the next request sends it back, ``usage`` in whatever form."""
 
     id: str
     model: str
-    usage: Billed
     content: list[Block]
+    usage: object = None
     stop_reason: str | None = None
     stop_details: dict[str, object] | None = None
 
@@ -114,18 +86,6 @@ class _Stop(msgspec.Struct):
     stop_details: dict[str, object] | None = None
 
 
-class _Total(msgspec.Struct):
-    """Figures at the end of a message: totals, in which what does not apply is left out. Where they are lower than what
-    was told before, what was told before counts: it may be billed.
-    """
-
-    output_tokens: int | float
-    input_tokens: _Number = None
-    cache_creation_input_tokens: _Number = None
-    cache_read_input_tokens: _Number = None
-    iterations: list[object] | None = None
-
-
 class Event(msgspec.Struct):
     """One event of a stream; of a kind that is not known, unless it is one of those below."""
 
@@ -160,7 +120,7 @@ class _Closed(Event, tag="content_block_stop"):
 
 class _Ended(Event, tag="message_delta"):
     delta: _Stop
-    usage: _Total
+    usage: object = None
 
 
 class _Done(Event, tag="message_stop"):
@@ -211,6 +171,7 @@ class Assembly:
         """The input of each call, by the block's index, as it was sent."""
         self.closed: set[int] = set()
         self.complete = False
+        self.bill = Bill()
 
     @property
     def begun(self) -> bool:
@@ -228,6 +189,7 @@ class Assembly:
         """Add what it says; kinds that are not known add nothing. Raises Disorder, TypeError, LookupError."""
         if self._message is None and isinstance(event, Begun):
             self._message = event.message
+            self.bill.take(event.message.usage)
             return
         message = self.message
         match event:
@@ -240,7 +202,9 @@ class Assembly:
             case _Closed():
                 self._close(event.index)
             case _Ended():
-                _end(message, event.delta, event.usage)
+                message.stop_reason = event.delta.stop_reason
+                message.stop_details = event.delta.stop_details
+                self.bill.take(event.usage)
             case _Done():
                 self.complete = True
 
@@ -266,57 +230,3 @@ class Assembly:
         block = self.message.content[index]
         if block["type"] in _SERVER_TOOLS and (said := self.inputs.get(index)):
             block["input"] = json.loads(said)
-
-
-def _end(message: Message, stop: _Stop, total: _Total) -> None:
-    message.stop_reason = stop.stop_reason
-    message.stop_details = stop.stop_details
-    usage = message.usage
-    usage.output_tokens = max(_count(usage.output_tokens or 0), _count(total.output_tokens))
-    told = (
-        _last(total.input_tokens, usage.input_tokens),
-        _last(total.cache_creation_input_tokens, usage.cache_creation_input_tokens),
-        _last(total.cache_read_input_tokens, usage.cache_read_input_tokens),
-    )
-    if sum(n or 0 for n in told) >= _given(usage):
-        usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens = told
-    if total.iterations is not None:
-        usage.iterations = total.iterations
-
-
-def _last(end: _Number, before: _Number) -> _Number:
-    return before if end is None else _count(end)
-
-
-def _given(usage: Billed) -> int | float:
-    """Tokens of the input as they were told before: figures that go down take nothing back."""
-    return sum(n or 0 for n in (usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens))
-
-
-def usage_of(billed: Billed) -> Usage:
-    """Tokens as the ledger counts them; cache writes without a breakdown count as 5-minute writes. A compaction that
-    the endpoint made by itself is billed beside the figures of the message, so it is added.
-
-    Raises ValueError on what is no count.
-    """
-    return _counted(billed) + compaction_of(billed)
-
-
-def compaction_of(billed: Billed) -> Usage:
-    """What a compaction that the endpoint made by itself took. Raises ValueError on what is no count."""
-    made = [one for one in billed.iterations or () if isinstance(one, dict) and one.get("type") == _COMPACTION]
-    return sum((_counted(msgspec.convert(one, _Read)) for one in made), Usage())
-
-
-def _counted(u: _Read) -> Usage:
-    written = _count(u.cache_creation_input_tokens or 0)
-    by_age = u.cache_creation or CacheWrites()
-    hour = _count(by_age.ephemeral_1h_input_tokens or 0)
-    five = max(_count(by_age.ephemeral_5m_input_tokens or 0), written - hour)
-    return Usage(_count(u.input_tokens), _count(u.cache_read_input_tokens or 0), five, hour, _count(u.output_tokens))
-
-
-def _count(n: _Number) -> int:
-    if n is None or not 0 <= n <= _MOST_COUNTED or n != int(n):
-        raise ValueError(f"the endpoint reports a usage that is none: {n}")
-    return int(n)

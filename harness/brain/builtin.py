@@ -42,6 +42,7 @@ from harness.events import types as t
 from harness.events.attempt import NO_REPLY, AttemptKind
 from harness.events.evaluation_events import JUDGES
 from harness.events.states import Desired, ParkedFor
+from harness.protocol.api_key import DEFAULT_BASE_URL
 from harness.roles import pinned
 
 _FIRST_PAUSE_S = 0.5
@@ -302,7 +303,7 @@ class BuiltIn(Agent):
         """
         desk = self._desk
         try:
-            outcome = self._attempt(request, probe)
+            outcome = self._attempt(request, probe, sent.est_input)
         except Stopped:
             desk.append_anyway([reply_records.stopped(desk, sent, reservation)])
             return
@@ -311,14 +312,15 @@ class BuiltIn(Agent):
                 desk.append_anyway(reply_records.summary(desk, sent, outcome, reservation, step))
             else:
                 parts = blocks.parts_of(outcome.content)
-                keep(desk, self._view, reply_records.replied(desk, sent, outcome, parts, reservation), parts)
+                doubted = "" if self._view.doubted else self._spec.credential.base_url or DEFAULT_BASE_URL
+                keep(desk, self._view, reply_records.replied(desk, sent, outcome, parts, reservation, doubted), parts)
             return
         if isinstance(step, Sum) and outcome.usage is not None and outcome.kind in NO_REPLY:
             desk.append_anyway([reply_records.no_summary(desk, sent, outcome.message, outcome.usage, reservation)])
             return
         desk.append_anyway([reply_records.failure(desk, sent, outcome, reservation, self._spec.credential.key)])
 
-    def _attempt(self, request: stream.AttemptRequest, probe: bool) -> stream.ModelReply | retry.Failure:
+    def _attempt(self, request: stream.AttemptRequest, probe: bool, reserved: int) -> stream.ModelReply | retry.Failure:
         if not self._spec.credential.key:
             return retry.Failure(AttemptKind.AUTH, "no API key is configured for this endpoint", usage=t.Usage())
         self._reply = stream.Progress(time.monotonic())
@@ -330,6 +332,7 @@ class BuiltIn(Agent):
                 stream.Deadlines(*self._spec.deadlines),
                 self._desk.accounts.heard if probe else _nobody,
                 self._reply,
+                reserved,
             )
         finally:
             self._reply = None

@@ -14,6 +14,7 @@ from harness.events import types as t
 from harness.events.attempt import AttemptKind
 
 _MOST_SAID = 2000
+_COUNTS = "the reply is used, and counts as having cost what was reserved for it"
 
 
 def summary(
@@ -64,9 +65,16 @@ def no_summary(desk: Desk, sent: t.ModelRequest, why: str, usage: t.Usage, reser
 
 
 def replied(
-    desk: Desk, sent: t.ModelRequest, reply: stream.ModelReply, parts: list[said.Part], reservation: Reservation
+    desk: Desk,
+    sent: t.ModelRequest,
+    reply: stream.ModelReply,
+    parts: list[said.Part],
+    reservation: Reservation,
+    doubted: str = "",
 ) -> list[t.Body]:
-    """A whole reply, ``parts`` of which are what it says, and what the endpoint said beside it."""
+    """A whole reply, ``parts`` of which are what it says, and what the endpoint said beside it; ``doubted``: the
+    endpoint, when nobody was told yet that it reports what cannot be.
+    """
     data = msgspec.json.encode(parts)
     inline = len(data) <= BLOB_FROM
     blob = None if inline else desk.put_blob(data, "application/json")
@@ -84,11 +92,15 @@ def replied(
         ms=reply.ms,
         purpose=sent.purpose,
         compaction=reply.compaction if reply.compaction.total else None,
+        doubt=reply.doubt,
     )
     notes: list[t.Body] = []
     if reply.compaction.total:
         told = f"the endpoint summarised by itself what came before: {reply.compaction.given:,} tokens read for it"
         notes.append(t.HarnessNote(level="info", text=told, component="brain"))
+    if reply.doubt and doubted:
+        told = f"{doubted} reports a usage that cannot be: {reply.doubt[:500]}; {_COUNTS}"
+        notes.append(t.HarnessNote(level="warning", text=told, component="brain"))
     if reply.detail:
         details = f"the endpoint gave details on this stop: {reply.detail[:1000]}"
         notes.append(t.HarnessNote(level="warning", text=details, component="brain"))

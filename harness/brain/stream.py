@@ -23,6 +23,7 @@ from anthropic._types import RequestOptions
 from harness.agents.errors import Interruption
 from harness.brain import assembly, own_means
 from harness.brain.assembly import Assembly
+from harness.brain.bill import Believed, Bounds
 from harness.brain.carried import MAX_DEPTH, too_deep, whole
 from harness.brain.errors import Overdue, TooLarge
 from harness.brain.own_means import Own
@@ -44,8 +45,6 @@ _LONGEST_MODEL = 256
 _LONGEST_WORD = 80
 """Of what an endpoint says in place of a word that is known."""
 _MOST_TOKENS = 1 << 32
-_BESIDE = 10_000
-"""Tokens that an endpoint may count beside what it was sent, and was asked for."""
 """No request is as long: who counts more does not count."""
 MAX_CONTENT = 4 << 20
 """Bytes of a reply's parts, as JSON: what a frame to the keeper carries."""
@@ -88,6 +87,8 @@ class ModelReply:
     """Seconds until a rate limit of which this reply took the last is filled again."""
     compaction: Usage = field(default_factory=Usage)
     """The part of ``usage`` that a compaction by the endpoint took."""
+    doubt: str = ""
+    """What of the reported usage cannot be, in words; ``usage`` has the most that it may have cost in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +195,9 @@ def attempt(
     deadlines: Deadlines = Deadlines(),
     heard: Callable[[], None] = _nothing,
     progress: Progress | None = None,
+    reserved: int = 0,
 ) -> ModelReply | Failure:
-    """Send once.
+    """Send once, ``reserved`` being the input tokens that are paid for in advance (0: nobody reckoned them).
 
     ``watch`` is called at every arrival and may raise `Interruption`; ``heard`` once, at the first words; ``progress``
     is kept up to date. Everything else becomes a value.
@@ -234,9 +236,8 @@ def attempt(
                 return Failure(AttemptKind.CUT, "the stream ended before the reply was complete")
             with contextlib.suppress(Exception):  # the reply is complete, whatever is wrong behind it
                 paced.finish(response.extensions["network_stream"])
-        if why := _incredible(assembly.usage_of(reply.message.usage), request):
-            return Failure(AttemptKind.INVALID, why)
-        return accept(reply, request.tools, int((time.monotonic() - begun) * 1000), used_up)
+        believed = reply.bill.believed(_bounds(request, reserved))
+        return accept(reply, request.tools, int((time.monotonic() - begun) * 1000), believed, used_up)
     except Interruption:
         raise
     except Exception as exc:
@@ -288,10 +289,12 @@ def _open(client: anthropic.Anthropic, request: AttemptRequest, deadlines: Deadl
     )
 
 
-def accept(reply: Assembly, tools: list[Block], ms: int, used_up: float | None = None) -> ModelReply | Failure:
-    """The reply, or why it is none; pure. Raises ValueError on a usage that is none."""
+def accept(
+    reply: Assembly, tools: list[Block], ms: int, bill: Believed, used_up: float | None = None
+) -> ModelReply | Failure:
+    """The reply with what is believed of its ``bill``, or why it is none; pure."""
     message = reply.message
-    usage = assembly.usage_of(message.usage)
+    usage = bill.usage
     if not _NAME.fullmatch(message.id) or not 0 < len(message.model) <= _LONGEST_MODEL:
         return Failure(AttemptKind.CUT, "the reply has no usable id or model name")
     reason = message.stop_reason or ""
@@ -348,25 +351,18 @@ def accept(reply: Assembly, tools: list[Block], ms: int, used_up: float | None =
         ms,
         str(whole(said)),
         used_up,
-        assembly.compaction_of(message.usage),
+        bill.compaction,
+        bill.doubt,
     )
 
 
-def _incredible(usage: Usage, request: AttemptRequest) -> str:
-    """Which of these counts no request of this size can have, in words; empty when none is. A token is a byte at least,
-    and an endpoint that summarises the context by itself first reads and writes twice.
+def _bounds(request: AttemptRequest, reserved: int) -> Bounds:
+    """A token is a byte at least, and an endpoint that summarises the context by itself first reads and writes
+    twice.
     """
+    readings = 2 if request.own.compact_from else 1
     sent = len(request.messages) + len(msgspec.json.encode((request.system, request.tools, request.schema)))
-    for told, most, what in (
-        (usage.given, sent, f"tokens read of {sent:,} bytes that were sent"),
-        (usage.output, request.max_tokens, f"tokens written where {request.max_tokens:,} were allowed"),
-    ):
-        if told > 2 * most + _BESIDE:
-            return (
-                f"the endpoint reports {told:,} {what}, which cannot be: the reply is not used, and the most that it"
-                " may have cost counts as spent"
-            )
-    return ""
+    return Bounds(sent * readings, request.max_tokens * readings, (reserved or sent) * readings)
 
 
 def _bad_call(block: Block, received: str, required: dict[str, bool]) -> str:

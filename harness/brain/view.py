@@ -93,6 +93,10 @@ class View:
     round_of: int = -1
     overflows: int = 0
     overflow_seq: int = -1
+    doubts: int = 0
+    """Replies in a row whose reported usage cannot be."""
+    doubted: bool = False
+    """There was one, and a person was told."""
     cleared_before: int = 0
     circles: Circles = field(default_factory=Circles)
     court: Court = field(default_factory=Court)
@@ -144,6 +148,9 @@ class View:
         """
         self.facts.advance(r)
         self.spent.take(r.body)
+        if isinstance(r.body, t.ModelMessage):
+            self.doubts = self.doubts + 1 if r.body.doubt else 0
+            self.doubted = self.doubted or bool(r.body.doubt)
         if self.court.take(r, lambda body, seq: turns.parts_of(seq, body, load)):
             return
         if self.agreement.take(r, lambda body, seq: turns.parts_of(seq, body, load)):

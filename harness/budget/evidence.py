@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from harness.budget import prices
 from harness.budget.ledger_types import LedgerRecord, Raised, Reserved, Settled, Unknown
 from harness.events import types as t
-from harness.events.body import UNSETTLED
+from harness.events.body import UNSETTLED, Usage
 
 NEVER_SENT = "never sent"
 ANCHORED = "what the ledger said before"
@@ -84,9 +84,22 @@ def speaks_of_money(line: bytes) -> bool:
 def _settled(held: Reserved, sent: Sent | None) -> Settled | Unknown:
     if sent is None or sent.usage is None:
         return Unknown(reservation=held.reservation)
-    found = prices.cost(held.model, sent.usage)
-    nano = found.nano if sent.nano is None else sent.nano
-    return Settled(reservation=held.reservation, nano=nano, tokens=found.tokens, source=found.source, usage=sent.usage)
+    return settled(held, sent.usage, sent.nano)
+
+
+def settled(held: Reserved, usage: Usage, nano: int | None = None) -> Settled:
+    """How a reservation ends whose reply took this, for a cost of ``nano`` where one is on record, else at list price.
+
+    Never for more than it holds: what an endpoint reports carries no sum over a cap.
+    """
+    found = prices.cost(held.model, usage)
+    return Settled(
+        reservation=held.reservation,
+        nano=min(held.nano, found.nano if nano is None else nano),
+        tokens=found.tokens if held.rebuilt else min(held.tokens, found.tokens),
+        source=found.source,
+        usage=usage,
+    )
 
 
 def raised(b: t.CapsRaised) -> Raised:

@@ -63,7 +63,8 @@ class ModelMessage(Body, frozen=True, kw_only=True):
     """A complete reply, every call of it whole; ``stop`` is one of `said.STOPS`.
 
     Its parts stand inline or in a blob (a JSON array). ``compaction`` is the part of ``usage`` that the endpoint took
-    to summarise by itself what came before.
+    to summarise by itself what came before. ``doubt``: what of the usage that the endpoint reported cannot be; the most
+    that it may have been stands in its place.
     """
 
     TYPE = "model.message"
@@ -79,6 +80,7 @@ class ModelMessage(Body, frozen=True, kw_only=True):
     ms: int = 0
     purpose: str = ""
     compaction: Usage | None = None
+    doubt: str = ""
 
     @property
     def context(self) -> Usage:

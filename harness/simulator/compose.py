@@ -56,6 +56,8 @@ class Message:
     output: int
     compacted: Tokens | None = None
     """What the compaction that its first block comes from took, beside the figures of the message."""
+    reported: tuple[tuple[str, object], ...] = ()
+    """Figures that it tells in place of its own."""
 
     def usage(self, output: int) -> dict[str, object]:
         counted = _usage(self.prompt, output)
@@ -63,7 +65,7 @@ class Message:
         if self.compacted is not None:
             made = {"type": "compaction", **_usage(self.compacted, self.compacted.output)}
             told["iterations"] = [made, {"type": "message", **counted}]
-        return told
+        return told | dict(self.reported)
 
     def body(self) -> dict[str, object]:
         """The answer to a request without streaming."""
@@ -189,3 +191,10 @@ def message(turn: Turn, *, model: str, seed: str, prompt: Tokens, max_tokens: in
 def begun_with(made: dict[str, object], message: Message, took: Tokens) -> Message:
     """The message behind the block of a compaction, which took so many tokens of its own."""
     return replace(message, content=[made, *message.content], inputs=["", *message.inputs], compacted=took)
+
+
+def without_a_word(message: Message, thought: str, seed: str) -> Message:
+    """The message with nothing in it but what it has thought, if anything, as the end of a turn."""
+    block = {"type": "thinking", "thinking": thought, "signature": identifier("sig", seed)}
+    content = [block] if thought else []
+    return replace(message, content=content, inputs=[""] * len(content), stop_reason="end_turn")

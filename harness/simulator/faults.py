@@ -18,7 +18,9 @@ STATUS = {
     "spend_limit": 402,
     "page": 200,
 }
-STREAM_KINDS = ("stream_error", "cut", "stall", "trickle", "pings", "flood")
+REPLY_KINDS = ("flood", "usage", "empty")
+"""Whose fault is the reply itself."""
+STREAM_KINDS = ("stream_error", "cut", "stall", "trickle", "pings", *REPLY_KINDS)
 _MESSAGES = {
     307: "Temporary Redirect",
     308: "Permanent Redirect",
@@ -64,6 +66,7 @@ class Fault:
     headers: tuple[tuple[str, str], ...] = ()
     body: str = ""
     content_type: str = "text/html"
+    usage: tuple[tuple[str, object], ...] = ()
 
     @property
     def in_stream(self) -> bool:
@@ -104,7 +107,9 @@ def parse_fault(raw: object) -> Fault:
     headers = raw.get("headers", {})
     if not isinstance(headers, dict) or not all(isinstance(v, str) for v in headers.values()):
         raise FaultError("headers: must be an object of texts")
-    for name in ("body", "content_type"):
+    if not isinstance(usage := raw.get("usage", {}), dict):
+        raise FaultError("usage: must be an object")
+    for name in ("body", "content_type", "message"):
         if not isinstance(raw.get(name, ""), str):
             raise FaultError(f"{name}: must be a text")
     for name in ("after_bytes", "seconds", "every", "rate", "retry_after", "status", "size"):
@@ -114,18 +119,31 @@ def parse_fault(raw: object) -> Fault:
     for name in ("rate", "every"):
         if raw.get(name, 1) == 0:
             raise FaultError(f"{name}: must be above 0")
-    return Fault(**{**raw, "headers": tuple(headers.items())})
+    return Fault(**{**raw, "headers": tuple(headers.items()), "usage": tuple(usage.items())})
 
 
 @dataclass(slots=True)
 class Rule:
-    """``fault`` strikes ``times`` requests that match, after letting ``skip`` of them pass."""
+    """``fault`` strikes ``times`` requests that match, after letting ``skip`` of them pass; those with more than
+    ``over`` bytes and at least ``replies`` earlier replies.
+    """
 
     fault: Fault
     times: int = 1
     skip: int = 0
     key: str | None = None
     goal: re.Pattern[str] | None = None
+    over: int = 0
+    replies: int = 0
+
+    def matches(self, key: str, goal: str, size: int, replies: int) -> bool:
+        """Whether it is about this request."""
+        return (
+            (self.key is None or self.key == key)
+            and (self.goal is None or self.goal.search(goal) is not None)
+            and (size > self.over or not self.over)
+            and replies >= self.replies
+        )
 
 
 @dataclass(slots=True)
@@ -136,23 +154,31 @@ class FaultBook:
     attempts: dict[str, int] = field(default_factory=dict)
 
     def add(self, raw: dict[str, Any]) -> Rule:
-        """``{kind, …, times?, skip?, key?, goal?}``. Raises FaultError."""
-        scope = {name: raw.pop(name) for name in ("times", "skip", "key", "goal") if name in raw}
-        for name in ("times", "skip"):
+        """``{kind, …, times?, skip?, key?, goal?, over?, replies?}``. Raises FaultError."""
+        scope = {name: raw.pop(name) for name in ("times", "skip", "key", "goal", "over", "replies") if name in raw}
+        for name in ("times", "skip", "over", "replies"):
             if name in scope and (isinstance(scope[name], bool) or not isinstance(scope[name], int) or scope[name] < 0):
                 raise FaultError(f"{name}: must be a whole number, 0 or more")
         try:
             goal = re.compile(scope["goal"]) if "goal" in scope else None
         except (re.error, TypeError) as exc:
             raise FaultError(f"goal: not a regular expression: {exc}") from exc
-        rule = Rule(parse_fault(raw), scope.get("times", 1), scope.get("skip", 0), scope.get("key"), goal)
+        rule = Rule(
+            parse_fault(raw),
+            scope.get("times", 1),
+            scope.get("skip", 0),
+            scope.get("key"),
+            goal,
+            scope.get("over", 0),
+            scope.get("replies", 0),
+        )
         self.rules.append(rule)
         return rule
 
-    def take(self, key: str, goal: str) -> Fault | None:
+    def take(self, key: str, goal: str, size: int = 0, replies: int = 0) -> Fault | None:
         """The fault that strikes this request, used up."""
         for rule in self.rules:
-            if (rule.key is not None and rule.key != key) or (rule.goal is not None and not rule.goal.search(goal)):
+            if not rule.matches(key, goal, size, replies):
                 continue
             if rule.skip > 0:
                 rule.skip -= 1

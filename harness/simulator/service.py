@@ -89,7 +89,7 @@ class Service:
         goal = goal_of(body["messages"])
         scenario = self.library.choose(goal)
         try:
-            answer = self._answer(key, goal, scenario, body, now)
+            answer = self._answer(key, goal, scenario, body, now, request.content_length or 0)
         except ApiError:
             self.meter.failed(key, scenario.name, goal)
             raise
@@ -98,8 +98,8 @@ class Service:
             return await self._stream(request, answer)
         return self._whole(request, answer)
 
-    def _answer(self, key: str, goal: str, scenario: Scenario, body: dict[str, Any], now: float) -> Answer:
-        fault = self.book.take(key, goal)
+    def _answer(self, key: str, goal: str, scenario: Scenario, body: dict[str, Any], now: float, size: int) -> Answer:
+        fault = self.book.take(key, goal, size, sum(m["role"] == "assistant" for m in body["messages"]))
         if fault is not None and not fault.in_stream:
             raise fault.as_error()
         self.limiter.admit(key, now)
@@ -131,6 +131,10 @@ class Service:
         message = replace(message, output=min(message.output, body["max_tokens"]))  # what more is sent is nobody's bill
         if made is not None:
             message = compose.begun_with(made, message, took)
+        if fault is not None and fault.kind == "usage":
+            message = replace(message, reported=fault.usage)
+        if fault is not None and fault.kind == "empty":
+            message = compose.without_a_word(message, fault.message, seed)
         return Answer(key, scenario.name, goal, model, message, fault)
 
     def _bill(self, request: web.Request, answer: Answer, output: int) -> None:

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from harness.simulator.compose import Message
 from harness.simulator.errors import error_body
-from harness.simulator.faults import Fault
+from harness.simulator.faults import REPLY_KINDS, Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Body:
         elif fault.kind == "trickle":
             self._slow = True
             self._rate = fault.rate
-        elif fault.kind == "flood":
+        elif fault.kind in REPLY_KINDS:
             return  # the reply itself is the fault
         elif fault.kind == "stream_error":
             error = error_body(fault.error, fault.message or "Overloaded", self._request_id)

@@ -98,7 +98,7 @@ def test_cost_is_the_same_after_a_restart_and_adds_up(f: Fleet) -> None:
     """A reply was cut, so nobody knows what one request cost: its dollars have tokens beside them, too, and stand apart
     from what was paid, which is what the log and the briefing say.
     """
-    ask_simulator(f, "faults", [{"kind": "cut", "after_bytes": 200}])
+    ask_simulator(f, "faults", [{"kind": "cut", "after_bytes": 1000}])
     sid = f.launch(TURNS)
     f.wait_state(sid, "done", timeout=PATIENCE)
     before = costs(f)
@@ -484,3 +484,35 @@ def test_a_message_to_a_session_that_finishes_up_gets_an_allowance_of_its_own(f:
     assert [r.seq > spoken for r in records if isinstance(r.body, t.ModelMessage)] == [True, True]
     assert len([r for r in records if isinstance(r.body, t.ApprovalRequested)]) == 1
     assert f.violations() == []
+
+
+LIES = {"input_tokens": 61_000, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 10_500}
+"""About 1.9 tokens for each byte that is sent, and twice what was allowed."""
+
+
+@pytest.mark.parametrize("cap", ["session", "day"])
+def test_what_an_endpoint_reports_carries_no_sum_over_a_cap(cap: str) -> None:
+    caps = "" if cap == "session" else "[caps]\nday_usd = 0.06\n"
+    with fleet(config=f"max_tokens = 300\n{caps}") as f:
+        f.run("ls")
+        ask_simulator(f, "faults", {"kind": "usage", "usage": LIES, "times": 1000})
+        more = ("--cap-usd", "0.05") if cap == "session" else ()
+        goal = play(*[[("list_files", {})]] * 20, "Done.")
+        sids = [f.launch(goal, name=name, more=more) for name in ("a", "b")]
+        for sid in sids:
+            f.approval(sid, 90)
+        limit = 50_000_000 if cap == "session" else 60_000_000
+        spent = [sum(s.nano for s in settled(f).values() if s.reservation in reserved(f, sid)) for sid in sids]
+        assert all(spent)
+        assert (max(spent) if cap == "session" else sum(spent)) <= limit
+        for sid in sids:
+            told = [r.body.text for r in f.records(sid) if isinstance(r.body, t.HarnessNote)]
+            assert sum("reports a usage that cannot be" in text and f.base_url in text for text in told) == 1
+            replies = [r.body for r in f.records(sid) if isinstance(r.body, t.ModelMessage)]
+            assert replies
+            assert all(body.doubt for body in replies), "and each was used"
+        assert f.violations() == []
+
+
+def reserved(f: Fleet, sid: str) -> set[str]:
+    return {r.body.reservation for r in f.records(sid) if isinstance(r.body, t.ModelRequest)}

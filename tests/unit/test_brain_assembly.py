@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.brain import assembly, stream
+from harness.brain.bill import Believed, Bounds
 from harness.brain.retry import Failure
 from harness.events.blocks import parts_of
 from harness.events.types import Usage
@@ -19,6 +20,7 @@ from harness.protocol import frames
 from harness.protocol.struct_json import STRUCT_JSON
 from tests.process.brainlib import reply
 
+WIDE = Bounds(sent=50_000, allowed=4000, reserved=30_000)
 _WORDS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=12)
 _TEXT = st.builds(lambda text: {"type": "text", "text": text}, _WORDS)
 _THOUGHT = st.builds(lambda text: {"type": "thinking", "thinking": text, "signature": "c2ln"}, _WORDS)
@@ -64,7 +66,6 @@ def test_pieces_of_any_size_make_the_same_reply(blocks: list[dict[str, Any]], si
         {"type": "content_block_delta", "index": 7, "delta": {"type": "text_delta", "text": "a"}},
         {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "a"}},
         {"type": "content_block_start", "index": 0},
-        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
     ],
 )
 def test_an_event_that_lacks_what_it_must_have_is_no_part_of_a_reply(event: dict[str, Any]) -> None:
@@ -128,7 +129,7 @@ def test_figures_that_come_in_the_end_need_not_come_before(begun: dict[str, Any]
     events = reply({"type": "text", "text": "a"})
     events[0]["message"]["usage"] = begun
     events[-2]["usage"] = end
-    assert assembly.usage_of(_taken(events).message.usage) == Usage(input=10, output=5)
+    assert _taken(events).bill.believed(WIDE) == Believed(Usage(input=10, output=5))
 
 
 @pytest.mark.parametrize(
@@ -145,12 +146,14 @@ def test_figures_that_come_in_the_end_need_not_come_before(begun: dict[str, Any]
         {"output_tokens": 5, "input_tokens": 10, "iterations": [{"type": "compaction", "input_tokens": 1}]},
     ],
 )
-def test_what_is_no_count_in_the_end_is_no_bill(end: dict[str, Any]) -> None:
+def test_what_is_no_count_in_the_end_counts_as_what_was_reserved(end: dict[str, Any]) -> None:
     events = reply({"type": "text", "text": "a"})
     events[0]["message"]["usage"] = {}
     events[-2]["usage"] = end
-    with pytest.raises(ValueError, match="usage"):
-        assembly.usage_of(_taken(events).message.usage)
+    found = _taken(events).bill.believed(WIDE)
+    assert found.doubt
+    assert found.usage.given in (10, 11, WIDE.reserved)
+    assert found.usage.output in (5, WIDE.allowed)
 
 
 # -- what of it can be kept ------------------------------------------------------------------------
@@ -160,7 +163,8 @@ _COST = Usage(input=100, cache_read=20, cache_write_5m=3, output=42)
 
 
 def _accepted(*events: dict[str, Any]) -> stream.ModelReply | Failure:
-    return stream.accept(_taken(list(events)), [{"name": "exec", "input_schema": {}}], 1)
+    found = _taken(list(events))
+    return stream.accept(found, [{"name": "exec", "input_schema": {}}], 1, found.bill.believed(WIDE))
 
 
 def _said(text: str) -> list[dict[str, Any]]:
@@ -225,11 +229,11 @@ def test_a_block_that_is_nested_too_deeply_is_no_reply() -> None:
 _START = {"input_tokens": 900, "cache_read_input_tokens": 100, "output_tokens": 7}
 
 
-def _billed(*ends: dict[str, Any]) -> Usage:
+def _billed(*ends: dict[str, Any]) -> Believed:
     begun = {"id": "m", "model": "x", "usage": dict(_START), "content": []}
     told: list[dict[str, Any]] = [{"type": "message_start", "message": begun}]
     told += [{"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": end} for end in ends]
-    return assembly.usage_of(_taken([*told, {"type": "message_stop"}]).message.usage)
+    return _taken([*told, {"type": "message_stop"}]).bill.believed(WIDE)
 
 
 @pytest.mark.parametrize(
@@ -245,12 +249,24 @@ def _billed(*ends: dict[str, Any]) -> Usage:
     ids=["end only", "all zero", "lower again", "twice", "told apart at last", "more at last"],
 )
 def test_figures_that_go_down_take_no_charge_back(ends: list[dict[str, Any]], billed: Usage) -> None:
-    assert _billed(*ends) == billed
+    assert _billed(*ends) == Believed(billed)
 
 
 @pytest.mark.parametrize("wrong", [-5, 12.5])
-def test_what_is_no_count_stays_none_beside_figures_that_are_higher(wrong: float) -> None:
-    with pytest.raises(ValueError, match="a usage that is none"):
-        _billed({"output_tokens": wrong})
-    with pytest.raises(ValueError, match="a usage that is none"):
-        _billed({"output_tokens": 5, "input_tokens": wrong})
+def test_what_is_no_count_is_none_beside_figures_that_are_higher(wrong: float) -> None:
+    found = _billed({"output_tokens": wrong})
+    assert (found.usage, found.doubt) == (Usage(900, 100, 0, 0, WIDE.allowed), f"output_tokens {wrong}")
+    found = _billed({"output_tokens": 5, "input_tokens": wrong})
+    assert (found.usage, found.doubt) == (Usage(input=WIDE.reserved, output=7), f"input_tokens {wrong}")
+
+
+@pytest.mark.parametrize("usage", [None, [], "many", 7, {}, {"input_tokens": {}, "output_tokens": []}])
+def test_a_bill_in_no_known_form_loses_no_reply(usage: object) -> None:
+    events = reply({"type": "text", "text": "a"}, stop="end_turn")
+    events[0]["message"]["usage"] = usage
+    del events[-2]["usage"]
+    found = _taken(events)
+    believed = found.bill.believed(WIDE)
+    assert believed.usage == Usage(input=WIDE.reserved, output=WIDE.allowed)
+    assert believed.doubt
+    assert isinstance(_accepted(*events), stream.ModelReply)

@@ -59,16 +59,22 @@ def test_a_complete_reply_comes_back_unchanged() -> None:
     ("usage", "words"),
     [
         ({"output_tokens": 10**11}, "100,000,000,000 tokens written where 1,000 were allowed"),
+        ({"output_tokens": 1100}, "1,100 tokens written where 1,000 were allowed"),
         ({"cache_read_input_tokens": 10**11}, "100,000,000,103 tokens read of "),
+        ({"input_tokens": 90_000}, "90,023 tokens read of "),
+        ({"input_tokens": -1}, "input_tokens -1"),
+        ({"output_tokens": -1}, "output_tokens -1"),
     ],
 )
-def test_a_usage_that_no_such_request_can_have_is_no_bill(usage: dict[str, int], words: str) -> None:
-    answer = streamed(TEXT, usage=usage)
+def test_a_usage_that_cannot_be_costs_what_was_reserved_and_not_the_reply(usage: dict[str, int], words: str) -> None:
+    answer = streamed(TEXT, usage=usage, stop="end_turn")
     answer.body = answer.body.replace(b'"output_tokens": 42', b'"output_tokens": %d' % usage.get("output_tokens", 42))
-    outcome = once(answer)
-    assert isinstance(outcome, Failure)
-    assert (outcome.kind, outcome.usage) == ("invalid", None), "a person is asked, and its worst case counts as spent"
-    assert words in outcome.message
+    with ModelServer(answer) as server, stream.make_client(server.url, "key") as client:
+        outcome = stream.attempt(client, request(), lambda: None, reserved=7000)
+    assert isinstance(outcome, stream.ModelReply)
+    assert words in outcome.doubt
+    assert outcome.usage.given == (123 if "output_tokens" in usage else 7000)
+    assert outcome.usage.output == (1000 if "output_tokens" in usage else 42)
 
 
 def _models_of_messages() -> int:

@@ -8,10 +8,10 @@ from typing import Any
 
 import anthropic
 import httpx2
-import msgspec
 import pytest
 
-from harness.brain import assembly, own_means, stream
+from harness.brain import own_means, stream
+from harness.brain.bill import Bill, Bounds
 from harness.brain.own_means import Own
 from harness.brain.retry import Failure
 from harness.events import tools as events_tools
@@ -188,11 +188,12 @@ def test_tokens_of_a_compaction_by_the_endpoint_are_in_the_bill() -> None:
         "cache_read_input_tokens": 0,
     }
     told = {**counted, "iterations": [compaction, {"type": "message", **counted}]}
-    usage = msgspec.convert(told, assembly.Billed)
-    found = assembly.usage_of(usage)
+    bill = Bill()
+    bill.take(told)
+    believed = bill.believed(Bounds(400_000, 8192, 400_000))
+    found = believed.usage
     assert (found.input, found.output, found.cache_read, found.cache_write_5m) == (150_100, 2010, 5, 7)
-    took = assembly.compaction_of(usage)
-    assert took == Usage(150_000, 0, 7, 0, 2000)
+    assert believed.compaction == Usage(150_000, 0, 7, 0, 2000)
     message = t.ModelMessage(
         request_id="r",
         message_id="m",

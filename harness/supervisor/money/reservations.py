@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.agents.supervisor_requests import Reserve
-from harness.budget import prices
+from harness.budget import evidence, prices
 from harness.budget.ledger import Account, CapReached, NotReserved
 from harness.budget.ledger_types import CapsInForce, LedgerRecord, Raised, Reserved, Settled, Unknown, to_wire
 from harness.events.cap import Cap
@@ -210,24 +210,15 @@ class Bookkeeper:
                 await self._durable(record)
                 self._ledger.apply(record)
 
-    async def settle(self, reservation: str, usage: Usage | None, cost_nano: int | None = None) -> Settled:
-        """Replace a worst case by the real cost: of ``usage`` at list price, or ``cost_nano`` when that is more.
+    async def settle(self, reservation: str, usage: Usage | None) -> Settled:
+        """Replace a worst case by the real cost of ``usage`` at list price, which is never more.
 
         ``usage`` None: the outcome is unknown and the worst case counts as spent. Settling twice returns what the first
         one said. Raises NotReserved, LedgerUnavailable (nothing changed; settle again later).
         """
 
         def end(held: Reserved) -> Settled | Unknown:
-            if usage is None:
-                return Unknown(reservation=reservation)
-            found = prices.cost(held.model, usage)
-            return Settled(
-                reservation=reservation,
-                nano=max(found.nano, cost_nano or 0),
-                tokens=found.tokens,
-                source=found.source,
-                usage=usage,
-            )
+            return Unknown(reservation=reservation) if usage is None else evidence.settled(held, usage)
 
         return await self._end(reservation, end)
 

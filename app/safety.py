@@ -14,6 +14,7 @@ from textual import events
 from textual.color import Color
 from textual.filter import LineFilter
 
+from app.cell_table import placed
 from app.pace import Pace
 from app.paste import Pasted, PasteFilter
 
@@ -140,8 +141,8 @@ class ReplyFilter:
 
 
 def quiet_driver(pace: Pace) -> type[Any] | None:
-    """The Linux driver with `PasteFilter` and `ReplyFilter` in its input path; None where that driver is not the one in
-    use.
+    """The Linux driver with `PasteFilter` and `ReplyFilter` in its input path and `placed` in its output path; None
+    where that driver is not the one in use.
 
     ``pace`` is told of every key, click and paste as soon as it is read.
     """
@@ -196,4 +197,11 @@ def quiet_driver(pace: Pace) -> type[Any] | None:
     # The driver makes its parser by this module-level name inside a long loop; naming ours there is the smallest way
     # in.
     vars(linux_driver)["XTermParser"] = QuietParser
-    return linux_driver.LinuxDriver
+
+    class PlacingDriver(linux_driver.LinuxDriver):
+        """The Linux driver that writes each character where the screen believes it."""
+
+        def write(self, data: str) -> None:
+            super().write(placed(data))
+
+    return PlacingDriver

@@ -17,7 +17,7 @@ from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.timer import Timer
 
-from app import copying, themes
+from app import cell_table, copying, themes
 from app.action_table.action import EVERYWHERE
 from app.attention import Attention
 from app.copying import Selected
@@ -67,6 +67,7 @@ class WatchApp(App[int]):
         notify: NotifyConfig | None = None,
     ) -> None:
         self.pace = Pace()
+        cell_table.install()
         super().__init__(driver_class=quiet_driver(self.pace))
         self.folders = folders
         self.keys = keymap

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, chop_cells
 
+from harness.events.untrusted import exact_cells
 from widgets.cells import clip
 
 _CONTINUED = "    ↪ "
@@ -17,11 +18,16 @@ _KEPT = 3
 class CardLine:
     """One line of a card: safe text, and its role (badge, head, label, run, text, dim, warn, add, remove, hunk, claim,
     rule). ``one_row``: words that the person knows, of which one row says enough.
+
+    Every character of the text takes the same cells on every terminal, so that no end of a line leaves the screen.
     """
 
     text: str
     role: str = "text"
     one_row: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", exact_cells(self.text))
 
 
 def wrap(line: CardLine, width: int) -> list[tuple[str, str]]:

@@ -8,10 +8,10 @@ import re
 import select
 import sys
 import time
-import unicodedata
 from collections.abc import Iterable, Sequence
 
 from harness.events import words
+from harness.events.cell_width import cells, widest
 from harness.events.untrusted import to_display
 
 WIDEST = 36
@@ -65,12 +65,12 @@ def age(ts: str) -> str:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, width: int) -> list[str]:
     """Aligned columns within ``width``; the last column takes what is left and is cut with an ellipsis."""
-    cells = [list(head), *[[*(_cut(c, WIDEST) for c in r[:-1]), r[-1]] for r in rows]]
-    sizes = [max(_wide(r[i]) for r in cells) for i in range(len(head))]
+    columns = [list(head), *[[*(_cut(c, WIDEST) for c in r[:-1]), r[-1]] for r in rows]]
+    sizes = [max(cells(r[i]) for r in columns) for i in range(len(head))]
     lines = []
-    for r in cells:
-        line = "  ".join(c + " " * (w - _wide(c)) for c, w in zip(r[:-1], sizes[:-1], strict=True))
-        lines.append(f"{line}  {_cut(r[-1], width - _wide(line) - 2)}".rstrip())
+    for r in columns:
+        line = "  ".join(c + " " * (w - cells(c)) for c, w in zip(r[:-1], sizes[:-1], strict=True))
+        lines.append(f"{line}  {_cut(r[-1], width - cells(line) - 2)}".rstrip())
     return lines
 
 
@@ -80,30 +80,18 @@ def wrapped(line: str, width: int, hanging: int) -> list[str]:
     """
     pieces = [""]
     for word in re.findall(r"\s*\S+", line):
-        if pieces[-1].strip() and _wide(pieces[-1] + word) > width:
+        if pieces[-1].strip() and cells(pieces[-1] + word) > width:
             pieces.append(" " * hanging + word.lstrip())
         else:
             pieces[-1] += word
     return pieces
 
 
-def _wide(text: str) -> int:
-    """Columns that it takes on a terminal, by the Unicode character database."""
-    if text.isascii():
-        return len(text)
-    return sum(map(_columns, text))
-
-
-def _columns(ch: str) -> int:
-    # the library that screens measure with costs each command tens of milliseconds to load
-    return 2 if unicodedata.east_asian_width(ch) in "WF" else int(not unicodedata.combining(ch))
-
-
 def _cut(text: str, room: int) -> str:
     """At most ``room`` columns of it, with an ellipsis where something is missing."""
-    if _wide(text) <= room:
+    if cells(text) <= room:
         return text
-    ends = itertools.accumulate(map(_columns, text))
+    ends = itertools.accumulate(map(widest, text))
     return f"{text[: sum(end < room for end in ends)]}…"
 
 

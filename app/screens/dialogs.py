@@ -12,7 +12,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
 from app.screens.form import Form, R
-from harness.events.untrusted import to_display
+from harness.events.untrusted import exact_cells, to_display
 from widgets.help_bar import HelpBar
 
 
@@ -36,7 +36,7 @@ class Dialog(Form[R]):
                 Content.assemble((self._verb + " ", "bold"), (to_display(self._about, limit=80), "bold $warning")),
                 id="title",
             )
-            yield Static(Content(to_display(self._words, limit=600)), id="text")
+            yield Static(Content(exact_cells(to_display(self._words, limit=600))), id="text")
             yield from self.fields()
             yield Static("", id="error")
             yield HelpBar()

@@ -10,6 +10,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from harness.events.cell_width import agreed
+
 _C0 = {c: chr(0x2400 + c) for c in range(0x20)} | {0x7F: "\u2421"}
 _ACTIVE = re.compile("[^\x20-\x7e]")
 _BLANKS = re.compile(" {8,}")
@@ -45,7 +47,7 @@ def _mark(ch: str) -> str:
     cat = unicodedata.category(ch)
     if cat in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Me") or (cat == "Zs" and ch != " ") or code in _BLANK_LETTERS:
         return f"{_OPEN}U+{code:04X}{_CLOSE}"
-    if cat == "Mn" and any(low <= code <= high for low, high in _COMBINING):
+    if cat in ("Mn", "Mc") and any(low <= code <= high for low, high in _COMBINING):
         return f"{_OPEN}U+{code:04X}{_CLOSE}"
     return ch
 
@@ -70,3 +72,11 @@ def to_display(text: str, *, limit: int | None = None) -> str:
 def to_display_lines(text: str, *, limit: int | None = None) -> list[str]:
     """Safe display text split at line feeds; each line passes `to_display` (other line separators become marks)."""
     return [to_display(line, limit=limit) for line in text.split("\n")]
+
+
+def exact_cells(shown: str) -> str:
+    """Display text of which each character takes the same cells on every terminal; the others become ``⟨U+XXXX⟩``.
+
+    For what a person decides on: no part of it may leave the screen because a terminal counts otherwise than we do.
+    """
+    return _ACTIVE.sub(lambda m: m[0] if agreed(m[0]) else f"{_OPEN}U+{ord(m[0]):04X}{_CLOSE}", shown)

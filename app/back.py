@@ -12,8 +12,8 @@ from app import told
 from app.told import Told, Troubles
 from harness.events import receipts as r
 from harness.events import trouble
+from harness.events.outcomes import PROOFS
 from harness.events.receipts import Receipt
-from harness.events.views import PROOF
 from harness.events.words import local
 
 _WIDTH = 54
@@ -71,7 +71,7 @@ def _lines(parts: Sequence[str]) -> Iterator[str]:
 
 def _session(one: Told) -> Iterator[Entry]:
     row = one.row
-    mark = f" {PROOF[row.verified]}" if row.all_passed else ""
+    mark = f", {PROOFS[row.proof]}" if row.proof else ""
     yield Entry(SESSION, " · ".join([f"{row.name} {row.state}{mark}", *told.figures(one.brief.figures)]), row.sid)
     for line in told.in_order(one):
         yield Entry(LINE, line.text, row.sid, line.kind, line.ts, line.seq, line.tone)

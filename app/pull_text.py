@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from harness.events.outcomes import JUDGED, STILL_PASSES, VERIFIED, WORDS
 from harness.events.pulling import CheckLine, PullView
 from harness.events.receipts import Receipt
 from harness.events.untrusted import to_display
@@ -20,10 +21,11 @@ _TITLE = 72
 _GOAL = 4000
 _TEXT = 300
 _LISTED = 50
-_VERIFIED = (
-    "Every criterion passed, run by Watchfloor.",
-    "Every criterion passed, run by Watchfloor; of some nothing shows that they can fail.",
-)
+_SAID = {
+    JUDGED: "Judged: a judge who saw the change is satisfied with it.",
+    VERIFIED: "Verified: every check passes, run by Watchfloor, and at least one of them failed before the work.",
+    STILL_PASSES: "Every check still passes, run by Watchfloor, as it did before the work.",
+}
 _CUT = "It is cut here: a request takes no more."
 
 Finder = Callable[[Sequence[str]], Sequence[Sequence[str]]]
@@ -62,7 +64,7 @@ def body(view: PullView, receipts: Sequence[Receipt], finder: Finder) -> str:
     checks = [one.command for one in view.checks]
     passed = [_outcome(one) for one in view.checks]
     chosen = [f"{decided(one.decision)}: {one.title}" for one in reversed(receipts) if one.decision]
-    said = _VERIFIED[any(one.untried for one in view.checks)] if view.verified else "Not verified by Watchfloor."
+    said = _SAID.get(view.proof, "Not verified by Watchfloor.")
     parts = (
         ("Goal", list(_goal(view.goal.strip(), finder))),
         ("Commits", _listed(view.commits, [], view.count, finder)),
@@ -78,7 +80,7 @@ def body(view: PullView, receipts: Sequence[Receipt], finder: Finder) -> str:
 def _outcome(check: CheckLine) -> str:
     if not check.passed:
         return "not passed: "
-    return "passes, not tried whether it can fail: " if check.untried else "passes: "
+    return f"{WORDS[check.outcome]}: "
 
 
 def _of_its_own(view: PullView) -> str:

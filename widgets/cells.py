@@ -10,7 +10,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from harness.events import trouble
+from harness.events import outcomes, trouble
 from harness.events.request import Request
 from harness.events.states import State
 from harness.events.untrusted import to_display
@@ -37,8 +37,13 @@ MARKS: dict[str, str] = {
 
 QUESTION = "?"
 """Waiting because the agent asks something."""
-UNVERIFIED = "◇"
-"""Done by its own word alone, or by checks of which nothing shows that they can fail."""
+NO_CRITERION = "∅"
+"""Nothing but its agent's word decides whether it is done."""
+STILL = "="
+"""Done, and every check passes as it did before the work."""
+UNVERIFIED = "~"
+"""Done, and nothing but somebody's word says so."""
+_PROVED = {outcomes.JUDGED: MARKS[State.DONE], outcomes.VERIFIED: MARKS[State.DONE], outcomes.STILL_PASSES: STILL}
 
 # Which colour role a state is drawn in; the roles are component classes of the widgets.
 ROLES: dict[str, str] = {
@@ -61,9 +66,9 @@ def mark(state: str) -> str:
 
 
 def row_mark(row: SessionRow) -> str:
-    """The mark of a session: done without a check that passed and can fail, and a question, have their own."""
-    if row.state == State.DONE and not row.verified:
-        return UNVERIFIED
+    """The mark of a session: done by checks that still pass, or by somebody's word, and a question, have their own."""
+    if row.state == State.DONE:
+        return _PROVED.get(row.proof, NO_CRITERION if row.no_criterion else UNVERIFIED)
     return QUESTION if row.asks == Request.QUESTION else mark(row.state)
 
 

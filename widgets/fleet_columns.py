@@ -185,7 +185,7 @@ def _plan(row: SessionRow, cell: int, now: float) -> Cell:
 
 def _checks(row: SessionRow, cell: int, now: float) -> Cell:
     if row.no_criterion:
-        return ((_set(cells.UNVERIFIED, cell, right=True), "attention"),)
+        return ((_set(cells.NO_CRITERION, cell, right=True), "attention"),)
     figures = f"{row.checks_passed}/{row.checks_total}" if row.checks_total else "–"
     done = row.checks_total and row.checks_passed == row.checks_total
     return ((_set(figures, cell, right=True), "good" if done else "quiet"),)

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from harness.events import outcomes
+from harness.events.outcomes import FAILS, NOW_PASSES, STILL_PASSES
 from harness.events.plan_state import BLOCKED, FAILED, IN_PROGRESS, PASSED
 from harness.events.plan_views import CheckView, EntryView, PhaseView, PlanBoard
 from harness.events.words import counted
 from widgets.plan_view import MAX_LINES, NEXT, NOW, PlanFile, PlanLine
 
 _KINDS = {PASSED: "done", FAILED: "failed", BLOCKED: "blocked", IN_PROGRESS: "open"}
+_BY_OUTCOME = {FAILS: "failed", STILL_PASSES: "still"}
+_BESIDE = {
+    NOW_PASSES: "now passes: it failed before the work",
+    STILL_PASSES: "still passes: it did before the work, too",
+    outcomes.PASSED: "passed before the work",
+    outcomes.FAILED: "failed before the work",
+}
 _NAMED = 5
 
 
@@ -30,13 +39,12 @@ def checks_as_file(checks: Sequence[CheckView]) -> PlanFile:
 
 
 def _check(check: CheckView) -> Iterator[PlanLine]:
-    if check.untried:
-        yield PlanLine("untried", check.command)
-        yield PlanLine("fact", f"nothing shows that it can fail: {check.untried}")
-    elif check.passed is None:
+    if check.passed is None:
         yield PlanLine("open", check.command)
     else:
-        yield PlanLine("done" if check.passed else "failed", check.command)
+        yield PlanLine(_BY_OUTCOME.get(check.outcome, "done"), check.command)
+    if said := _BESIDE.get(check.outcome or check.before):
+        yield PlanLine("fact", said)
 
 
 def _lines(board: PlanBoard) -> Iterator[PlanLine]:
@@ -70,8 +78,8 @@ def _entry(entry: EntryView, board: PlanBoard) -> Iterator[PlanLine]:
     at = entry.id == board.at
     upcoming = entry.id == board.next and not board.at
     kind = _KINDS.get(entry.state, "open")
-    if entry.untried and entry.state == PASSED:
-        kind = "untried"
+    if entry.held_before and entry.state == PASSED:
+        kind = "still"
     if at or upcoming:
         kind = NOW if at else NEXT
     yield PlanLine(kind, f"{entry.id}  {entry.title}" + ("  ← next" if upcoming else ""))
@@ -96,7 +104,7 @@ def _told(entry: EntryView, at: bool) -> Iterator[str]:
     if entry.waits_for and entry.state != PASSED:
         more = len(entry.waits_for) - _NAMED
         yield "after " + ", ".join(entry.waits_for[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-    if entry.untried and entry.state == PASSED:
-        yield f"of {counted(entry.untried, 'check')} nothing shows that it can fail"
+    if entry.held_before:
+        yield "still passes" if entry.state == PASSED else "its checks passed before the work, too"
     if entry.undecided and entry.state != PASSED:
         yield f"{entry.undecided} of its criteria no check decides"

@@ -35,7 +35,7 @@ NEXT = "next"
 _LOOKS = {
     "heading": (" ", "name"),
     "done": ("  ✓ ", "good"),
-    "untried": ("  ◇ ", "good"),
+    "still": ("  = ", "good"),
     "open": ("  ○ ", "text"),
     NOW: ("  ▶ ", "heading"),
     NEXT: ("  ○ ", "name"),

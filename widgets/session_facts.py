@@ -6,13 +6,9 @@ import time
 
 from harness.events import words
 from harness.events.cost_views import SessionPaid
+from harness.events.outcomes import MEANS, PROOFS
 from harness.events.views import SessionRow
 from widgets.context_bar import layer_facts
-
-_VERIFIED = (
-    "not quite: every check passed when Watchfloor ran it; of some nothing shows that they can fail",
-    "yes: every check passed when Watchfloor ran it",
-)
 
 _USAGE = {
     "input": "input",
@@ -48,7 +44,7 @@ def evidence(row: SessionRow) -> list[tuple[str, str]]:
         ("evidence", row.evidence),
         ("last event", f"{row.last_event}, record {row.seq} of its log, {seen} ago" if seen else "none"),
         *([] if row.ended else [("you want it", row.desired)]),
-        ("verified", _VERIFIED[row.verified] if row.all_passed else "no"),
+        *([("proof", f"{PROOFS[row.proof]}: {MEANS[row.proof]}")] if row.proof else []),
         ("", ""),
         ("goal", row.goal),
         ("repository", row.repo),

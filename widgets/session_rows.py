@@ -21,8 +21,8 @@ from widgets.session_order import SessionItem
 
 _TITLE_ROLES = {NEEDS_YOU: "call", ERRORS: "alarm"}
 _STATE_WIDTH = 8
-_OF_COUNTS = ("checks_passed", "checks_total", "plan_passed", "plan_total", "no_criterion")
-_FIRST = attrgetter("sid", "name", "state", "asks", "verified", *_OF_COUNTS)
+_OF_COUNTS = ("checks_passed", "checks_total", "still_passing", "plan_passed", "plan_total", "no_criterion")
+_FIRST = attrgetter("sid", "name", "state", "asks", "proof", *_OF_COUNTS)
 _OF_LINES = ("group", "files", "lines_added", "lines_removed")
 _SECOND = attrgetter(
     "sid",
@@ -222,8 +222,10 @@ class Look(msgspec.Struct, frozen=True):
 
     def _checks(self, row: SessionRow) -> str:
         if row.no_criterion:
-            return cells.UNVERIFIED
-        mark = "✓" if row.checks_passed == row.checks_total else ""
+            return cells.NO_CRITERION
+        mark = ""
+        if row.checks_passed == row.checks_total:
+            mark = cells.STILL if row.still_passing == row.checks_total else "✓"
         return f"{mark}{row.checks_passed}/{row.checks_total}" if row.checks_total else ""
 
     def _money(self, row: SessionRow, line: Line) -> None:
@@ -252,7 +254,7 @@ class Look(msgspec.Struct, frozen=True):
                 line.right(text, self.styles[role])
         elif row.no_criterion:
             line.right(
-                f"{cells.UNVERIFIED} no criterion " if wide else f"{cells.UNVERIFIED} ", self.styles["attention"]
+                f"{cells.NO_CRITERION} no criterion " if wide else f"{cells.NO_CRITERION} ", self.styles["attention"]
             )
         elif not whole and (checks := self._checks(row)):
             line.right(checks + " ", self.styles["good" if row.checks_passed == row.checks_total else "quiet"])

@@ -19,8 +19,9 @@ from app.pull_text import code
 from app.replies import ask
 from app.told import EMPTY, Told, Troubles, figures, first_look, headline, in_order, ranked, total, unmoved
 from harness.events.briefing import Briefed, Line
+from harness.events.outcomes import PROOFS
 from harness.events.replies import Sessions, SessionShown
-from harness.events.views import PROOF, SessionRow, TroubleView
+from harness.events.views import SessionRow, TroubleView
 from harness.events.words import local
 from harness.protocol.client import Client, SupervisorError
 
@@ -170,7 +171,7 @@ def _wrong(one: TroubleView, quoted: Callable[[str], str]) -> str:
 
 
 def _title(one: Told, quoted: Callable[[str], str]) -> str:
-    mark = f" {PROOF[one.row.verified]}" if one.row.all_passed else ""
+    mark = f", {PROOFS[one.row.proof]}" if one.row.proof else ""
     head = f"{quoted(one.row.name)} ({safe(one.row.sid)}) {safe(one.row.state)}{mark}"
     return " · ".join([head, *figures(one.brief.figures)])
 

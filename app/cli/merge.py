@@ -13,6 +13,7 @@ from app.cli.context import Context
 from app.cli.output import emit, safe, say
 from app.replies import ask
 from harness.events import merge_events as m
+from harness.events import outcomes
 from harness.events.merge_views import HandedBack, Merged
 from harness.events.replies import Compared, FileDiff
 from harness.events.words import counted
@@ -97,6 +98,7 @@ def _told(reply: Merged, sid: str) -> None:
     into = safe(reply.into)
     if reply.outcome == m.MERGED:
         say(f"{into} is at {safe(reply.commit[:12])} now, with the work of {safe(reply.name)}")
+        say(f"  {outcomes.on_result([one.outcome for one in reply.checked])}")
         if why := reply.why:
             say(f"  {safe(why, 600)}")
         return

@@ -10,8 +10,8 @@ from app.cli import bundled, exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say, table
 from app.replies import ask
+from harness.events.outcomes import PROOFS
 from harness.events.score_views import Scores, SessionScore
-from harness.events.views import PROOF
 from harness.events.words import counted, stretch, usd
 
 _PATIENCE_S = 120.0
@@ -30,7 +30,8 @@ _HEADS = (
     "BLOCKED",
     "FALSE DONE",
     "VIOLATIONS",
-    "UNTRIED",
+    "NOW PASS",
+    "STILL PASS",
     "RESETS",
 )
 
@@ -59,7 +60,7 @@ def _row(one: SessionScore) -> tuple[str, ...]:
     tokens = one.tokens_per_criterion
     return (
         safe(one.name, 24),
-        safe(one.outcome or "-") + (f" {PROOF[one.verified]}" if one.all_passed else ""),
+        safe(one.outcome or "-") + (f", {PROOFS[one.proof]}" if one.proof else ""),
         f"{one.points:g}/{sum(phase.of for phase in one.phases)}",
         f"{one.passed}/{one.criteria}",
         f"{one.steps:,}",
@@ -72,7 +73,8 @@ def _row(one: SessionScore) -> tuple[str, ...]:
         stretch(one.blocked_seconds),
         f"{one.false_claims}/{one.claims}",
         f"{one.violations:,}",
-        f"{one.untried:,}",
+        f"{one.now_passing:,}",
+        f"{one.still_passing:,}",
         f"{one.resets:,}",
     )
 

@@ -16,7 +16,7 @@ from app.cli.given import Usage, text_of
 from app.cli.output import age, emit, emit_all, safe, say, table
 from app.cli.several import each
 from app.replies import ask
-from harness.events import trouble
+from harness.events import outcomes, trouble
 from harness.events.body import Caps
 from harness.events.cap import OF_SESSION, Cap
 from harness.events.cost_views import Costs, Paid, SessionPaid
@@ -27,8 +27,8 @@ from harness.events.words import cap_text, counted, spend, spend_cell, usd
 from harness.protocol import amounts
 from harness.protocol import config as configuration
 
-_NONE = "◇"
-"""The mark of a session without a criterion."""
+_NONE = "none"
+"""Of a session without a criterion."""
 REMOVE_S = 640.0
 """Longest wait for a removal: a worktree may be large."""
 
@@ -187,18 +187,20 @@ def ls(ctx: Context, args: argparse.Namespace) -> int:
 
 def _counted(row: SessionRow) -> str:
     if row.checks_total:
-        return f"{row.checks_passed}/{row.checks_total}"
+        still = f" {row.still_passing} still" if row.still_passing else ""
+        return f"{row.checks_passed}/{row.checks_total}{still}"
     return _NONE if row.no_criterion else "-"
 
 
 def _checks(row: SessionRow) -> str:
     if row.no_criterion:
-        return f"{_NONE} no criterion: its agent's word alone says when it is done"
+        return "no criterion: its agent's word alone says when it is done"
     if not row.checks_total:
         return "none yet"
-    untried = f"; {_NONE} of {row.untried} nothing shows that it can fail" if row.untried else ""
+    shown = [outcomes.NOW_PASSES] * row.now_passing + [outcomes.STILL_PASSES] * row.still_passing
+    told = outcomes.told(shown)
     masked = f"; {row.masked} of them hide their exit code and decide nothing" if row.masked else ""
-    return f"{row.checks_passed} of {row.checks_total} pass{untried}{masked}"
+    return f"{row.checks_passed} of {row.checks_total} pass" + (f": {told}" if told else "") + masked
 
 
 def show(ctx: Context, args: argparse.Namespace) -> int:
@@ -212,6 +214,7 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
         ("name", safe(row.name)),
         ("state", f"{row.state} for {age(row.since)}: {safe(row.detail)}"),
         ("because", f"{safe(row.evidence)} ({safe(row.source)})"),
+        *([("proof", f"{outcomes.PROOFS[row.proof]}: {outcomes.MEANS[row.proof]}")] if row.proof else []),
         *([("next", safe(row.next))] if row.next else []),
         *([("you can", safe(": ".join(filter(None, (row.do, row.command)))))] if row.do else []),
         ("goal", safe(row.goal, 600)),

@@ -36,7 +36,7 @@ from harness.roles import shelf
 from widgets import cells
 from widgets.help_bar import HelpBar
 
-NO_CRITERION = "nothing says when it is done; launch once more to go by the agent's word alone (it stays marked ◇)"
+NO_CRITERION = "nothing says when it is done; launch once more to go by the agent's word alone (it stays marked ∅)"
 _LOOKED_UP = ("repo", "branch", "plan")
 """Fields for which there is something to choose as far as anybody knows who has not looked."""
 _MOST_FILES = 200

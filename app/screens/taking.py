@@ -17,6 +17,7 @@ from app.screens.dialogs import Dialog
 from app.screens.form import R
 from app.screens.given_line import given_in, given_line
 from harness.events import merge_events as m
+from harness.events import outcomes
 from harness.events.checkpoint_views import CheckpointList, CheckpointView
 from harness.events.merge_views import HandedBack, Merged, MergeLooked
 from harness.events.merging import MergeLook, named
@@ -170,8 +171,9 @@ def where(look: MergeLook) -> Content:
 
 
 def merged(name: str, ended: m.MergeEnded) -> str:
-    """That the work is in its branch now."""
-    return f"{name}: merged into {ended.into}, which is at {ended.commit[:12]}{'; ' + ended.why if ended.why else ''}"
+    """That the work is in its branch now, and what its checks showed."""
+    said = "; ".join(filter(None, (outcomes.on_result([one.outcome for one in ended.checked]), ended.why)))
+    return f"{name}: merged into {ended.into}, which is at {ended.commit[:12]}; {said}"
 
 
 def not_merged(ended: m.MergeEnded) -> str:

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from harness.agents import judged
 from harness.agents.judged import JudgeWant
 from harness.agents.steps import Check, End, Judge, Park, Say, Turned
-from harness.events import asking, verdicts
+from harness.events import asking, outcomes, verdicts
 from harness.events import types as t
 from harness.events.call_states import NOT_RUN, CallEnd
 from harness.events.iteration_events import BLOCKED, FAILED, PASSED, UNDECIDED
+from harness.events.outcomes import NOW_PASSES, STILL_PASSES
 from harness.events.ratchet import some
 from harness.events.states import ParkedFor, State
 from harness.events.words import counted, whole_output
@@ -117,7 +118,7 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
     if not seen.commands and seen.stuck:
         return _stuck(seen, "no check was given", summary)
     if not seen.commands and not seen.beside:
-        return asks if question else _judged(End(State.DONE, f"{why}no check was given", False, summary), claim, seen)
+        return asks if question else _judged(End(State.DONE, f"{why}no check was given", summary=summary), claim, seen)
     deciding = {c: r for c, r in seen.results.items() if c in seen.commands or c in seen.passed_before}
     not_run = {c: why for c, r in deciding.items() if (why := _not_run(c, r.ended))}
     for command, why in not_run.items():
@@ -136,23 +137,26 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
         outcome = UNDECIDED if seen.undecided or not seen.commands or not seen.decided else PASSED
         if not seen.commands:
             return _turned(Turned(outcome, _NOBODY), claim, seen)
-        return _turned(Turned(outcome, f"{total} of {total} checks passed{_untried(ran)}{_masked(seen)}"), claim, seen)
+        return _turned(Turned(outcome, f"{total} of {total} checks passed{_told(ran)}{_masked(seen)}"), claim, seen)
     if not failing and seen.stuck:
         return _stuck(seen, f"{total} of {total} checks passed", summary)
     if not failing:
         also = f"; put back before: {some(list(seen.put_back))}" if seen.put_back else ""
-        also = _untried(ran) + _masked(seen) + also
-        sure = not any(r.verdict is not None and r.verdict.provisional for r in ran.values())
-        sure = sure and not set(seen.masked).issuperset(seen.commands)
+        also = _masked(seen) + also
         if seen.undecided:
             also = f"; {counted(seen.undecided, 'entry', 'entries')} of its plan decided by no check{also}"
+        also = _told(ran) + also
+        proving = {c: r for c, r in ran.items() if c not in seen.masked and not seen.undecided}
+        known = _outcomes(proving)
+        verified = NOW_PASSES in known
+        still = bool(known) and set(known) == {STILL_PASSES}
         if question:
-            return _asks_beside(asks, f"all checks passed ({total} of {total}){also}", seen, sure=sure)
-        end = End(State.DONE, f"{why}{total} of {total} checks passed{also}", sure and not seen.undecided, summary)
-        return _judged(end, claim, seen)
+            return _asks_beside(asks, f"all checks passed ({total} of {total}){also}", seen, verified, still)
+        said = f"{why}{total} of {total} checks passed{also}"
+        return _judged(End(State.DONE, said, verified=verified, still=still, summary=summary), claim, seen)
     names = ", ".join(f"{c} ({ran[c].outcome})" for c in failing)[:500]
     if claim.last:
-        return End(State.FAILED, f"{why}{len(failing)} of {total} checks fail: {names}", False, summary)
+        return End(State.FAILED, f"{why}{len(failing)} of {total} checks fail: {names}", summary=summary)
     if question:
         return asks
     if seen.task and seen.rounds >= seen.max_rounds:
@@ -162,8 +166,8 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
     if seen.stuck:
         return _stuck(seen, f"{len(failing)} of {total} checks fail: {names}", summary)
     if seen.rounds >= seen.max_rounds:
-        still = f"{len(failing)} of {total} checks still fail after {seen.rounds} rounds: {names}"
-        return End(State.FAILED, still, False, summary)
+        said = f"{len(failing)} of {total} checks still fail after {seen.rounds} rounds: {names}"
+        return End(State.FAILED, said, summary=summary)
     return Say(_report(failing, total, ran, seen))
 
 
@@ -179,10 +183,9 @@ def _not_run(command: str, ended: t.ToolEnded) -> str:
     return ""
 
 
-def _untried(ran: Mapping[str, Result]) -> str:
-    """Of which checks no trial shows that they can fail, and why, behind what passed."""
-    told = [f"{spoken(c)} ({r.verdict.untried})" for c, r in ran.items() if r.verdict is not None and r.verdict.untried]
-    return f"; not tried whether it can fail: {some(told)}"[:_WHY] if told else ""
+def _outcomes(ran: Mapping[str, Result]) -> list[str]:
+    """How each of these stands against what it said before the work."""
+    return [r.verdict.outcome for r in ran.values() if r.verdict is not None]
 
 
 def _masked(seen: Evidence) -> str:
@@ -194,14 +197,21 @@ def _masked(seen: Evidence) -> str:
     return "".join(parts)[:_WHY]
 
 
-def _asks_beside(asks: Park, verdict: str, seen: Evidence, *, sure: bool) -> Park:
+def _told(ran: Mapping[str, Result]) -> str:
+    """How many of them now pass, and how many still do, behind what passed."""
+    said = outcomes.told(_outcomes(ran))
+    return f": {said}" if said else ""
+
+
+def _asks_beside(asks: Park, verdict: str, seen: Evidence, verified: bool, still: bool) -> Park:
     """A question although all checks passed: its answer may change the work, so no judge is asked before it."""
-    unheard = "" if seen.court is None else "; the judge was not asked"
-    return replace(asks, verdict=verdict + unheard, verified=sure and not seen.undecided and seen.court is None)
+    if seen.court is not None:
+        return replace(asks, verdict=f"{verdict}; the judge was not asked")
+    return replace(asks, verdict=verdict, verified=verified, still=still)
 
 
 def _stuck(seen: Evidence, checks: str, summary: str) -> End:
-    return End(State.FAILED, f"stuck: {some(list(seen.stuck))} tried as often as allowed; {checks}", False, summary)
+    return End(State.FAILED, f"stuck: {some(list(seen.stuck))} tried as often as allowed; {checks}", summary=summary)
 
 
 def _turned(over: Turned, claim: Claim, seen: Evidence) -> Judge | Say | Park | Turned:

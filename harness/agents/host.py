@@ -103,7 +103,12 @@ class Host:
                 append(
                     [
                         t.SessionEnded(
-                            outcome=step.outcome, reason=step.reason, verified=step.verified, summary=step.summary
+                            outcome=step.outcome,
+                            reason=step.reason,
+                            verified=step.verified,
+                            still=step.still,
+                            judged=step.judged,
+                            summary=step.summary,
                         )
                     ]
                 )
@@ -145,7 +150,12 @@ class Host:
 def parked(step: steps.Park) -> list[t.Body]:
     """The records of a park."""
     park = t.SessionParked(
-        why=step.why, detail=step.detail, since=step.since, verdict=step.verdict, verified=step.verified
+        why=step.why,
+        detail=step.detail,
+        since=step.since,
+        verdict=step.verdict,
+        verified=step.verified,
+        still=step.still,
     )
     return [park] if step.breaker is None else [step.breaker, park]
 

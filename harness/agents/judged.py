@@ -29,12 +29,17 @@ def settle(end: End, court: JudgeWant, *, last: bool) -> Judge | Say | Park | En
     heard = court.heard
     if last:
         return replace(
-            end, outcome=State.FAILED, reason=f"{end.reason}; the judge was not asked any more", verified=False
+            end,
+            outcome=State.FAILED,
+            reason=f"{end.reason}; the judge was not asked any more",
+            verified=False,
+            still=False,
         )
     if heard is None:
         return Judge(court.cycle + 1)
     if heard.verdict == ev.SATISFIED:
-        return replace(end, reason=f"{end.reason}; the judge is satisfied (cycle {heard.cycle} of {heard.cycles})")
+        said = f"{end.reason}; the judge is satisfied (cycle {heard.cycle} of {heard.cycles})"
+        return replace(end, reason=said, judged=True)
     if heard.verdict == ev.NEEDS_REVISION and heard.cycle < court.cycles:
         return Say(report(heard))
     return Park(ParkedFor.JUDGE, _asks(heard))

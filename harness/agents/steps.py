@@ -55,8 +55,8 @@ class Wait:
 class Park:
     """Leave no process behind; ``why`` as in `SessionParked` (and ``breaker``, with the breaker that opened).
 
-    ``since``: since when the endpoint that it waits for is not to be asked. ``verdict`` and ``verified``: with what the
-    work would be done if nothing were asked.
+    ``since``: since when the endpoint that it waits for is not to be asked. ``verdict``, ``verified`` and ``still``:
+    with what the work would be done if nothing were asked.
     """
 
     why: ParkedFor
@@ -65,15 +65,18 @@ class Park:
     since: str = ""
     verdict: str = ""
     verified: bool = False
+    still: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The session is over; ``verified`` when every criterion was seen to hold."""
+    """The session is over; ``verified``, ``still`` and ``judged`` as in `SessionEnded`."""
 
     outcome: str
     reason: str
     verified: bool = False
+    still: bool = False
+    judged: bool = False
     summary: str = ""
 
 

@@ -275,8 +275,7 @@ def _done(v: View, last: ModelTurn) -> Step:
     beside = session_checks.own(v.state) if task is not None else ()
     undecided = plan.undecided + stakes.blind(v.state, plan) if plan is not None else 0
     results = {command: result for command, result in _results(v, last).items() if command in (*commands, *beside)}
-    caught = any(result.verdict is not None and result.verdict.caught for result in results.values())
-    reason = ratchet.reason if put_back or caught else ""
+    reason = ratchet.reason if put_back else ""
     seen = done.Evidence(
         commands,
         results,

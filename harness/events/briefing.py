@@ -21,6 +21,7 @@ from harness.events.describe import describe
 from harness.events.describing.line import Tone
 from harness.events.evaluation_events import SATISFIED
 from harness.events.merge_events import MERGED
+from harness.events.outcomes import WORDS
 from harness.events.pull_events import PUSHED
 from harness.events.states import State
 
@@ -211,13 +212,10 @@ def _loaded(c: Briefing, r: t.Record, b: t.PlanLoaded) -> None:
 def _verdict(c: Briefing, r: t.Record, b: t.CheckVerdict) -> None:
     before = c.checks.get(b.command)
     c.checks[b.command] = b.passed
-    if b.caught:
-        c.tell(r, ANOMALY, f"does not count: {b.command}: {b.why}", "bad")
-        return
     if b.command in c.planned or b.passed == bool(before):
         return
     if b.passed:
-        c.tell(r, PASSED, f"passes{', not tried whether it can fail' if b.untried else ''}: {b.command}", "good")
+        c.tell(r, PASSED, f"{WORDS[b.outcome]}: {b.command}", "good")
     else:
         c.tell(r, ANOMALY, f"passes no more: {b.command}", "bad")
 
@@ -326,7 +324,7 @@ def _judged(b: t.EvaluationEnded) -> str:
 _TOLD: Mapping[type[t.Body], Callable[[Any], str]] = {
     t.AlarmRaised: _always(ANOMALY),
     t.AlarmCleared: _always(COURSE),
-    t.RatchetViolation: lambda b: "" if b.check else ANOMALY,  # a check is told of by its verdict
+    t.RatchetViolation: _always(ANOMALY),
     t.PlanRestored: _always(ANOMALY),
     t.BreakerOpened: _always(ANOMALY),
     t.ToolInDoubt: _always(ANOMALY),

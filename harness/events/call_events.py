@@ -7,7 +7,6 @@ from harness.events.body import BlobRef, Body, By
 from harness.events.evaluation_events import RAN_FOR
 from harness.events.merge_events import RAN_FOR as RAN_FOR_MERGE
 from harness.events.pull_events import RAN_FOR as RAN_FOR_PULL
-from harness.events.trial import RAN_FOR as RAN_FOR_TRIAL
 
 BEFORE_WORK = "before work"
 """What a check is called that runs before the agent begins; no call of a model can be, for the blank."""
@@ -38,7 +37,7 @@ class ToolProposed(Body, frozen=True, kw_only=True):
     @property
     def own(self) -> bool:
         """True for whatever the harness runs on its own account."""
-        return self.tool in tools.OWN and (not self.ref or self.by_trial or self.before_work)
+        return self.tool in tools.OWN and (not self.ref or self.before_work)
 
     @property
     def by_judge(self) -> bool:
@@ -58,11 +57,6 @@ class ToolProposed(Body, frozen=True, kw_only=True):
         return self.tool == tools.CHECK and self.ref == BEFORE_WORK
 
     @property
-    def by_trial(self) -> bool:
-        """True for a check that is run once more to see whether it can fail."""
-        return self.tool == tools.CHECK and self.ref.startswith(RAN_FOR_TRIAL)
-
-    @property
     def by_pull(self) -> bool:
         """True for a push that a person ordered after the end."""
         return self.ref.startswith(RAN_FOR_PULL)
@@ -70,7 +64,7 @@ class ToolProposed(Body, frozen=True, kw_only=True):
     @property
     def not_of_agent(self) -> bool:
         """True for what is no work of the session's agent, which never hears of it."""
-        return self.by_merge or self.by_pull or self.by_trial or self.before_work
+        return self.by_merge or self.by_pull or self.before_work
 
 
 class ToolJudged(Body, frozen=True, kw_only=True):

@@ -16,9 +16,10 @@ from harness.events.describing.line import Line, compact
 
 GROUPS = ("talk", "tools", "approvals", "session", "money", "trouble")
 _IN_ONE = """asks you|goes on|in doubt|no reply|alarm|allow|ask|breaker|cap|caps|check|checkpoint|commit|context|\
-contract|decided|deferred|deny|before|done|ended|evaluator|failed|finish|fork|gate|goal|hooks|job|judge|launch|memory|merge|\
-note|pause|phase|plan|planner|policy|process|progress|protected|pull|recovered|replan|resolved|restores|resume|rule|rules|\
-runs|says|settled|stale|stop|stopped|summary|task|time|tries|undo|violation|waits|wants|Watchfloor|withdrawn|worktree|you"""
+contract|decided|deferred|deny|before|done|ended|evaluator|failed|finish|fork|gate|goal|hooks|job|judge|launch|\
+memory|merge|note|pause|phase|plan|planner|policy|process|progress|protected|pull|recovered|replan|resolved|\
+restores|resume|rule|rules|runs|says|settled|stale|stop|stopped|summary|task|time|undo|violation|waits|wants|\
+Watchfloor|withdrawn|worktree|you"""
 WORDS = frozenset(_IN_ONE.split("|"))
 """Every ``Line.kind`` of a record that this version knows, but for those that quote what another has written."""
 

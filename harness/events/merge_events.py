@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import msgspec
+
+from harness.events import outcomes
 from harness.events.body import Body, By
 from harness.events.plan_events import ViolatedFile
 
@@ -53,13 +56,28 @@ class MergeChecked(Body, frozen=True, kw_only=True):
     command: str
     passed: bool
     why: str = ""
+    before: str = ""
+    """As in `CheckVerdict`."""
+
+    @property
+    def outcome(self) -> str:
+        """How it stands against what it said before the work."""
+        return outcomes.outcome(self.before, passed=self.passed)
+
+
+class CheckedOn(msgspec.Struct, frozen=True):
+    """A check on the result of a merge, and how it stands there against what it said before the work."""
+
+    command: str
+    outcome: str
 
 
 class MergeEnded(Body, frozen=True, kw_only=True):
     """``outcome``: merged, conflicts, checks failed, refused, broken off; in all but the first nothing was moved.
 
     ``conflicts`` names the files that both sides changed; ``commit`` is what ``into`` stands on when it was merged, and
-    ``head`` what of the session is in it.
+    ``head`` what of the session is in it. ``checked``: the checks that ran on the
+    result.
     """
 
     TYPE = "merge.ended"
@@ -72,6 +90,7 @@ class MergeEnded(Body, frozen=True, kw_only=True):
     commit: str = ""
     conflicts: list[str] = []
     why: str = ""
+    checked: list[CheckedOn] = []
     by: By = By()
 
 

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
+from harness.events import outcomes
 from harness.events.body import BlobRef, Body, By
-
-PASSED = "passed"
-FAILED = "failed"
-"""What a check said before the work, as a word."""
-NOW_PASSES = "now_passes"
-STILL_PASSES = "still_passes"
-PASSES = "passes"
-"""Of one that passes, and of which nobody knows what it said before the work."""
-FAILS = "fails"
 
 
 class CheckVerdict(Body, frozen=True, kw_only=True):
     """Whether the result of a check counts, by the supervisor. ``why`` it does not although it exited with 0.
 
     ``ran`` tests had an outcome, ``excused`` were skipped or expected to fail; None when its output tells of none.
-    ``caught``: it passes only because of what the agent did to its tests, as a trial of it shows. ``untried``: why no
-    trial could show that it can fail. ``provisional``: it passes, and was not tried because nothing hung on it: no
-    entry is set and no session ends by it.
+    ``before``: what it said before the work, ``passed`` or ``failed``; empty when nobody knows.
     """
 
     TYPE = "check.verdict"
@@ -32,20 +22,14 @@ class CheckVerdict(Body, frozen=True, kw_only=True):
     why: str = ""
     ran: int | None = None
     excused: int | None = None
-    caught: bool = False
-    untried: str = ""
-    provisional: bool = False
     masked: str = ""
     """Why it decides nothing: its exit code does not tell that what it runs failed."""
     before: str = ""
-    """What it said before the work: ``passed``, ``failed``, or nothing when nobody knows."""
 
     @property
     def outcome(self) -> str:
         """How it stands against what it said before the work."""
-        if not self.passed:
-            return FAILS
-        return {FAILED: NOW_PASSES, PASSED: STILL_PASSES}.get(self.before, PASSES)
+        return outcomes.outcome(self.before, passed=self.passed)
 
 
 class CheckedBefore(Body, frozen=True, kw_only=True):
@@ -69,7 +53,7 @@ class CheckedBefore(Body, frozen=True, kw_only=True):
         """``passed`` or ``failed``; empty when nobody knows."""
         if self.passed is None:
             return ""
-        return PASSED if self.passed else FAILED
+        return outcomes.PASSED if self.passed else outcomes.FAILED
 
 
 class ViolatedFile(msgspec.Struct, frozen=True):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
+from harness.events.outcomes import PASSED, UNKNOWN
+
 
 class EntryView(msgspec.Struct, frozen=True, kw_only=True):
     """One entry; ``state`` is one of the words of `plan_state`, ``evidence`` are records of the newest verdicts on it.
 
     ``waits_for``: entries that have to pass first; ``undecided``: so many of its criteria no check decides;
-    ``untried``: so many of its checks pass, and nothing shows that they can fail;
+    ``before``: what each of its checks said before the work: passed, failed or unknown;
     ``claimed``: its task ended with the agent's word that it is done, and nothing more.
     """
 
@@ -24,8 +26,13 @@ class EntryView(msgspec.Struct, frozen=True, kw_only=True):
     blocked: str = ""
     undecided: int = 0
     claimed: bool = False
-    untried: int = 0
+    before: list[str] = []
     notes: list[str] = []
+
+    @property
+    def held_before(self) -> bool:
+        """True when all that decides it passed before the work, too."""
+        return bool(self.before) and set(self.before) == {PASSED}
 
 
 class PhaseView(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,12 +68,14 @@ class PlanBoard(msgspec.Struct, frozen=True, kw_only=True):
 class CheckView(msgspec.Struct, frozen=True, kw_only=True):
     """One check as it stands on the files as they are; ``passed`` is None for one that has not run on them yet.
 
-    ``untried``: why nothing shows that it can fail, of one that passes; empty when something does.
+    ``before``: what it said before the work: passed, failed or unknown; ``outcome``: now_passes, still_passes, passes
+    or fails, empty for one that has not run.
     """
 
     command: str
     passed: bool | None
-    untried: str = ""
+    before: str = UNKNOWN
+    outcome: str = ""
 
 
 class PlanShown(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ import msgspec
 from harness.events import pull_events as p
 from harness.events.body import Body
 from harness.events.call_events import ToolEnded, ToolProposed, ToolStarted
+from harness.events.outcomes import PASSES
 
 
 class PlanEntryLine(msgspec.Struct, frozen=True):
@@ -20,16 +21,16 @@ class PlanEntryLine(msgspec.Struct, frozen=True):
 
 
 class CheckLine(msgspec.Struct, frozen=True):
-    """A check, and whether it passed; ``untried``: nothing shows that it can fail."""
+    """A check, whether it passed, and how it stands against what it said before the work (`outcomes`)."""
 
     command: str
     passed: bool
-    untried: bool = False
+    outcome: str = PASSES
 
 
 class PullView(msgspec.Struct, frozen=True, kw_only=True):
     """What a request for review is made of; every text is untrusted. ``commits`` are subjects, oldest first, the first
-    fifty of ``count``; ``verified``: Watchfloor saw every criterion pass; ``loose``: files that are committed first,
+    fifty of ``count``; ``proof``: what shows that it is done (`outcomes`); ``loose``: files that are committed first,
     with that commit among ``commits`` and ``head`` empty, as it is not made; ``seen``: what a person looked at, as it
     has to be named next (`Diff.seen`), empty when nobody named it.
     """
@@ -42,7 +43,7 @@ class PullView(msgspec.Struct, frozen=True, kw_only=True):
     branch: str
     head: str
     count: int
-    verified: bool
+    proof: str
     commits: list[str] = []
     plan: list[PlanEntryLine] = []
     checks: list[CheckLine] = []

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from harness.events import types as t
 from harness.events.plan_state import Work
-from harness.events.trial import Tried
 
 ALLOW = "allow"
 KEEP = "keep"
@@ -28,8 +27,6 @@ class RunCheck:
     exit_code: int | None = None
     preview: str = ""
     output: t.BlobRef | None = None
-    trials: dict[str, Tried] = field(default_factory=dict)
-    """By their kind."""
 
 
 @dataclass(slots=True)
@@ -73,7 +70,7 @@ class Ratchet:
     accepted: dict[str, str] = field(default_factory=dict)
     """Digests by path that a person allowed."""
     trusted: list[str] = field(default_factory=list)
-    """Checks that count by a person's word, although a trial says that they cannot fail."""
+    """Checks that count by a person's word, although they hide their exit codes."""
     kept: bool = False
     """A person said that the originals stay: what is changed again is put back without another question."""
     reason: str = ""

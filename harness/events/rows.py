@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 import msgspec
@@ -11,6 +12,7 @@ from harness.events import types as t
 from harness.events.alarm_events import AlarmRaised
 from harness.events.alarms import SILENT
 from harness.events.commit_events import HELD_BACK
+from harness.events.outcomes import NOW_PASSES, STILL_PASSES
 from harness.events.row_state import Liveness, first_request, state_of, without_criterion, words_of
 from harness.events.session_state import Context, SessionState
 from harness.events.states import State
@@ -80,8 +82,7 @@ def _plain(sid: str, s: SessionState, live: Liveness, money: Money) -> SessionRo
     if s.terminal and s.held_back:
         detail = f"{HELD_BACK}; {detail}"
     i = s.intent
-    passed = s.ended.verified if s.ended else False
-    untried = sum(command in s.checks for command in s.untried)
+    stand = Counter(s.outcomes.values())
     asked = first_request(s) if state == State.WAITING else None
     return SessionRow(
         sid=sid,
@@ -120,9 +121,10 @@ def _plain(sid: str, s: SessionState, live: Liveness, money: Money) -> SessionRo
         approvals=list(s.approvals),
         jobs={name: job.what[:_JOB] for name, job in s.jobs.running.items()},
         evidence=evidence,
-        all_passed=passed,
-        verified=passed and not untried,
-        untried=untried,
+        proof=s.ended.proof if s.ended else "",
+        verified=s.ended.verified if s.ended else False,
+        now_passing=stand[NOW_PASSES],
+        still_passing=stand[STILL_PASSES],
         masked=sum(bool(s.masking.hides(command)) for command in s.checks),
         price=money.price,
         desired=s.desired,

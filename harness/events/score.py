@@ -7,6 +7,7 @@ of them means stands in ``docs/guide/score.md``.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,6 +18,7 @@ import msgspec
 from harness.events import said
 from harness.events import types as t
 from harness.events.call_states import NOT_RUN, CallEnd
+from harness.events.outcomes import NOT_VERIFIED, NOW_PASSES, STILL_PASSES
 
 _FAILED = frozenset({CallEnd.ERROR, CallEnd.TIMEOUT})
 _SENT_BACK = frozenset({"needs_revision", "failed"})
@@ -40,10 +42,9 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     outcome: str = ""
-    all_passed: bool = False
-    """It ended with every check passed; whether they could have failed says `untried`."""
+    proof: str = ""
+    """What shows that it is done, in one word of `outcomes`; empty for one that is not."""
     verified: bool = False
-    """So it did, and each of them could have failed."""
     model: str = ""
     seconds: float = 0.0
     steps: int = 0
@@ -67,8 +68,10 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     claims: int = 0
     false_claims: int = 0
     violations: int = 0
-    untried: int = 0
-    """Criteria that are commands and pass, and of which no trial shows that they can fail."""
+    now_passing: int = 0
+    """Criteria that are commands, pass, and failed before the work."""
+    still_passing: int = 0
+    """Those that pass, and did so before the work."""
     resets: int = 0
     compactions: int = 0
     undone: int = 0
@@ -84,7 +87,8 @@ class Tally:
     first_ts: str = ""
     last_ts: str = ""
     outcome: str = ""
-    all_passed: bool = False
+    proof: str = ""
+    verified: bool = False
     model: str = ""
     steps: int = 0
     calls: int = 0
@@ -104,8 +108,8 @@ class Tally:
     undone: int = 0
     checks: dict[str, bool] = field(default_factory=dict)
     """Whether the newest verdict on each criterion that is a command says that it passes."""
-    untried: dict[str, bool] = field(default_factory=dict)
-    """Whether the newest verdict on each says that no trial shows that it can fail."""
+    outcomes: dict[str, str] = field(default_factory=dict)
+    """How each stands, by its newest verdict, against what it said before the work."""
     entries: dict[str, t.PlanEntry] = field(default_factory=dict)
     passes: dict[str, bool] = field(default_factory=dict)
     things: dict[str, str] = field(default_factory=dict)
@@ -162,11 +166,11 @@ def score(y: Tally) -> Score:
     phases = _phases(y, own)
     passed = sum(y.passes.values()) + sum(own.values())
     tokens = y.usage.total
-    untried = sum(seen for command, seen in y.untried.items() if command in y.checks)
+    stand = Counter(seen for command, seen in y.outcomes.items() if command in y.checks)
     return Score(
         outcome=y.outcome,
-        all_passed=y.all_passed,
-        verified=y.all_passed and not untried,
+        proof=y.proof,
+        verified=y.verified,
         model=y.model,
         seconds=_between(y.first_ts, y.last_ts),
         steps=y.steps,
@@ -190,7 +194,8 @@ def score(y: Tally) -> Score:
         claims=y.claims,
         false_claims=y.false_claims,
         violations=y.violations,
-        untried=untried,
+        now_passing=stand[NOW_PASSES],
+        still_passing=stand[STILL_PASSES],
         resets=y.resets,
         compactions=y.compactions,
         undone=y.undone,
@@ -251,14 +256,16 @@ def _intent(y: Tally, b: t.SessionIntent) -> None:
 
 def _continued(y: Tally, b: t.SessionContinued) -> None:
     y.outcome = ""
-    y.all_passed = False
+    y.proof = ""
+    y.verified = False
     if b.checks is not None:
         y.checks = {command: y.checks.get(command, False) for command in b.checks}
 
 
 def _ended(y: Tally, b: t.SessionEnded) -> None:
     y.outcome = b.outcome
-    y.all_passed = b.verified
+    y.proof = b.proof
+    y.verified = b.verified
 
 
 def _paid(y: Tally, b: t.ModelMessage | t.ModelSummary) -> None:
@@ -329,10 +336,8 @@ def _resolved(y: Tally, b: t.ToolResolved) -> None:
 
 def _verdict(y: Tally, b: t.CheckVerdict) -> None:
     y.checks[b.command] = b.passed
-    if not b.provisional:
-        y.untried[b.command] = b.passed and bool(b.untried)
+    y.outcomes[b.command] = b.outcome
     y.tried(f"check {b.command}", b.passed)
-    y.violations += b.caught
     if not b.passed:
         y.contradict()
 
@@ -353,7 +358,7 @@ def _plan_restored(y: Tally, b: t.PlanRestored) -> None:
 
 
 def _violated(y: Tally, b: t.RatchetViolation) -> None:
-    y.violations += not b.check  # that one is counted with its verdict, which older logs have alone
+    y.violations += 1
     y.contradict()
 
 
@@ -385,7 +390,11 @@ def _evaluated(y: Tally, b: t.EvaluationEnded) -> None:
 
 
 def _undone(y: Tally, b: t.UndoEnded) -> None:
-    y.undone += not (b.error or b.of_checks)
+    if b.error or b.of_checks:
+        return
+    y.undone += 1
+    y.verified = False
+    y.proof = NOT_VERIFIED if y.proof else ""
 
 
 _HANDLERS: Mapping[type[t.Body], Callable[[Tally, Any], None]] = {

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from harness.events.body import Body, By, Caps
 from harness.events.checkpoint_events import Forked
 from harness.events.contract_events import ContractWanted
 from harness.events.evaluation_events import JudgeWanted
 from harness.events.iteration_events import Ways
+from harness.events.outcomes import JUDGED, NOT_VERIFIED, STILL_PASSES, VERIFIED
 from harness.events.role_events import PinnedRole
+from harness.events.states import State
 
 
 class SessionIntent(Body, frozen=True, kw_only=True):
@@ -84,22 +88,41 @@ class SessionParked(Body, frozen=True, kw_only=True):
     since: str = ""
     """``limited``: since when the endpoint is not to be asked."""
     verdict: str = ""
-    """``question``: what the checks said of the work that it asks about, when all passed; ``verified`` when nothing
-    else was left to decide it.
+    """``question``: what the checks said of the work that it asks about, when all passed; ``verified`` and ``still`` as
+    of an end, when nothing else was left to decide it.
     """
     verified: bool = False
+    still: bool = False
 
 
 class SessionEnded(Body, frozen=True, kw_only=True):
-    """Terminal until somebody continues it: ``done`` (``verified`` when every check passed), ``failed`` or
-    ``stopped``.
+    """Terminal until somebody continues it: ``done``, ``failed`` or ``stopped``. ``verified``: every check passed on
+    the originals, and at least one of them failed before the work; ``still``: every check passed, as each of them did
+    before; ``judged``: a judge was satisfied.
     """
 
     TYPE = "session.ended"
     outcome: str
     reason: str = ""
     verified: bool = False
+    still: bool = False
+    judged: bool = False
     summary: str = ""
+
+    @property
+    def proof(self) -> str:
+        """What shows that it is done, in one word; empty for what is not."""
+        if self.outcome != State.DONE:
+            return ""
+        if self.judged:
+            return JUDGED
+        if self.verified:
+            return VERIFIED
+        return STILL_PASSES if self.still else NOT_VERIFIED
+
+    def unproved(self, reason: str) -> SessionEnded:
+        """The same, with nothing that shows it."""
+        return msgspec.structs.replace(self, verified=False, still=False, judged=False, reason=reason)
 
 
 class SessionContinued(Body, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from harness.events import checkpoints, project_rules, ratchet
+from harness.events import checkpoints, outcomes, project_rules, ratchet
 from harness.events import types as t
 from harness.events.alarm_state import Alarms
 from harness.events.approved import Approved
@@ -129,8 +129,6 @@ class SessionState:
     check_calls: dict[str, ratchet.RunCheck] = field(default_factory=dict)
     unjudged: dict[str, ratchet.RunCheck] = field(default_factory=dict)
     """Checks that ran and whose results the supervisor has to judge, by call."""
-    trials: dict[str, str] = field(default_factory=dict)
-    """What trials of those checks are called that run or wait to, by their call."""
     before: Before = field(default_factory=Before)
     masking: Masking = field(default_factory=Masking)
     first_counts: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -148,8 +146,6 @@ class SessionState:
     contract: Contract = field(default_factory=Contract)
     verdicts: dict[str, t.CheckVerdict] = field(default_factory=dict)
     """By check, the newest one on the files as they are."""
-    untried: dict[str, str] = field(default_factory=dict)
-    """Why no trial could show that a check can fail, by its command, as of the newest time that one was due."""
     passed_once: list[str] = field(default_factory=list)
     """Checks that passed since the work began, or since something was undone."""
     checkpoints: checkpoints.Checkpoints = field(default_factory=checkpoints.Checkpoints)
@@ -176,6 +172,12 @@ class SessionState:
         """Every command that decides something of it: its own checks, then those of its plan's entries; each once."""
         entries = self.plan.entries.values() if self.plan is not None else ()
         return list(dict.fromkeys([*self.checks, *(command for entry in entries for command in entry.checks)]))
+
+    @property
+    def outcomes(self) -> dict[str, str]:
+        """How each check stands against what it said before the work; those that were not run since are left out."""
+        ran = {command: code == 0 for command, code in self.checks.items() if code is not None}
+        return {c: outcomes.outcome(self.before.word(c), passed=passed) for c, passed in ran.items()}
 
     @property
     def checks_passed(self) -> int:

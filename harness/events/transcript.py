@@ -178,8 +178,8 @@ class Page:
         self._failures = failures
 
     def _propose(self, record: t.Record, body: t.ToolProposed) -> None:
-        if body.by_trial or body.before_work:
-            return  # the row of the check says what came of its trials
+        if body.before_work:
+            return  # the row of its result says it
         tool = tools.ALL.get(body.tool)
         if tool is not None and tool.effect == READ and tool.kind != ANSWERED:
             self._read(record, body)

@@ -27,8 +27,6 @@ REVIEW = "to review"
 DONE = "done"
 GROUPS = (NEEDS_YOU, ERRORS, RUNNING, REVIEW, DONE)
 """In the order in which they deserve to be looked at."""
-PROOF = ("◇", "✓")
-"""How work is marked whose checks all pass: the second where each of them was shown to be able to fail, too."""
 NOT_SHOWN = "\\ NOT SHOWN HERE: "
 """A line of `ApprovalView.diff` that begins so says what it leaves out.
 
@@ -121,12 +119,14 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """Those that run, oldest first: their commands by their names."""
     source: str = "event log"
     evidence: str = ""
-    all_passed: bool = False
-    """It is done, and every check passed; whether they could have failed says `untried`."""
+    proof: str = ""
+    """What shows that it is done, in one word of `outcomes`; empty for one that is not."""
     verified: bool = False
-    """So it is, and each of them could have failed."""
-    untried: int = 0
-    """Checks that pass, and of which no trial shows that they can fail."""
+    """Every check passes on the originals, and at least one of them failed before the work."""
+    now_passing: int = 0
+    """Checks that pass and failed before the work."""
+    still_passing: int = 0
+    """Checks that pass, as they did before the work."""
     masked: int = 0
     """So many of its checks hide their exit codes and decide nothing."""
     price: str = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from harness.events import types as t
+from harness.events.outcomes import UNKNOWN
 from harness.events.plan_state import IN_PROGRESS
 from harness.events.plan_views import CheckView, EntryView, PhaseView, PlanBoard
 from harness.events.ratchet import PlanProgress
@@ -39,11 +40,13 @@ def board(s: SessionState) -> PlanBoard | None:
 
 def checks(s: SessionState) -> list[CheckView]:
     """The checks of a session, those of its plan's entries included, in the order in which they were given."""
+    known = s.outcomes
     return [
         CheckView(
             command=command,
             passed=None if code is None else code == 0,
-            untried=s.untried.get(command, "") if code == 0 else "",
+            before=s.before.word(command) or UNKNOWN,
+            outcome=known.get(command, ""),
         )
         for command, code in s.checks.items()
     ]
@@ -63,7 +66,7 @@ def _entry(s: SessionState, plan: PlanProgress, entry: t.PlanEntry, claimed: boo
         blocked=one.blocked,
         undecided=entry.undecided,
         claimed=claimed and not plan.passes[entry.id],
-        untried=sum(command in s.untried for command in entry.checks),
+        before=[s.before.word(command) or UNKNOWN for command in entry.checks],
         notes=list(one.notes),
     )
 

@@ -17,6 +17,8 @@ _PYTEST = re.compile(
 _PYTEST_PART = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected)\b")
 _UNITTEST = re.compile(r"^Ran (\d+) tests? in [\d.]+s$", re.MULTILINE)
 _UNITTEST_END = re.compile(r"^(?:OK|FAILED|NO TESTS RAN)(?: \(([^)]*)\))?$", re.MULTILINE)
+_RED = re.compile(r"^FAILED \((?:failures|errors|unexpected successes)=\d|^FAIL$", re.MULTILINE)
+"""The last line of a runner of which a command shows no more than that."""
 _JEST = re.compile(r"^Tests:\s+((?:\d+ \w+(?:, )?)+)$", re.MULTILINE)
 _VITEST = re.compile(r"^\s+Tests\s+((?:\d+ \w+(?: \| )?)+)(?: \(\d+\))?$|^\s+Tests\s+no tests$", re.MULTILINE)
 _WORDED = re.compile(r"(\d+) (passed|failed|skipped|todo)\b")
@@ -60,6 +62,11 @@ class Counts:
     failed: int = 0
     raised: int = 0
 
+    @property
+    def all(self) -> int:
+        """Those that had an outcome, and those that were excused from it."""
+        return self.ran + self.excused
+
     def __add__(self, other: Counts) -> Counts:
         return Counts(
             self.ran + other.ran,
@@ -71,17 +78,11 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class CheckCount:
-    """What a check that was run says. ``why`` it does not count although it exited with 0; empty otherwise.
-    ``caught``: it does not because a trial of it says so. ``untried``: why no trial shows that it can fail;
-    ``provisional``: none was made, because nothing hangs on it.
-    """
+    """What a check that was run says. ``why`` it does not count although it exited with 0; empty otherwise."""
 
     passed: bool
     why: str = ""
     counts: Counts | None = None
-    caught: bool = False
-    untried: str = ""
-    provisional: bool = False
 
 
 def parse(output: str) -> Counts | None:
@@ -96,17 +97,22 @@ def parse(output: str) -> Counts | None:
 
 
 def judge(
-    command: str, exit_code: int | None, output: str, first: Counts | None, *, excused: bool = True
+    command: str, exit_code: int | None, output: str, first: Counts | None, *, excused: bool = True, red: bool = False
 ) -> CheckCount:
-    """Whether a check that was run passes. ``first`` is what its first run in this session counted, ``excused`` whether
-    a file that decides says that tests are skipped or expected to fail: else the code under test said so.
+    """Whether a check that was run passes. ``first`` is what it counted before the work, or else in its first run, and
+    ``red`` whether it failed then; ``excused`` whether a file that decides says that tests are skipped or expected to
+    fail: else the code under test said so.
 
-    It never passes on fewer tests, or on more excused ones, than in its first run, nor when a test runner ran none.
+    It never passes on fewer tests, or on more excused ones, than at first, nor when a test runner ran none. Of tests
+    that a run which failed did not even find, some may be excused.
     """
     counts = parse(output)
     if exit_code != 0:
         return CheckCount(False, "", counts)
     if counts is None:
+        if _RED.search(text := _ANSI.sub("", output.replace("\r\n", "\n"))) and not inverted(command):
+            last = text.strip().rpartition("\n")[2]
+            return CheckCount(False, f"it exits with 0, and its output ends with {last[:80]!r}")
         if first is not None:
             return CheckCount(False, f"it ran {counted(first.ran, 'test')} at first, and now its output tells of none")
         if runs_tests(command) and not _SILENT.search(command):
@@ -120,7 +126,7 @@ def judge(
         return CheckCount(False, "no test ran", counts)
     if first is not None and counts.ran < first.ran:
         return CheckCount(False, f"only {counted(counts.ran, 'test')} ran, where {first.ran} ran at first", counts)
-    if first is not None and counts.excused > first.excused:
+    if first is not None and counts.excused > first.excused + (max(0, counts.all - first.all) if red else 0):
         more = (
             f"{counted(counts.excused, 'test')} skipped or expected to fail, where there were {first.excused} at first"
         )

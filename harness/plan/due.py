@@ -17,8 +17,7 @@ def due(s: SessionState) -> list[Flip]:
         command: Seen(
             v.passed,
             v.call_id,
-            not v.provisional,
-            command in s.untried,
+            v.outcome,
             masked=bool(s.masking.hides(command)) and command not in s.ratchet.trusted,
         )
         for command, v in s.verdicts.items()

@@ -35,6 +35,9 @@ _CHECKERS = re.compile(
 )
 _LISTS = (".txt", ".lock", ".in")
 """What installers read by the same options."""
+_SOURCES = (".py", ".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts")
+_NOT_RUN = frozenset({"--deselect", "--ignore", "--ignore-glob", "-c", "--rootdir", "--confcutdir", "-k", "--cov"})
+"""Options whose values are no tests that run."""
 _NEVER_TESTS = re.compile(r"--?doctest")
 
 
@@ -91,6 +94,43 @@ def _value(words: list[str], options: tuple[str, ...]) -> str:
 def running(texts: Iterable[str]) -> list[str]:
     """Those pieces of shell that run a test runner on tests that are files of their own."""
     return [text for text in texts if runs_tests(text) and not _NEVER_TESTS.search(text)]
+
+
+def aimed(paths: Collection[str], texts: Iterable[str]) -> frozenset[str]:
+    """Those of these test files that pieces of shell name by path or module."""
+    known = set(paths)
+    found: set[str] = set()
+    for words in (words for text in texts for words in simple_commands(text)):
+        for before, word in zip(["", *words], words, strict=False):
+            name = word.partition("::")[0].removeprefix("./").rstrip("/")
+            if name and not name.startswith("-") and before not in _NOT_RUN:
+                found |= _aimed(name, known)
+    return frozenset(found)
+
+
+def _aimed(name: str, known: set[str]) -> set[str]:
+    found = {name} & known
+    parts = name.split(".") if not found and re.fullmatch(r"\w+(?:\.\w+)+", name) else []
+    while parts and not found:
+        module = "/".join(parts)
+        ends = (f"{module}.py", f"{module}/__init__.py")
+        found = {path for path in known if f"/{path}".endswith(tuple(f"/{end}" for end in ends))}
+        parts.pop()
+    return found
+
+
+def asked(texts: Iterable[str]) -> frozenset[str]:
+    """Files that pieces of shell may name by path or module, whether or not they are there."""
+    found: set[str] = set()
+    for words in (words for text in texts for words in simple_commands(text)):
+        for word in words:
+            name = word.partition("::")[0].removeprefix("./")
+            if name.endswith(_SOURCES):
+                found.add(name)
+            elif re.fullmatch(r"\w+(?:\.\w+)*", name):
+                parts = name.split(".")
+                found |= {"/".join(parts[:count]) + ".py" for count in range(1, len(parts) + 1)}
+    return frozenset(found)
 
 
 def only_tests(text: str) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from harness.events import outcomes
+from harness.events.outcomes import PASSES
 from harness.plan import criteria
 from harness.plan.formats import BadPlan, Entry, Plan, flipped
 
@@ -29,14 +31,13 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The newest verdict on a check, and the call that it was given on; ``sure`` unless it is provisional, ``untried``
-    when nothing shows that it can fail, ``masked`` when its exit code decides nothing.
+    """The newest verdict on a check, the call that it was given on, and how it stands against what it said before the
+    work; ``masked`` when its exit code decides nothing.
     """
 
     passed: bool
     call: str
-    sure: bool = True
-    untried: bool = False
+    outcome: str = PASSES
     masked: bool = False
 
 
@@ -86,8 +87,9 @@ def flips(
         word = (judged or {}).get(entry.id) if asked else None
         failing = [command for command, one in seen.items() if not one.passed]
         calls = tuple(one.call for one in seen.values())
-        sure = len(seen) == len(entry.checks) and all(one.sure for one in seen.values())
-        beside = f", {untried} not tried" if (untried := sum(one.untried for one in seen.values())) else ""
+        sure = len(seen) == len(entry.checks)
+        told = outcomes.told(one.outcome for one in seen.values())
+        beside = f": {told}" if told else ""
         if entry.passes and failing:
             due.append(Flip(entry.id, False, f"{failing[0]} does not pass", calls))
         elif not entry.passes and not asked and seen and not failing and sure:

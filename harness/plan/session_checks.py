@@ -4,7 +4,7 @@ one that passed before is not over. Pure.
 
 from __future__ import annotations
 
-from harness.events.plan_events import PASSED
+from harness.events.outcomes import PASSED
 from harness.events.session_state import SessionState
 
 

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from harness.plan import broken, check_settings, loaded
+from harness.plan import check_settings, loaded
 from harness.plan.patterns import fits
 from harness.plan.protected import CONFIGURATION, EXPECTED, IN_PARTS, TESTS, Rules, chosen, helps, may_help
 from harness.plan.scripts import Named, named
@@ -77,7 +77,7 @@ def tests_by_name(tree: Worktree, base: Collection[str], run: Named) -> frozense
     runs = loaded.running(run.texts)
     forms = (*loaded.looked_for(runs), *loaded.names(text for _, text in _configuration(tree, base)))
     files = [path for path in base if path.endswith(".py") and not fits(path, TESTS)]
-    named_by = broken.aimed(files, runs, folders=False) | broken.asked(runs)
+    named_by = loaded.aimed(files, runs) | loaded.asked(runs)
     asked = [path for path in sorted(files) if path in named_by or fits(path, forms)][:MAX_DECIDING]
     return frozenset(path for path in asked if loaded.only_tests(at_start(tree, path)))
 

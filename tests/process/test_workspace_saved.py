@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from harness.linux import durable
-from harness.workspace import removing, trying, worktrees
+from harness.workspace import removing, worktrees
 from harness.workspace.discard import discard
 from harness.workspace.errors import CannotKeep, DamagedWorktree, UnsavedWork
 from harness.workspace.private import Worktree, publish
@@ -370,14 +370,6 @@ def _dig(folder: Path) -> None:
         fd = below
     os.close(os.open("work", os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=fd))
     os.close(fd)
-
-
-def test_what_a_check_left_very_deep_in_a_trial_goes(tmp_path: Path) -> None:
-    (tmp_path / "trial").mkdir()
-    _dig(tmp_path / "trial")
-    trying.clear(tmp_path / "trial")
-    assert list(tmp_path.iterdir()) == []
-    trying.clear(tmp_path / "trial")
 
 
 def test_a_very_deep_folder_is_removed(tree: Worktree) -> None:

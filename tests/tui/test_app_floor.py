@@ -606,11 +606,11 @@ async def test_done_by_its_own_word_looks_unlike_what_a_check_saw(tmp_path: Path
         world.log(world.add("broken"), t.SessionEnded(outcome="failed", reason="it would not"))
 
     async with shown(tmp_path, scene) as s:
-        await s.see("ERRORS 1", "TO REVIEW 2", "DONE 1", "✓ seen", "◇ said", "■ halted", "✗ broken")
+        await s.see("ERRORS 1", "TO REVIEW 2", "DONE 1", "✓ seen", "~ said", "■ halted", "✗ broken")
         await s.see("◆ 1 needs you", "✗ 1 error", "● 0 running", "✓ 2 to review", "■ 1 done")
         assert s.text.index("ERRORS 1") < s.text.index("TO REVIEW 2") < s.text.index("DONE 1")
         await s.press("3", "end", "home")
-        await s.see("✓ seen", "◇ said", "■ halted", "✗ broken", "of cap")
+        await s.see("✓ seen", "~ said", "■ halted", "✗ broken", "of cap")
         assert sum(line.lstrip().startswith("▌") for line in s.grid) == 1, (
             "the selected one is marked by more than a colour"
         )
@@ -821,7 +821,7 @@ async def test_the_form_asks_once_when_nothing_would_decide_and_the_row_stays_ma
         world.add("bare", checks=())
 
     async with shown(tmp_path, bare, size=(120, 40)) as s:
-        await s.see("◇")
+        await s.see("∅")
         await s.press("n")
         await s.see("Launch a session")
         await s.press("g", "o", "ctrl+y")

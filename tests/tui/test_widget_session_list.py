@@ -23,7 +23,7 @@ OTHER: dict[str, object] = {
     "checks_total": 3,
     "plan_total": 4,
     "no_criterion": True,
-    "verified": True,
+    "proof": "verified",
     "asks": "question",
     "next": "goes on by itself",
     "detail": "something else",
@@ -80,7 +80,7 @@ async def test_a_row_that_looks_different_is_painted_again(
                     shows.add(field)
                 shown_list.set_rows([base, *rows[1:]])
                 await s.pilot.pause()
-        assert {"name", "state", "asks", "verified"} <= shows
+        assert {"name", "state", "asks", "proof"} <= shows
 
 
 @pytest.mark.parametrize(("size", "head"), [((80, 24), False), ((120, 40), False), ((200, 50), True)])

@@ -201,7 +201,9 @@ class World:
             t.ToolEnded(call_id=call_id, status=status, preview=preview, exit_code=exit_code, files_changed=files or [])
         )
         if (check := self.view.state.unjudged.get(call_id)) is not None:
-            self.put(t.CheckVerdict(call_id=call_id, command=check.command, passed=status == "ok" and exit_code == 0))
+            passed = status == "ok" and exit_code == 0
+            before = self.view.state.before.word(check.command)
+            self.put(t.CheckVerdict(call_id=call_id, command=check.command, passed=passed, before=before))
 
     def check(self, *codes: int) -> None:
         step = self.step()
@@ -454,7 +456,7 @@ def test_without_checks_the_agents_word_ends_it_unverified() -> None:
     w = World()
     w.ask()
     w.reply("end_turn", text("all done"))
-    assert w.step() == steps.End("done", "no check was given", False, "all done")
+    assert w.step() == steps.End("done", "no check was given", summary="all done")
 
 
 def test_checks_decide_and_failures_go_back_to_the_model() -> None:
@@ -470,7 +472,7 @@ def test_checks_decide_and_failures_go_back_to_the_model() -> None:
     w.ask()
     w.reply("end_turn", text("now it is"))
     w.check(0, 0)
-    assert w.step() == steps.End("done", "2 of 2 checks passed", True, "now it is")
+    assert w.step() == steps.End("done", "2 of 2 checks passed: 2 now pass", verified=True, summary="now it is")
 
 
 def test_rounds_are_bounded() -> None:

@@ -180,7 +180,7 @@ def test_what_a_human_mended_meanwhile_is_seen_without_asking_the_model() -> Non
     w.put(t.SessionContinued())
     w.lease()
     w.check(0)
-    assert w.step() == steps.End("done", "1 of 1 checks passed", True, "I did it.")
+    assert w.step() == steps.End("done", "1 of 1 checks passed: 1 now passes", verified=True, summary="I did it.")
 
 
 def test_words_begin_a_new_count_of_rounds_also_while_it_runs() -> None:
@@ -207,7 +207,7 @@ def test_another_check_counts_beside_or_instead_of_the_first() -> None:
     w.lease()
     assert w.step() == steps.Check(("x", "y"))
     w.check(0, 0)
-    assert w.step() == steps.End("done", "2 of 2 checks passed", True, "done")
+    assert w.step() == steps.End("done", "2 of 2 checks passed: 2 now pass", verified=True, summary="done")
     w.put(t.SessionEnded(outcome="done", verified=True), t.SessionContinued(checks=["y"]))
     assert w.step() == steps.Check(("y",))
 
@@ -312,7 +312,8 @@ def test_a_question_beside_checks_that_pass_waits_with_their_verdict() -> None:
     w.check(0)
     asks = w.step()
     assert isinstance(asks, steps.Park)
-    assert asks == steps.Park("question", QUESTION, verdict="all checks passed (1 of 1)", verified=True)
+    verdict = "all checks passed (1 of 1): 1 now passes"
+    assert asks == steps.Park("question", QUESTION, verdict=verdict, verified=True)
     w.put(*host.parked(asks))
     w.put(t.ApprovalRequested(approval_id="a1", kind="question", title="?", options=["answer", "done", "stop"]))
     w.put(
@@ -324,7 +325,9 @@ def test_a_question_beside_checks_that_pass_waits_with_their_verdict() -> None:
     w.reply("end_turn", text("Kept. Let me know if you have questions?"))
     assert w.step() == steps.Check(("x",)), "what passed before the answer says nothing of the work after it"
     w.check(0)
-    assert w.step() == steps.End("done", "1 of 1 checks passed", True, "Kept. Let me know if you have questions?")
+    assert w.step() == steps.End(
+        "done", "1 of 1 checks passed: 1 now passes", verified=True, summary="Kept. Let me know if you have questions?"
+    )
 
 
 @pytest.mark.parametrize("closing", ["Anything else?", "Let me know if you have questions?", "Does that help?"])
@@ -335,7 +338,7 @@ def test_a_courtesy_beside_checks_that_pass_is_done(closing: str) -> None:
     w.check(0)
     end = w.step()
     assert isinstance(end, steps.End)
-    assert (end.outcome, end.verified, end.reason) == ("done", True, "1 of 1 checks passed")
+    assert (end.outcome, end.verified, end.reason) == ("done", True, "1 of 1 checks passed: 1 now passes")
 
 
 @any_of(
@@ -350,7 +353,7 @@ def test_a_reply_that_asks_is_never_done_by_itself_and_verified_only_by_everythi
     results = {
         c: done_rule.Result(
             t.ToolEnded(call_id=c, status="ok", exit_code=0),
-            t.CheckVerdict(call_id=c, command=c, passed=c not in failing),
+            t.CheckVerdict(call_id=c, command=c, passed=c not in failing, before="failed"),
         )
         for c in commands
     }

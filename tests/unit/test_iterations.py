@@ -202,7 +202,7 @@ def test_a_task_is_handed_what_is_known_of_those_before_each_line_with_its_recor
         said, _, named = line.rpartition(" [#")
         told[said] = w.records[int(named.removesuffix("]"))].type
     assert told == {
-        "- A passed: 1 of 1 checks passed": "iteration.ended",
+        "- A passed: 1 of 1 checks passed: 1 now passes": "iteration.ended",
         "- the person chose deny: not before Friday": "approval.decided",
         "- `make old`: “exit 2: no rule”": "tool.ended",
         "- `make fast`": "tool.ended",

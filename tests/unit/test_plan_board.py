@@ -11,6 +11,7 @@ from harness.events import types as t
 from harness.events.plan_views import EntryView, PhaseView, PlanBoard
 from harness.events.session_state import SessionState
 from harness.plan.board import board, checks
+from tests.logs import checked_before
 from tests.unit.test_plan_phases import Told, story, text
 from widgets.plan_board import as_file, checks_as_file
 from widgets.plan_view import MAX_LINES, NOW
@@ -44,18 +45,27 @@ def test_without_a_plan_there_is_none() -> None:
 
 
 def test_without_a_plan_the_checks_say_how_they_stand() -> None:
-    state = SessionState(
-        checks={"lint": 0, "unit": 1, "slow": None, "weak": 0}, untried={"weak": "no test to try", "unit": "old"}
-    )
+    state = SessionState(checks={"lint": 0, "unit": 1, "slow": None, "weak": 0, "quick": None})
+    for known in (*checked_before("unit", "slow"), *checked_before("weak", "quick", passed=True)):
+        state.before.checked(known)
+    assert [one.outcome for one in checks(state)] == ["passes", "fails", "", "still_passes", ""]
+    assert [one.before for one in checks(state)] == ["unknown", "failed", "failed", "passed", "passed"]
     shown = checks_as_file(checks(state))
     assert [(line.kind, line.text) for line in shown.lines] == [
         ("done", "lint"),
         ("failed", "unit"),
         ("open", "slow"),
-        ("untried", "weak"),
-        ("fact", "nothing shows that it can fail: no test to try"),
+        ("fact", "failed before the work"),
+        ("still", "weak"),
+        ("fact", "still passes: it did before the work, too"),
+        ("open", "quick"),
+        ("fact", "passed before the work"),
     ]
-    assert (shown.done, shown.total) == (2, 4)
+    assert (shown.done, shown.total) == (2, 5)
+    state.checks["slow"] = 0
+    assert ("fact", "now passes: it failed before the work") in [
+        (line.kind, line.text) for line in checks_as_file(checks(state)).lines
+    ]
     assert checks_as_file([]).lines[0].text == "none was given: nothing decides that it is done"
 
 

@@ -126,7 +126,7 @@ def view(hostile: str) -> PullView:
         branch="b",
         head="c" * 40,
         count=2,
-        verified=True,
+        proof="verified",
         commits=[hostile, "Second"],
         plan=[PlanEntryLine("e1", hostile, True)],
         checks=[CheckLine(hostile, False)],

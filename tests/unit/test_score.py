@@ -219,11 +219,7 @@ def test_an_attempt_without_a_reply_costs_what_it_is_known_to_have_cost() -> Non
 def test_each_kind_of_violation_counts_once_and_speaks_against_a_claim(how: str) -> None:
     file = t.RatchetViolation(violation_id="v", call_id="c", files=[t.ViolatedFile("tests/test_a.py", how)])
     plan = t.PlanRestored(call_id="c", did=["E1 was removed"])
-    check = [
-        t.CheckVerdict(call_id="c", command="one", passed=False, why="it passes without its tests", caught=True),
-        t.RatchetViolation(violation_id="w", call_id="c", files=[], check="one", why="it passes without its tests"),
-    ]
-    for bodies in ([file], [plan], check):
+    for bodies in ([file], [plan]):
         made = figures(said("done"), *bodies)
         assert (made.violations, made.claims, made.false_claims) == (1, 1, 1), bodies
 
@@ -295,3 +291,22 @@ def test_however_a_log_is_cut_it_counts_the_same(bodies: list[t.Body], cuts: lis
     assert 0 <= got.points <= sum(phase.of for phase in got.phases) == got.criteria
     assert got.passed <= got.points + 1e-9
     assert got.blocked_seconds <= got.seconds
+
+
+def test_what_was_undone_after_the_end_is_verified_no_more() -> None:
+    over = [INTENT, verdict("one", True), t.SessionEnded(outcome="done", verified=True)]
+    assert (figures(*over).proof, figures(*over).verified) == ("verified", True)
+    made = figures(*over, t.UndoEnded(undo_id="u1", call_id="c1.0"))
+    assert (made.proof, made.verified, made.undone) == ("not_verified", False, 1)
+    taken = figures(*over, t.UndoEnded(undo_id="b1", call_id="c1.0"))
+    assert (taken.verified, taken.undone) == (True, 0), "what checks wrote before the work is none of it"
+
+
+def test_checks_are_counted_by_how_they_stood_before_the_work() -> None:
+    seen = [
+        t.CheckVerdict(call_id="c9.0", command="one", passed=True, before="failed"),
+        t.CheckVerdict(call_id="c9.1", command="two-a", passed=True, before="passed"),
+        t.CheckVerdict(call_id="c9.2", command="two-b", passed=False, before="passed"),
+    ]
+    made = figures(INTENT, *seen)
+    assert (made.now_passing, made.still_passing) == (1, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.events import job_words, trial
+from harness.events import job_words
 from harness.events import types as t
 from harness.events.call_states import CallEnd
 from harness.events.checkpoints import words
@@ -40,8 +40,6 @@ def call_text(tool: str, data: dict[str, object] | None) -> str:
 def _proposed(b: t.ToolProposed) -> Line:
     if b.before_work:
         return Line("before", f"{call_text(b.tool, b.input)} on the files before the work", "dim")
-    if (tried := trial.read(b.ref)) is not None:
-        return Line("tries", f"{call_text(b.tool, b.input)} {trial.WORDS.get(tried.kind, tried.kind)}", "dim")
     return Line("wants", call_text(b.tool, b.input), "info")
 
 

@@ -7,6 +7,7 @@ from harness.events import pull_events as p
 from harness.events import types as t
 from harness.events.describing.line import Describers, Line
 from harness.events.merging import named
+from harness.events.outcomes import WORDS
 from harness.events.words import counted
 
 DESCRIBERS = Describers()
@@ -30,7 +31,7 @@ def _started(b: t.MergeStarted) -> Line:
 
 @_on(t.MergeChecked)
 def _checked(b: t.MergeChecked) -> Line:
-    said = f"`{b.command}` {'passes' if b.passed else 'fails'} on the result" + (f": {b.why}" if b.why else "")
+    said = f"`{b.command}` {WORDS[b.outcome]} on the result" + (f": {b.why}" if b.why else "")
     return Line("merge", said, "good" if b.passed else "bad")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.events import types as t
 from harness.events.describing.line import Describers, Line, Tone, first
-from harness.events.plan_events import FAILED, PASSED
+from harness.events.outcomes import FAILED, PASSED, WORDS
 from harness.events.ratchet import ALLOW, cannot_fail, some, told_of
 from harness.events.words import by_whom, counted
 
@@ -16,11 +16,8 @@ _on = DESCRIBERS.on
 def _verdict(b: t.CheckVerdict) -> Line:
     tests = "" if b.ran is None else f", {counted(b.ran, 'test')} ran"
     tests += f", {b.excused} left out" if b.excused else ""
-    if b.passed and b.untried:
-        return Line("check", f"{b.call_id} passes, not tried: {first(b.command)}{tests}: {first(b.untried)}", "warn")
     if b.passed:
-        word = "passes" if b.provisional else "counts"
-        return Line("check", f"{b.call_id} {word}: {first(b.command)}{tests}", "good")
+        return Line("check", f"{b.call_id} {WORDS[b.outcome]}: {first(b.command)}{tests}", "good")
     why = f": {first(b.why)}" if b.why else tests
     return Line("check", f"{b.call_id} does not pass: {first(b.command)}{why}", "bad" if b.why else "warn")
 

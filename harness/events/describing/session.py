@@ -6,6 +6,7 @@ from harness.events import trouble
 from harness.events import types as t
 from harness.events.describing.line import Describers, Line, Tone, first, size
 from harness.events.describing.money import caps_words
+from harness.events.outcomes import JUDGED, PROOFS, VERIFIED
 from harness.events.states import Desired, ParkedFor
 from harness.events.words import by_whom, local
 
@@ -47,13 +48,12 @@ def _parked(b: t.SessionParked) -> Line:
 
 @_on(t.SessionEnded)
 def _ended(b: t.SessionEnded) -> Line:
-    verified = ", not verified" if b.outcome == "done" else ""
+    proof = f", {PROOFS[b.proof]}" if b.proof else ""
     tone: Tone = "bad" if b.outcome == "failed" else "warn"
-    if b.verified:
-        verified = ", verified"
-        tone = "good" if b.outcome == "done" else tone
+    if b.proof in (JUDGED, VERIFIED):
+        tone = "good"
     text = first(b.reason or b.summary)
-    return Line(b.outcome, f"{b.outcome}{verified}" + (f": {text}" if text else ""), tone)
+    return Line(b.outcome, f"{b.outcome}{proof}" + (f": {text}" if text else ""), tone)
 
 
 @_on(t.SessionContinued)

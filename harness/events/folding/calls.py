@@ -6,9 +6,9 @@ import re
 
 import msgspec
 
-from harness.events import ratchet, trial
+from harness.events import ratchet
 from harness.events import types as t
-from harness.events.call_states import NOT_RUN, CallEnd
+from harness.events.call_states import NOT_RUN
 from harness.events.folding.handlers import Handlers
 from harness.events.session_state import GoingOn, SessionState
 from harness.events.states import State
@@ -29,10 +29,6 @@ def _proposed(s: SessionState, r: t.Record, b: t.ToolProposed) -> None:
     if b.by_harness and b.input is not None:
         s.check_calls[b.call_id] = ratchet.RunCheck(str(b.input.get("command", "")), r.ts)
     s.before.proposed(b)
-    found = trial.read(b.ref) if b.by_trial else None
-    if found is not None and (checked := s.unjudged.get(found.check)) is not None:
-        s.trials[b.call_id] = b.ref
-        checked.trials[found.kind] = trial.Tried(found.word)
 
 
 @_on(t.ToolStarted)
@@ -47,10 +43,7 @@ def _started(s: SessionState, r: t.Record, b: t.ToolStarted) -> None:
         s.rules = s.rules.seen_changed(b.worked_names)
     if call is not None and s.intent is not None and s.intent.ways.hooks:
         s.hooks = s.hooks.started(call.tool, b)
-    doing = f"running {call.tool if call else 'a tool'}"
-    if b.call_id in s.trials:
-        doing = "trying whether a check can fail"
-    s.doing[b.call_id] = GoingOn(doing, r.ts)
+    s.doing[b.call_id] = GoingOn(f"running {call.tool if call else 'a tool'}", r.ts)
     if (check := s.check_calls.get(b.call_id)) is not None:
         check.started = r.ts
 
@@ -65,10 +58,6 @@ def _tool_ended(s: SessionState, r: t.Record, b: t.ToolEnded) -> None:
     s.iterations = s.iterations.chore_ended(b.call_id, b)
     s.hooks = s.hooks.changed(b.files_changed).chore_ended(b.call_id, b)
     s.jobs.call_over(b.call_id)
-    if (name := s.trials.get(b.call_id)) is not None and b.status == CallEnd.CANCELLED:
-        _again(s, b.call_id, name)
-    elif name is not None:
-        _tried(s, b, name)
     check = s.check_calls.pop(b.call_id, None)
     if check is None:
         return
@@ -79,21 +68,6 @@ def _tool_ended(s: SessionState, r: t.Record, b: t.ToolEnded) -> None:
     s.checks[check.command] = b.exit_code if b.exit_code is not None else -1
     if b.status not in NOT_RUN:
         s.unjudged[b.call_id] = check
-
-
-def _tried(s: SessionState, b: t.ToolEnded, name: str) -> None:
-    del s.trials[b.call_id]
-    found = trial.read(name)
-    if found is not None and (checked := s.unjudged.get(found.check)) is not None:
-        checked.trials[found.kind] = trial.Tried(found.word, b.status, b.exit_code, b.preview, b.output)
-
-
-def _again(s: SessionState, call_id: str, name: str) -> None:
-    """A trial that did not come to its end through no doing of its own is tried anew."""
-    del s.trials[call_id]
-    found = trial.read(name)
-    if found is not None and (checked := s.unjudged.get(found.check)) is not None:
-        checked.trials.pop(found.kind, None)
 
 
 @_on(t.ToolInDoubt)
@@ -125,8 +99,6 @@ def _resolved(s: SessionState, r: t.Record, b: t.ToolResolved) -> None:
     if b.resolution != "confirmed_not_done":
         s.before.unknown(b.call_id)
         s.check_calls.pop(b.call_id, None)
-        if (name := s.trials.get(b.call_id)) is not None:
-            _again(s, b.call_id, name)
         s.iterations = s.iterations.chore_ended(b.call_id, None)
         s.hooks = s.hooks.chore_ended(b.call_id, None)
 
@@ -159,13 +131,12 @@ def _undone(s: SessionState, r: t.Record, b: t.UndoEnded) -> None:
     s.checks = dict.fromkeys(s.checks)  # what they said was said of another state
     s.verdicts.clear()
     s.passed_once.clear()
-    s.untried.clear()
     s.judging.undone(_undone_to(s, b))
     if s.plan is not None:
         s.plan.work.undone()
     s.undone_since = s.ended is not None
     if s.ended is not None and not s.ended.reason.endswith(_UNDONE):
         before = "" if s.ended.outcome == State.DONE else f"{s.ended.reason}; "
-        s.ended = msgspec.structs.replace(s.ended, verified=False, reason=before + _UNDONE)
+        s.ended = s.ended.unproved(before + _UNDONE)
     if s.parked is not None and s.parked.verdict:
-        s.parked = msgspec.structs.replace(s.parked, verified=False, verdict="")
+        s.parked = msgspec.structs.replace(s.parked, verified=False, still=False, verdict="")

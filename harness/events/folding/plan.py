@@ -35,10 +35,6 @@ def _verdict(s: SessionState, r: t.Record, b: t.CheckVerdict) -> None:
     s.verdicts[b.command] = b
     if b.passed and b.command not in s.passed_once:
         s.passed_once.append(b.command)
-    if not b.provisional:
-        s.untried.pop(b.command, None)
-        if b.passed and b.untried:
-            s.untried[b.command] = b.untried
     s.iterations = s.iterations.judged(r.seq, b.command)
     if not b.passed and s.checks.get(b.command) == 0:
         s.checks[b.command] = -1

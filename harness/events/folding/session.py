@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import msgspec
-
 from harness.events import types as t
 from harness.events.folding.handlers import Handlers
 from harness.events.session_state import SessionState
@@ -78,15 +76,15 @@ def _parked(s: SessionState, r: t.Record, b: t.SessionParked) -> None:
 def _ended(s: SessionState, r: t.Record, b: t.SessionEnded) -> None:
     _waited(s, r.ts)
     s.ended = b
-    if b.verified and s.judging.wanted is not None and not s.judging.satisfied:
-        s.ended = msgspec.structs.replace(b, verified=False, reason=f"{b.reason}; its judge never was satisfied")
-    if s.ended.verified and s.contract.due:
-        s.ended = msgspec.structs.replace(s.ended, verified=False, reason=f"{b.reason}; its contract was never agreed")
+    proved = b.verified or b.still or b.judged
+    if proved and s.judging.wanted is not None and not s.judging.satisfied:
+        s.ended = b.unproved(f"{b.reason}; its judge never was satisfied")
+    elif proved and s.contract.due:
+        s.ended = b.unproved(f"{b.reason}; its contract was never agreed")
     s.ended_ts = r.ts
     s.ended_seq = r.seq
     s.doing.clear()
     s.unjudged.clear()
-    s.trials.clear()
 
 
 @_on(t.SessionContinued)

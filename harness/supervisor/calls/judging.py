@@ -44,7 +44,6 @@ from harness.supervisor.calls import (
     gates,
     ratchet,
     tightened,
-    trials,
 )
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
 from harness.supervisor.calls.granting import Covered, Granting
@@ -120,7 +119,7 @@ class Judging:
 
         ``unprotected``: why no state before it can be kept.
         """
-        if not (known.proposed.by_trial or known.proposed.before_work) and not await self._within_caps(session, call):
+        if not known.proposed.before_work and not await self._within_caps(session, call):
             return False
         if not known.proposed.own and closed(session.state) is not None:
             await gates.step(session)
@@ -134,7 +133,7 @@ class Judging:
         if tools.answered(proposed.tool):
             await course.answered(session, call, given)
             return True
-        ours = proposed.by_harness or proposed.by_judge or proposed.by_trial
+        ours = proposed.by_harness or proposed.by_judge
         if ours and (problem := await ratchet.guard(session, call.call_id)):
             await _refuse(session, call, problem)
             return True
@@ -300,8 +299,6 @@ class Judging:
         if config.model.api_key_file:
             own.append(Path(config.model.api_key_file).expanduser())
         facts = gather(open_worktree(private_of(session)), proposed.tool, given, config.fence, map(str, own), kept)
-        if proposed.by_trial:
-            facts = trials.laid_over(session, proposed, facts)
         jobs = config.jobs
         facts = replace(facts, job_s=jobs.limit, job_most_s=jobs.longest, job_log_bytes=jobs.log)
         ref = proposed.input_blob

@@ -63,7 +63,14 @@ async def check(session: Session, settings: Settings, merge_id: str, command: st
         await session.append(t.ToolEnded(call_id=call_id, status=CallEnd.DENIED, preview=why))
     done = await _judged(session, command)
     why = done.why[:500]
-    checked = t.MergeChecked(merge_id=merge_id, call_id=call_id, command=command, passed=done.passed, why=why)
+    checked = t.MergeChecked(
+        merge_id=merge_id,
+        call_id=call_id,
+        command=command,
+        passed=done.passed,
+        why=why,
+        before=session.state.before.word(command),
+    )
     await session.append(checked)
     return checked
 
@@ -91,7 +98,4 @@ async def _judged(session: Session, command: str) -> CheckCount:
         return CheckCount(False, f"{ran.status}: {ran.preview[:300]}")
     output = await results.output_of(session, ran.output, ran.preview)
     made = await results.judged(session, command, ran.status, ran.exit_code, output)
-    known = s.verdicts.get(command)
-    if made.passed and known is not None and known.caught and command not in s.ratchet.trusted:
-        return replace(made, passed=False, why=f"as in its session: {known.why}")
     return made if made.passed or made.why else replace(made, why=f"exit {ran.exit_code}")

@@ -88,5 +88,9 @@ def taken(s: SessionState, asked: OpenApproval) -> t.SessionEnded:
         said = passed.verdict
     reason = "; ".join(filter(None, ("you took it as finished", said)))
     return t.SessionEnded(
-        outcome=State.DONE, reason=reason, verified=passed is not None and passed.verified, summary=words
+        outcome=State.DONE,
+        reason=reason,
+        verified=passed is not None and passed.verified,
+        still=passed is not None and passed.still,
+        summary=words,
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
@@ -24,9 +23,8 @@ from harness.events.untrusted import to_display
 from harness.events.views import NOTHING_THERE
 from harness.plan import stakes
 from harness.plan.counts import CheckCount
-from harness.plan.stakes import hangs, round_over
 from harness.supervisor import ids
-from harness.supervisor.calls import comparison, plans, results, trials
+from harness.supervisor.calls import comparison, plans, results
 from harness.supervisor.calls.comparison import Side
 from harness.supervisor.calls.ground import held, private_of
 from harness.supervisor.fleet.session import Session
@@ -124,26 +122,11 @@ def _violation(s: SessionState, call_id: str, files: Sequence[Difference], prote
 
 async def _judge(session: Session, call_id: str, check: RunCheck) -> None:
     s = session.state
-    passing = session.running.passing
-    waits = call_id in passing and not round_over(s)
-    if waits or any(not tried.status for tried in check.trials.values()):
-        return  # nothing new to see
     found = await _examine(session, _nanoseconds(check.started))
     accepted = s.ratchet.accepted
     touched = [Difference(p, TOUCHED, TOUCHED) for p in found.touched if p not in accepted]
     output = await results.output_of(session, check.output, check.preview)
     verdict = await results.judged(session, check.command, check.status, check.exit_code, output)
-    if verdict.passed and not found.differences and not touched:
-        if not round_over(s):
-            passing.add(call_id)
-            return
-        if not hangs(s, call_id, check.command):
-            verdict = replace(verdict, provisional=True)
-        elif (sure := await trials.confirm(session, call_id, check, verdict)) is None:
-            return
-        else:
-            verdict = sure
-    passing.discard(call_id)
     if found.differences:
         await _restore(session, call_id, found)
     elif touched:
@@ -153,9 +136,7 @@ async def _judge(session: Session, call_id: str, check: RunCheck) -> None:
     seen = verdict.counts
     masked = s.masking.hides(check.command) if verdict.passed else ""
     blind = _blind(s, call_id, check.command, masked) if masked else []
-    cheat = _caught(s, call_id, check.command, verdict.why) if verdict.caught else []
     await session.append(
-        *cheat,
         *blind,
         t.CheckVerdict(
             call_id=call_id,
@@ -164,9 +145,6 @@ async def _judge(session: Session, call_id: str, check: RunCheck) -> None:
             why=verdict.why,
             ran=seen.ran if seen is not None else None,
             excused=seen.excused if seen is not None else None,
-            caught=verdict.caught,
-            untried=verdict.untried,
-            provisional=verdict.provisional,
             before=s.before.word(check.command),
             masked=masked,
         ),
@@ -178,11 +156,6 @@ def _blind(s: SessionState, call_id: str, command: str, why: str) -> list[t.Ratc
     known = command in s.ratchet.trusted or any(one.check == command for one in s.ratchet.unanswered.values())
     if known or s.ratchet.kept or not stakes.only_masked(s, command):
         return []
-    return [t.RatchetViolation(violation_id=f"v{s.seq}", call_id=call_id, files=[], check=command, why=why)]
-
-
-def _caught(s: SessionState, call_id: str, command: str, why: str) -> list[t.RatchetViolation]:
-    """The record of a check that cannot fail, by which a person is asked."""
     return [t.RatchetViolation(violation_id=f"v{s.seq}", call_id=call_id, files=[], check=command, why=why)]
 
 
@@ -205,7 +178,7 @@ async def _ask(session: Session) -> None:
         return
     changed = s.ratchet.changed()
     violations = list(s.ratchet.unanswered.values())
-    blind = [f"{one.why}; tried at {one.call_id}" for one in violations if one.check]
+    blind = [f"{one.why}; seen at {one.call_id}" for one in violations if one.check]
     detail: dict[str, object] = {
         "files": "\n".join(changed[:_MOST_NAMED]),
         "checks": f"{s.checks_passed} of {len(s.checks)} pass on the originals",

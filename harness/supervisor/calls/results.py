@@ -6,6 +6,7 @@ from harness.events import blobs
 from harness.events import types as t
 from harness.events.call_states import CallEnd
 from harness.events.framing import LogError
+from harness.events.outcomes import FAILED
 from harness.events.session_state import SessionState
 from harness.plan import counts
 from harness.plan.counts import CheckCount, Counts
@@ -20,7 +21,7 @@ _LOOK_S = 120.0
 
 
 async def judged(session: Session, command: str, status: str, exit_code: int | None, output: str) -> CheckCount:
-    """What a check's end and output say, by what its first run in this session counted and by what the files that
+    """What a check's end and output say, by what it counted before the work and by what the files that
     decide say of skips. Raises WorkspaceError.
     """
     s = session.state
@@ -29,7 +30,7 @@ async def judged(session: Session, command: str, status: str, exit_code: int | N
     seen = counts.parse(output)
     excused = seen is None or not seen.raised or await _excused(session)
     code = exit_code if status == CallEnd.OK else exit_code or None
-    return counts.judge(command, code, output, first, excused=excused)
+    return counts.judge(command, code, output, first, excused=excused, red=s.before.word(command) == FAILED)
 
 
 async def _excused(session: Session) -> bool:

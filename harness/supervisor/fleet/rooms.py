@@ -67,12 +67,9 @@ class Work:
 
 @dataclass(slots=True)
 class CallsNow:
-    """The flow's of its calls: those that were told to run, and how often each of them met another world; checks that
-    pass and wait for the others of their round.
-    """
+    """The flow's of its calls: those that were told to run, and how often each of them met another world."""
 
     executing: set[str] = field(default_factory=set)
-    passing: set[str] = field(default_factory=set)
     stale: dict[str, int] = field(default_factory=dict)
 
 

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from harness.events import merge_events as m
 from harness.events import types as t
 from harness.events.call_states import CallEnd, CallStage
@@ -125,12 +127,13 @@ class Merging:
             by=by,
         )
         await session.append(started)
-        failing = await self._failing(session, tree, started, commands)
-        if failing:
+        checked = await self._checked(session, tree, started, commands)
+        if failing := [one for one in checked if not one.passed]:
             ended = _ended(merge_id, m.CHECKS_FAILED, asked.wish.how, place, head, why=_told(failing), by=by)
         else:
             ended = await self._moved(session, place, started)
         await session.do("letting its result go", _MAKE_S, lambda: merging.let_go(tree), lasting=True)
+        ended = msgspec.structs.replace(ended, checked=[m.CheckedOn(one.command, one.outcome) for one in checked])
         await session.append(ended)
         return ended
 
@@ -166,21 +169,20 @@ class Merging:
         except WorkspaceError as exc:
             raise OpError(exc.code, f"{session.name} cannot be merged: {exc}") from exc
 
-    async def _failing(
+    async def _checked(
         self, session: Session, tree: Worktree, started: t.MergeStarted, commands: Sequence[str]
     ) -> list[t.MergeChecked]:
-        """The checks that do not pass on the result; its files are gone afterwards."""
+        """What the checks say on the result; its files are gone afterwards."""
         if not commands:
             return []
         root = _result_of(session)
         await session.do("laying out the result", _MAKE_S, lambda: _fresh(tree, started.result, root), lasting=True)
         try:
-            done = [
+            return [
                 await on_result.check(session, self._settings, started.merge_id, command, root) for command in commands
             ]
         finally:
             await at_home(_clear, root.parent)
-        return [one for one in done if not one.passed]
 
     async def _moved(self, session: Session, place: MergePlace, started: t.MergeStarted) -> t.MergeEnded:
         outcome = m.MERGED

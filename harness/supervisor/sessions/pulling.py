@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
-from harness.events import fields, tools
+from harness.events import fields, outcomes, tools
 from harness.events import pull_events as p
 from harness.events import types as t
 from harness.events.access import Access
@@ -262,10 +262,10 @@ def _view(session: Session, made: _Made) -> PullView:
         branch=_branch(made.action),
         head=made.head,
         count=made.count,
-        verified=s.ended is not None and s.ended.verified,
+        proof=s.ended.proof if s.ended is not None else "",
         commits=[one for one in made.subjects if one],
         loose=list(made.loose),
         seen=made.seen,
         plan=[PlanEntryLine(entry.id, entry.title, passes[entry.id]) for entry in plan],
-        checks=[CheckLine(command, code == 0, command in s.untried) for command, code in s.checks.items()],
+        checks=[CheckLine(c, code == 0, s.outcomes.get(c, outcomes.FAILS)) for c, code in s.checks.items()],
     )

@@ -82,6 +82,8 @@ def _value(rng: random.Random, name: str, kind: object) -> Any:
         return [{"criterion": "goal", "holds": False, "reason": "half of it"}]
     if name == "masked" and "list" in text:
         return [{"command": "make test | tail", "why": "the end of the pipe decides"}]
+    if name == "checked":
+        return [{"command": "make test", "outcome": "now_passes"}]
     if name == "files":
         return [{"path": "tests/a.py", "how": "deleted", "sha": "absent"}]
     if name == "ways":

@@ -30,8 +30,13 @@ def bytes_of(file: str, limit: int = _MOST, option: str = "") -> bytes:
 
 def text_of(file: str, option: str = "") -> str:
     """The same as text, its lines ending in a line feed. Raises Usage."""
+    return as_written(file, option).replace("\r\n", "\n")
+
+
+def as_written(file: str, option: str = "") -> str:
+    """The same as text, its lines ending as they do in the file. Raises Usage."""
     try:
-        return bytes_of(file, option=option).decode("utf-8-sig").replace("\r\n", "\n")
+        return bytes_of(file, option=option).decode("utf-8-sig")
     except UnicodeDecodeError as exc:
         raise Usage(f"{option}{_name(file)} is not UTF-8: byte {exc.start}") from exc
 

@@ -9,7 +9,7 @@ from typing import Unpack
 
 import msgspec
 
-from app import requests
+from app import queue_outcome, requests
 from app.cli import exits
 from app.cli.context import Context
 from app.cli.given import Refused, Usage
@@ -19,11 +19,11 @@ from app.replies import Asked, ask
 from app.requests import WithDecision
 from harness.events import needs, person_tool, trouble
 from harness.events.cap_request import CapRequest
-from harness.events.decision import Decision
-from harness.events.replies import Approval, ApprovalList, Changes, Decided, Sessions, SessionShown
+from harness.events.decision import PERMITS, Decision
+from harness.events.replies import Approval, ApprovalList, Changes, Decided, Outcome, Sessions, SessionShown
 from harness.events.request import SPOKEN, Request
 from harness.events.views import ApprovalView
-from harness.protocol.client import Client, SupervisorError
+from harness.protocol.client import Client, SupervisorError, Unreachable
 from widgets.queue_groups import QueueItem, items
 
 _HASH = 12
@@ -195,6 +195,7 @@ def _decide(
     **more: Unpack[WithDecision],
 ) -> int:
     decided = ask(client, Decided, "decide", **requests.decide(ctx.folders, view, decision, **more))
+    became = _became(client, view) if decision in PERMITS and view.call_id else None
     if args.json:
         emit(
             {
@@ -203,13 +204,25 @@ def _decide(
                 "title": view.title,
                 "risk": view.risk,
                 "action_hash": view.action_hash,
+                **({} if became is None else msgspec.to_builtins(became)),
             }
         )
     else:
         named = f" (action {safe(view.action_hash[:_HASH])})" if view.action_hash else ""
         as_given = ", as you edited it" if decision == "allow_edited" else ""
-        say(f"{safe(decision)} for {safe(view.session_name)}: {safe(view.title, 300)}{named}{as_given}")
+        ends = f"; {safe(queue_outcome.words(became))}" if became is not None else ""
+        say(f"{safe(decision)} for {safe(view.session_name)}: {safe(view.title, 300)}{named}{as_given}{ends}")
+    if became is not None and became.became == queue_outcome.STALE:
+        raise SupervisorError("stale", *queue_outcome.stale(became))
     return exits.OK
+
+
+def _became(client: Client, view: ApprovalView) -> Outcome | None:
+    """What became of it; None when nobody can say any more, which takes nothing from the decision."""
+    try:
+        return ask(client, Outcome, "outcome", sid=view.sid, approval_id=view.approval_id, call_id=view.call_id)
+    except (SupervisorError, Unreachable):
+        return None
 
 
 def seen(view: ApprovalView, given: str | None, decision: str) -> None:

@@ -12,7 +12,7 @@ import msgspec
 from app import requests
 from app.cli import context, exits
 from app.cli.context import Context
-from app.cli.given import Usage, text_of
+from app.cli.given import Usage, as_written
 from app.cli.output import age, emit, emit_all, safe, say, table
 from app.cli.several import each
 from app.replies import ask
@@ -35,7 +35,7 @@ REMOVE_S = 640.0
 
 def launch(ctx: Context, args: argparse.Namespace) -> int:
     cfg = configuration.load(ctx.folders)
-    goal = text_of(args.goal_file, "--goal-file: ") if args.goal_file else args.goal
+    goal = as_written(args.goal_file, "--goal-file: ") if args.goal_file else args.goal
     if not goal.strip():
         raise Usage("the goal is empty; say what the agent should achieve")
     request = requested(args, cfg, goal, commands(args.check))  # what is refused is refused before anything is asked

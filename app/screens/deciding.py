@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar, Unpack
 
-from app import requests
+from app import queue_outcome, requests
+from app.replies import read
 from app.screens import queue_words, together
 from harness.events import trouble
 from harness.events.action import BadAction, from_wire
 from harness.events.cap_request import CapRequest
-from harness.events.decision import Decision
+from harness.events.decision import PERMITS, Decision
 from harness.events.person_tool import Answer
+from harness.events.replies import Outcome
 from harness.events.untrusted import to_display
 from harness.events.views import ApprovalView
 from harness.protocol import amounts
@@ -281,7 +284,18 @@ class Deciding:
         else:
             host.drafts.pop(view.approval_id, None)
             host.tell(f"{view.session_name}: {queue_words.done(view, decision)}")
+            if decision in PERMITS and view.call_id:
+                host.run_beside(self._followed(view))
         self._deck.answered()
+
+    async def _followed(self, view: ApprovalView) -> None:
+        """Say it when what was let run did not: it depends on something that is different by now."""
+        host = self._deck.host
+        about = {"sid": view.sid, "approval_id": view.approval_id, "call_id": view.call_id}
+        with contextlib.suppress(SupervisorError, Unreachable):  # the decision stands all the same
+            outcome = read(Outcome, "outcome", await host.feed.call("outcome", **about))
+            if outcome.became == queue_outcome.STALE:
+                host.tell(f"{view.session_name}: {queue_outcome.stale(outcome)[0]}", bad=True)
 
 
 def input_of(view: ApprovalView) -> dict[str, object] | None:

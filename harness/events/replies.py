@@ -310,3 +310,15 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
     """The decision is on record."""
 
     decision_id: str
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a decision that lets a call run. ``became``: started, ended (with this ``status``), stale (nothing
+    ran: what it depends on is different now, by these ``difference``s, and the request ``again`` asks anew), or
+    pending.
+    """
+
+    became: str
+    status: str = ""
+    again: str = ""
+    difference: list[str] = []

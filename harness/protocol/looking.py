@@ -25,6 +25,7 @@ LOOKING: Final = frozenset(
         "memory_history",
         "memory_search",
         "merge_look",
+        "outcome",
         "plan",
         "policy_check",
         "policy_explain",

@@ -307,3 +307,12 @@ def test_full_disk_stops_new_effects_and_goes_on_later() -> None:
         finally:
             f.stop()
             subprocess.run(["umount", "-l", str(f.folders.state)], check=True)
+
+
+def test_a_goal_from_a_file_keeps_its_line_ends() -> None:
+    with fleet() as f:
+        (f.root / "goal.md").write_bytes(b"Fix these:\r\n- one\r\n")
+        sid = str(f.json("launch", "--repo", str(f.repository()), "--goal-file", str(f.root / "goal.md"))[0]["sid"])
+        intent = f.state(sid).intent
+        assert intent is not None
+        assert intent.goal == "Fix these:\r\n- one\r\n"

@@ -159,12 +159,16 @@ def test_a_file_edited_by_hand_meanwhile_is_shown_before_it_runs(f: Fleet) -> No
     sid = f.launch(play([MAKE], "Done."))
     first = f.approval(sid)
     swap(f, sid)
-    f.approve(first["approval_id"])
+    told = f.approve(first["approval_id"], check=False)
     second = asked_anew(f, sid, first)
     assert second["detail"]["changed"] == changed(f)
     assert second["action_hash"] != first["action_hash"]
     assert ran(f) == ""
-    f.approve(second["approval_id"])
+    assert told.returncode == 5
+    assert "nothing ran" in told.stdout
+    assert f"it is asked again as {second['approval_id']}" in told.stderr
+    done = f.approve(second["approval_id"], "--json")
+    assert json.loads(done.stdout)["became"] in ("started", "ended")
     f.wait_state(sid, "done")
     assert ran(f) == "swapped\n"
     assert f.violations() == []
@@ -329,7 +333,7 @@ def test_an_undo_while_a_question_is_open_changes_the_world(f: Fleet) -> None:
     with Client(UnixSocket(f.folders.supervisor_socket)) as client:
         client.call("undo", sid=sid, to="")
     assert not (makefile(f, sid).parent / "extra.mk").exists()
-    f.approve(first["approval_id"])
+    assert f.approve(first["approval_id"], check=False).returncode == 5
     second = asked_anew(f, sid, first)
     assert second["detail"]["changed"] == ["extra.mk is gone"]
     assert ran(f) == ""

@@ -85,7 +85,7 @@ def _swapped(names: list[str]) -> Outside:
                 subprocess.run(
                     ["bash", "-c", SWAPS[name][1].replace("{mark}", str(marks[name]))], cwd=worktree, check=True
                 )
-                f.approve(request["approval_id"])
+                f.approve(request["approval_id"], check=False)
                 _settle(f, sid)
                 kinds = [r.type for r in f.records(sid)]
                 if "tool.started" in kinds[: kinds.index("approval.decided")]:

@@ -45,7 +45,8 @@ class Rules:
         own = [path for path in changed if path.rpartition("/")[2] in NAMES]
         known = tuple(dict.fromkeys((*self.known, *own)))[:MOST_KNOWN]
         wanted = [near for path in changed for near in nearest(known, path.rpartition("/")[0]) if near not in self.read]
-        again = [path for path in own if path in self.read]
+        there = frozenset(changed)
+        again = [path for path, one in self.read.items() if not there.isdisjoint(one.files)]
         if known == self.known and not wanted and not again:
             return self
         room = MOST_READ - len(self.read)

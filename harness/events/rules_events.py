@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from harness.events.body import Body
 
 
@@ -12,14 +14,35 @@ class RulesKnown(Body, frozen=True, kw_only=True):
     paths: list[str]
 
 
+class RulesPart(msgspec.Struct, frozen=True):
+    """A file that a file of rules brings in, named by the file ``by``: SHA-256 and size of the whole, the beginning of
+    its text.
+    """
+
+    path: str
+    sha: str
+    bytes: int
+    text: str
+    by: str
+
+
 class RulesRead(Body, frozen=True, kw_only=True):
     """A file of rules as it is in the context from now on: SHA-256 and size of the whole, the beginning of its text.
 
-    ``sha`` is empty when there is no such regular file any more.
+    ``sha`` is empty when there is no such file any more, or it is left out. ``real`` is where it lies when ``path`` is
+    a link; ``left_out`` are names with the reason, this file's own among them.
     """
 
     TYPE = "rules.read"
     path: str
+    real: str = ""
     sha: str = ""
     bytes: int = 0
     text: str = ""
+    parts: list[RulesPart] = []
+    left_out: list[str] = []
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Every file that its words come from."""
+        return (self.path, *([self.real] if self.real else ()), *(part.path for part in self.parts))

@@ -103,6 +103,15 @@ class Ground:
         finally:
             os.close(seen)
 
+    def link_at(self, path: str) -> str | None:
+        """Where a symbolic link says it leads; None for what is none. Raises OSError when nothing has this name."""
+        seen = self._at(path)
+        try:
+            linked = stat.S_ISLNK(os.fstat(seen).st_mode)
+            return os.fsdecode(os.readlink(b"", dir_fd=seen)) if linked else None
+        finally:
+            os.close(seen)
+
     def _at(self, path: str) -> int:
         if not path:
             return os.open(".", _LOOK | os.O_DIRECTORY, dir_fd=self._fd)

@@ -258,10 +258,13 @@ def paths(tree: Worktree) -> list[str]:
     return sorted(path for path, entry in listings.of(tree.common, tree.base).items() if entry.mode in _FILES)
 
 
-def paths_named(tree: Worktree, names: Collection[str]) -> list[str]:
-    """Files of the worktree's base that have one of these names, in any folder. Raises GitFailed."""
+def paths_named(tree: Worktree, names: Collection[str], *, links: bool = False) -> list[str]:
+    """Files (and symbolic ``links``) of the worktree's base that have one of these names, in any folder. Raises
+    GitFailed.
+    """
     found = listings.of(tree.common, tree.base)
-    return sorted(path for path, entry in found.items() if path.rpartition("/")[2] in names and entry.mode in _FILES)
+    modes = (*_FILES, _LINK) if links else _FILES
+    return sorted(path for path, entry in found.items() if path.rpartition("/")[2] in names and entry.mode in modes)
 
 
 class _Walk:

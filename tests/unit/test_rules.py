@@ -17,7 +17,8 @@ from harness.brain.context.project_rules import MOST_BYTES, layer
 from harness.brain.context.sizes import Sizes
 from harness.events import project_rules
 from harness.events import types as t
-from harness.supervisor.calls.project_rules import MOST_SHOWN, read
+from harness.supervisor.calls.project_rules import read
+from harness.workspace.rules_files import MOST_SHOWN
 from tests.unit.test_brain_loop import World, shape, use
 from tests.unit.test_context import size_of, work
 
@@ -164,8 +165,16 @@ def test_a_hostile_worktree_gives_no_rules_from_elsewhere(tmp_path: Path) -> Non
     (root / "link").symlink_to("..")
     os.mkfifo(root / "CLAUDE.md")
     (root / "a" / "AGENTS.md").write_text("é" * MOST_SHOWN)
-    for path in ("AGENTS.md", "CLAUDE.md", "link/secret", "../secret", "a", "none.md"):
-        assert read(root, path) == t.RulesRead(path=path)
+    reasons = {
+        "AGENTS.md": "outside the worktree",
+        "CLAUDE.md": "no file",
+        "link/secret": "outside the worktree",
+        "../secret": "outside the worktree",
+        "a": "no file",
+    }
+    for path, why in reasons.items():
+        assert read(root, path) == t.RulesRead(path=path, left_out=[f"{path}: {why}"])
+    assert read(root, "none.md") == t.RulesRead(path="none.md")
     large = read(root, "a/AGENTS.md")
     assert large.bytes == 2 * MOST_SHOWN
     assert large.sha == hashlib.sha256((root / "a" / "AGENTS.md").read_bytes()).hexdigest()

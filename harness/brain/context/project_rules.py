@@ -7,6 +7,7 @@ caps and done criteria are decided elsewhere and know nothing of them.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from harness.events.rules_events import RulesRead
 
@@ -26,28 +27,45 @@ def layer(read: Iterable[RulesRead]) -> str:
     shown: set[str] = set()
     size = len(_HEAD)
     for one in standing:
-        if one.sha in shown:
-            continue
-        part = quoted(one)
-        room = MOST_BYTES - size - len(part.encode("utf-8", "replace"))
-        if room < 0:
-            part = f"--- {one.path}: not shown, the rules before it fill their room; read it when you work near it ---"
-        else:
-            shown.add(one.sha)
-        parts.append(part)
-        size += len(part.encode("utf-8", "replace")) + 2
+        for part in sections(one):
+            if part.sha in shown:
+                continue
+            text = part.quoted
+            if size + len(text.encode("utf-8", "replace")) > MOST_BYTES:
+                text = f"--- {part.path}: not shown, the rules before it fill their room; read it if you need it ---"
+            else:
+                shown.add(part.sha)
+            parts.append(text)
+            size += len(text.encode("utf-8", "replace")) + 2
     return "\n\n".join([_HEAD, *parts]) if parts else ""
 
 
-def quoted(one: RulesRead) -> str:
-    """One file, in full or as far as it was read."""
-    cut = len(one.text.encode("utf-8", "replace")) < one.bytes
-    more = ", its beginning" if cut else ""
-    return f"--- {one.path} ({one.bytes} bytes{more}) ---\n{one.text.rstrip()}\n--- end of {one.path} ---"
+class _Section(NamedTuple):
+    """What one file says, in full or as far as it was read."""
+
+    path: str
+    sha: str
+    bytes: int
+    text: str
+    note: str = ""
+
+    @property
+    def quoted(self) -> str:
+        """As the model is shown it."""
+        cut = len(self.text.encode("utf-8", "replace")) < self.bytes
+        more = ", its beginning" if cut else ""
+        head = f"--- {self.path} ({self.bytes} bytes{more}{self.note}) ---"
+        return f"{head}\n{self.text.rstrip()}\n--- end of {self.path} ---"
+
+
+def sections(one: RulesRead) -> list[_Section]:
+    """A file of rules and what it brings in."""
+    brought = [_Section(part.path, part.sha, part.bytes, part.text, f", brought in by {part.by}") for part in one.parts]
+    return [_Section(one.path, one.sha, one.bytes, one.text), *brought]
 
 
 def news(one: RulesRead) -> str:
     """What is told of a file that came into the context, or changed, while the session worked."""
     if not one.sha:
         return f"The project's rules in {one.path} are gone."
-    return f"{_HEAD}\n\n{quoted(one)}"
+    return "\n\n".join([_HEAD, *(part.quoted for part in sections(one))])

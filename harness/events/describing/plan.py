@@ -145,7 +145,12 @@ def _rules_known(b: t.RulesKnown) -> Line:
 @_on(t.RulesRead)
 def _rules_read(b: t.RulesRead) -> Line:
     what = f"{b.bytes:,} bytes, sha256 {b.sha[:12]}: in the context" if b.sha else "not there any more"
-    return Line("rules", f"{b.path}, {what}", "info")
+    if b.left_out and not b.sha:
+        return Line("rules", f"left out: {'; '.join(b.left_out)}", "warn")
+    brought = f", with {', '.join(part.path for part in b.parts)}" if b.parts else ""
+    left = f"; left out: {'; '.join(b.left_out)}" if b.left_out else ""
+    link = f" (a link to {b.real})" if b.real else ""
+    return Line("rules", f"{b.path}{link}, {what}{brought}{left}", "warn" if left else "info")
 
 
 @_on(t.PolicyRead)

@@ -21,7 +21,7 @@ from harness.plan.formats import BadPlan
 from harness.protocol.config_sections import FRESH, JUDGE_AT, PlanConfig
 from harness.protocol.credential import Credential
 from harness.protocol.session_names import SessionName
-from harness.supervisor.calls import plans
+from harness.supervisor.calls import plans, project_rules
 from harness.supervisor.endpoints.credentials import given_credential, unusable
 from harness.supervisor.errors import OpError
 from harness.supervisor.sessions.starting import starting_at
@@ -100,7 +100,17 @@ def check(request: LaunchWish) -> Checked:
     checks = tuple(dict.fromkeys([*request.checks, *of_plan]))
     credential = given_credential(request.credential)
     prefix, notes = _named(repo)
+    notes += tuple(_rules(repo, start))
     return Checked(request, repo, credential, checks, start, tuple(_masked(repo, start, checks)), prefix, notes)
+
+
+def _rules(repo: Path, start: str) -> list[str]:
+    """What the session is not shown of the project's rules."""
+    repository = open_repository(repo)
+    try:
+        return project_rules.left_out(Git.of(repository.git_dir), start or head_commit(repository))
+    except GitFailed:  # objects that are not there: the worktree says so
+        return []
 
 
 def _named(repo: Path) -> tuple[str, tuple[str, ...]]:

@@ -16,7 +16,7 @@ from collections import deque
 from pathlib import Path
 
 from harness.linux import durable, groups, kernel, own_file
-from harness.protocol import locks
+from harness.protocol import locks, standby
 from harness.protocol.paths import STOPPING, FolderError, ensure_private, resolve
 from harness.supervisor import sign_of_life
 
@@ -93,10 +93,34 @@ def _wait(child: int, signals: set[signal.Signals], seconds: float) -> tuple[int
             return None, True
 
 
-def _watch(child: int, signals: set[signal.Signals], sign: int) -> tuple[int | None, bool]:
+class Standby:
+    """Who takes over when this process and the supervisor are killed together."""
+
+    def __init__(self, credentials: int) -> None:
+        self._credentials = credentials
+        self._pipe = -1
+
+    def keep(self) -> None:
+        """Have one wait; one that cannot be started now is tried again the next time."""
+        if self._pipe >= 0 and standby.gone(self._pipe):
+            os.close(self._pipe)
+            self._pipe = -1
+        if self._pipe < 0:
+            with contextlib.suppress(OSError):
+                self._pipe = standby.start(self._credentials)
+
+    def leave(self) -> None:
+        """It is not needed any more: this process ends in order."""
+        if self._pipe >= 0:
+            with contextlib.suppress(OSError):
+                os.write(self._pipe, standby.LEAVES)
+
+
+def _watch(child: int, signals: set[signal.Signals], sign: int, successor: Standby) -> tuple[int | None, bool]:
     """As `_wait`, for as long as it takes; a child that hangs is killed."""
     watched = sign_of_life.Watched(child, sign)
     while True:
+        successor.keep()
         status, asked = _wait(child, signals, sign_of_life.LOOK_S)
         if status is not None or asked:
             return status, asked
@@ -112,7 +136,7 @@ def _was_stopping(runtime: Path, child: int) -> bool:
         return False
 
 
-def run(runtime: Path, credentials: int) -> int:
+def run(runtime: Path, credentials: int, successor: Standby) -> int:
     """Keep one supervisor alive until it is asked to stop; returns the exit code."""
     signals = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT}
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -122,7 +146,7 @@ def run(runtime: Path, credentials: int) -> int:
     os.set_inheritable(sign, True)
     while True:
         child = _spawn(credentials, sign)
-        status, asked = _watch(child, signals, sign)
+        status, asked = _watch(child, signals, sign, successor)
         if asked:
             with contextlib.suppress(OSError):
                 durable.swap_file(runtime / STOPPING, str(child).encode())  # so that no open screen starts another one
@@ -170,7 +194,10 @@ def main() -> int:
     given = sys.argv[sys.argv.index("--credentials-fd") + 1] if "--credentials-fd" in sys.argv else ""
     credentials = int(given) if given else os.memfd_create("watchfloor-credentials", os.MFD_CLOEXEC)
     os.set_inheritable(credentials, True)
-    return run(folders.runtime, credentials)
+    successor = Standby(credentials)
+    code = run(folders.runtime, credentials, successor)
+    successor.leave()
+    return code
 
 
 if __name__ == "__main__":

@@ -600,3 +600,30 @@ def test_what_only_looks_leaves_a_stopped_fleet_stopped() -> None:
         assert "this starts" not in f.run("jobs").stderr
         f.release(sid)
         f.wait_state(sid, "done")
+
+
+def test_guardian_and_supervisor_killed_together_come_back_by_themselves_with_the_key(f: Fleet) -> None:
+    f.run("supervisor", "start")
+    (f.folders.config / "key").write_text("")  # from here on only memory knows a key
+    sid = launch(f, ASK, "one")
+    f.wait_state(sid, "waiting")
+    for _ in range(2):
+        pid = f.supervisor_pid()
+        guardian = parent(pid)
+        os.kill(guardian, signal.SIGSTOP)  # neither sees the other end
+        kill(pid)
+        kill(guardian)
+        wait_for("another supervisor, though nobody asked anything", lambda: locks.held(f.folders.supervisor_lock))
+        replaced(f, pid)
+    f.approve(f.approval(sid)["approval_id"])
+    f.wait_state(sid, "done")
+
+
+def test_what_was_stopped_stays_stopped_when_its_guardian_is_killed_then(f: Fleet) -> None:
+    f.run("supervisor", "start")
+    guardian = parent(f.supervisor_pid())
+    os.kill(guardian, signal.SIGSTOP)
+    f.run("supervisor", "stop", check=False)  # it says that its guardian is still there
+    kill(guardian)
+    wait_for("everybody to be gone", lambda: not f.processes())
+    assert not locks.held(f.folders.supervisor_lock)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from harness.events.steered import Steered
 from harness.events.untrusted import to_display
 from widgets.patch_files import FilePatch
 
 _QUOTED = 160
 _PATH = 300
+_PLACES = 4
 _FIRST = "I looked at your work. Please see to each of these, then finish again."
 
 
@@ -68,6 +71,16 @@ def anchor_of(file: FilePatch, row: int) -> Anchor:
     """What a comment on this row is about."""
     one = file.rows[row]
     return Anchor(file.path, one.new or one.old, old=not one.new and one.old > 0)
+
+
+def touches_told(places: Sequence[Steered]) -> str:
+    """Where the work touches how tests are found, run, compared or ended, a line each; empty where it does not."""
+    if not places:
+        return ""
+    more = len(places) - _PLACES
+    lines = [to_display(one.told, limit=_PATH) for one in places[:_PLACES]]
+    rest = f" (and {more} more: watchfloor diff --stat)" if more > 0 else ""
+    return "\n".join((f"touches how tests are found, run, compared or ended{rest}:", *lines))
 
 
 def message(review: Review) -> str:

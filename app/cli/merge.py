@@ -16,6 +16,7 @@ from harness.events import merge_events as m
 from harness.events import outcomes
 from harness.events.merge_views import HandedBack, Merged
 from harness.events.replies import Compared, FileDiff
+from harness.events.steered import Steered
 from harness.events.words import counted
 
 _PATIENCE_S = 6 * 3600.0
@@ -28,10 +29,12 @@ def diff(ctx: Context, args: argparse.Namespace) -> int:
         reply = ask(client, Compared, "diff", sid=args.id)
     cut = reply.truncated
     if args.json:
-        emit({"files": msgspec.to_builtins(reply.files), "patch": reply.patch, "truncated": cut})
+        touches = msgspec.to_builtins(reply.touches)
+        emit({"files": msgspec.to_builtins(reply.files), "patch": reply.patch, "truncated": cut, "touches": touches})
         return exits.OK
     if args.stat:
         _stat(reply.files)
+        _touches(reply.touches)
         return exits.OK
     for line in reply.patch.split("\n"):
         say(safe(line))
@@ -53,6 +56,14 @@ def _stat(files: list[FileDiff]) -> None:
         count = "binary" if plus is None else f"+{plus:,} -{minus or 0:,}"
         say(f"{count:>14}  {safe(one.status):<9}  {safe(one.path, 300)}")
     say(f"{counted(len(files), 'file')} changed, +{added:,} -{removed:,}")
+
+
+def _touches(places: list[Steered]) -> None:
+    """Where it touches how tests are found, run, compared or ended."""
+    if places:
+        say("it touches how tests are found, run, compared or ended:")
+    for one in places:
+        say(f"  {safe(one.told, 300)}")
 
 
 def merge(ctx: Context, args: argparse.Namespace) -> int:

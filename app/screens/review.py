@@ -17,7 +17,7 @@ from app import kept_reviews, publishing, requests
 from app.copying import Selected
 from app.handlers import Handler, Handlers, bindings
 from app.models import Dirty, Snapshot
-from app.review import Review, anchor_of, message
+from app.review import Review, anchor_of, message, touches_told
 from app.screens.base import WatchScreen
 from app.screens.dialogs import Ask, said
 from app.screens.going_on import ContinueDialog
@@ -26,6 +26,7 @@ from app.screens.session_commands import not_merging
 from app.screens.taking import MergeDialog
 from harness.events.replies import Compared
 from harness.events.states import Desired
+from harness.events.steered import Steered
 from harness.events.untrusted import to_display
 from harness.events.views import SessionRow
 from harness.events.words import counted
@@ -68,6 +69,7 @@ class ReviewScreen(WatchScreen):
         width: 34; height: 1fr; max-height: 100%; border-bottom: none; border-right: solid $border-blurred;
     }
     ReviewScreen PatchView { height: 1fr; width: 1fr; }
+    ReviewScreen #touches { height: auto; max-height: 5; padding: 0 1; color: $warning; }
     ReviewScreen #said { height: auto; max-height: 4; padding: 0 2; color: $warning; }
     """
     SCOPES: ClassVar[tuple[str, ...]] = ("review",)
@@ -83,6 +85,7 @@ class ReviewScreen(WatchScreen):
         self._trouble = "reading …"
         self._cut = False
         self._seen = ""
+        self._touches: list[Steered] = []
         self._needle = ""
         self._sending = False
         self._no_forge = publishing.missing(os.environ)
@@ -90,6 +93,7 @@ class ReviewScreen(WatchScreen):
     def compose(self) -> ComposeResult:
         yield Banner()
         yield Static(id="about")
+        yield Static(id="touches")
         with Container(id="work"):
             files = EntryList()
             files.can_focus = False
@@ -160,6 +164,7 @@ class ReviewScreen(WatchScreen):
         self._trouble = "" if self.files else "it changed nothing"
         self._cut = found.truncated
         self._seen = found.seen
+        self._touches = found.touches
         self._file = next((at for at, file in enumerate(self.files) if file.path == before), 0)
         if self.stands:
             self._paint(self.view.at if before else 0)
@@ -186,9 +191,18 @@ class ReviewScreen(WatchScreen):
         if comments := len(self.review.comments):
             said += f" · {counted(comments, 'comment')} to send back"
         cut = f"  {_CUT}" if self._cut else ""
+        self._paint_touches()
         self.query_one("#about", Static).update(
             Content.assemble((f"Review {name}", "bold"), f"  {to_display(said, limit=200)}", (cut, "bold $error"))
         )
+
+    def _paint_touches(self) -> None:
+        """Where the work touches how tests are found, run, compared or ended: the file at hand first."""
+        here = self.file.path if self.file is not None else ""
+        ordered = sorted(self._touches, key=lambda one: one.path != here)
+        field = self.query_one("#touches", Static)
+        field.display = bool(ordered)
+        field.update(Content(touches_told(ordered)))
 
     def _item(self, file: FilePatch) -> Item:
         counts = "not text" if file.added is None else f"+{file.added} -{file.removed or 0}"
@@ -284,7 +298,7 @@ class ReviewScreen(WatchScreen):
 
     def _merge(self) -> None:
         if row := self.target:
-            self.app.push_screen(MergeDialog(row, self._seen))
+            self.app.push_screen(MergeDialog(row, self._seen, self._touches))
 
     def _not_publishing(self) -> str:
         row = self.target

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import App
@@ -13,6 +14,7 @@ from textual.widgets.option_list import Option
 
 from app import requests
 from app.host import Host
+from app.review import touches_told
 from app.screens.dialogs import Dialog
 from app.screens.form import R
 from app.screens.given_line import given_in, given_line
@@ -22,6 +24,7 @@ from harness.events.checkpoint_views import CheckpointList, CheckpointView
 from harness.events.merge_views import HandedBack, Merged, MergeLooked
 from harness.events.merging import MergeLook, named
 from harness.events.replies import ForkBegun
+from harness.events.steered import Steered
 from harness.events.untrusted import to_display
 from harness.events.views import SessionRow
 from harness.events.words import age, counted
@@ -109,9 +112,10 @@ class MergeDialog(Taking[dict[str, object]]):
     }
     CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {"how": _WAYS, "checks": YES_NO, "commit": YES_NO}
 
-    def __init__(self, row: SessionRow, seen: str = "") -> None:
+    def __init__(self, row: SessionRow, seen: str = "", touches: Sequence[Steered] = ()) -> None:
         """``seen``: what of the work was on screen, as the supervisor named it; nothing else is merged then."""
         self._seen = seen
+        self._touches = touches_told(touches)
         text = (
             f"{row.detail[:200] + '. ' if row.detail else ''}Nothing moves when a check fails on the result, both sides"
             " changed the same lines, or your checkout holds changes. With resolve its agent settles what did not fit."
@@ -122,7 +126,8 @@ class MergeDialog(Taking[dict[str, object]]):
         kept = self.host.comments_kept(self._row.sid)
         unsent = f"{counted(kept, 'comment')} of yours not sent back" if kept else ""
         looks = [Static("looking at your checkout …", id="where"), Static(unsent, id="unsent")]
-        return [*(looks if unsent else looks[:1]), *super().fields()]
+        touches = [Static(Content.styled(self._touches, "$warning"), id="touches")] if self._touches else []
+        return [*(looks if unsent else looks[:1]), *touches, *super().fields()]
 
     def on_mount(self) -> None:
         super().on_mount()

@@ -11,6 +11,7 @@ import msgspec
 
 from harness.events.archived import Archived
 from harness.events.masked_checks import MaskedCheck
+from harness.events.steered import Steered
 from harness.events.views import ApprovalView, FleetView, SessionRow, TroubleView
 
 
@@ -255,12 +256,15 @@ class FileDiff(msgspec.Struct, frozen=True):
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """A session's work; ``seen`` names what somebody who reads it has seen."""
+    """A session's work; ``seen`` names what somebody who reads it has seen, ``touches`` where it touches how tests are
+    found, run, compared or ended.
+    """
 
     files: list[FileDiff]
     patch: str
     truncated: bool
     seen: str
+    touches: list[Steered] = []
 
 
 class LogPiece(msgspec.Struct, frozen=True, kw_only=True):

@@ -98,6 +98,23 @@ async def test_what_was_said_and_viewed_outlives_the_screen(tmp_path: Path) -> N
         await s.until("nothing is kept", lambda: not kept_reviews.load(state, sid).comments)
 
 
+async def test_where_it_touches_how_tests_are_run_is_named_here_and_where_it_is_merged(tmp_path: Path) -> None:
+    def touching(world: World) -> None:
+        done(world)
+        (session,) = world.sessions.values()
+        names = ["conftest.py", *(f"src/m{n}.py" for n in range(5))]
+        touches = [{"path": name, "line": 3, "why": "ends the process"} for name in names]
+        session.diff = {"files": FILES, "patch": PATCH, "touches": touches}
+
+    async with shown(tmp_path, touching) as s:
+        await s.see("cart")
+        await opened(s)
+        told = ("touches how tests are found, run, compared or ended", "conftest.py:3: ends the process", "and 2 more")
+        await s.see(*told)
+        await s.press("M")
+        await s.see("Merge", *told)
+
+
 @pytest.mark.parametrize(
     "found", [b"", b"[]", b"{", b"\xff", b'{"viewed": {}, "comments": [[{}, {}]]}', b"[" * 100_000]
 )

@@ -21,6 +21,7 @@ from harness.events.ratchet import PlanProgress
 from harness.events.session_state import SessionState
 from harness.judge import case
 from harness.judge.case import Case, Checked, Criterion
+from harness.plan import own_words, steering
 from harness.plan.iterations import looks
 from harness.roles import pinned
 from harness.roles.role import JUDGE
@@ -69,20 +70,25 @@ async def _lay_out(session: Session, wanted: t.JudgeWanted) -> None:
     goal = s.intent.goal if s.intent is not None else ""
     log = session.folder.log
     agreed = await contract.text(session)
+    known = {plan.path, plan.progress} if plan is not None else set()
 
     def lay_out() -> Case:
         tree = open_worktree(private_of(session))
         made = diff(tree if entry is None else _since(tree, began), _MOST_PATCH)
-        whole = _whole(commands) if entry is None else ()
+        criteria = (*(_whole(commands) if entry is None else ()), *_entries(session, tree, plan, asked))
+        words = "\n".join((goal, agreed, *(one.text for one in criteria)))
+        notes = own_words.records(((f.path, f.status) for f in made.files), known, words)
         return Case(
             goal=goal,
-            criteria=(*whole, *_entries(session, tree, plan, asked)),
+            criteria=criteria,
             task=entry is not None,
             beside=beside,
             contract=agreed,
             checks=tuple(_checks(verdicts, log)),
-            files=tuple(map(_file, made.files)),
-            patch=made.patch,
+            files=tuple(_file(f) for f in made.files if f.path not in notes),
+            patch=own_words.without(made.patch, notes),
+            left_out=tuple(notes),
+            places=tuple(one.told for one in steering.places(made.patch, commands, notes)),
             cut=made.truncated,
             cycle=cycle,
             cycles=cycles,

@@ -8,6 +8,8 @@ from typing import TypeVar
 import msgspec
 
 from harness.events.replies import Compared, FileDiff, LogPiece, PayloadPiece, SessionShown
+from harness.events.steered import Steered
+from harness.plan import steering
 from harness.protocol.paths import SessionFolder
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.errors import OpError
@@ -17,6 +19,7 @@ from harness.supervisor.serving.finding import Find, look_up
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.server import Connection, Fields, Handler
 from harness.workspace import worktrees
+from harness.workspace.diff import Diff
 from harness.workspace.diff import diff as workspace_diff
 from harness.workspace.errors import WorkspaceError
 
@@ -52,17 +55,21 @@ class ReadingOps:
     async def diff(self, c: Connection, m: Fields) -> Compared:
         session = await self._find(m)
         of = work_of(session)
+        checks = list(session.state.checks)
+
+        def look() -> tuple[Diff, list[Steered]]:
+            made = workspace_diff(worktrees.open_worktree(private_of(session)))
+            return made, steering.places(made.patch, checks)
+
         try:
-            found = await session.look(
-                "its diff", _DIFF_S, lambda: workspace_diff(worktrees.open_worktree(private_of(session)))
-            )
+            found, touches = await session.look("its diff", _DIFF_S, look)
         except (WorkspaceError, OSError) as exc:
             raise OpError("no_worktree", f"there is no diff: {exc}") from exc
         if session.loaded and (found.extent != session.extent.found or of != session.extent.found_of):
             session.extent.take(found.extent, of)  # what a person did by hand is in no record
             session.shown_anew()
         files = [FileDiff(f.path, f.status, f.added, f.removed) for f in found.files]
-        return Compared(files=files, patch=found.patch, truncated=found.truncated, seen=found.seen)
+        return Compared(files=files, patch=found.patch, truncated=found.truncated, seen=found.seen, touches=touches)
 
     async def read(self, c: Connection, m: Fields) -> LogPiece:
         """Raw records of a log."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -72,27 +72,42 @@ VERBS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code (see `app.cli.exits`)."""
-    from app.cli import exits, output
-
     try:
-        return _run(_parse(sys.argv[1:] if argv is None else argv))
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # as `app.entry` left it
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        return _main(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:
-        return exits.INTERRUPTED
+        return 128 + signal.SIGINT
+
+
+def _main(argv: Sequence[str]) -> int:
+    from app.cli import exits, output, streams
+
+    streams.ready()
+    try:
+        try:
+            return _run(_parse(argv))
+        finally:
+            sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        streams.drop_output()
         return exits.OK
+    except streams.OutputLost as exc:
+        streams.drop_output()
+        output.warn(f"watchfloor: {exc}")
+        return exits.OUTPUT
     except Exception as exc:
         from harness.protocol.client import Hinted
 
-        code = _code_of(exc)
-        if code is None:
+        known = _code_of(exc)
+        if known is None:
             import traceback
 
             # an error may quote anything, so Python must not print it itself
             output.warn(traceback.format_exc().rstrip())
             return exits.DEFECT
         output.warn(f"watchfloor: {exc.lines if isinstance(exc, Hinted) else exc}")
-        return code
+        return known
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace | SimpleNamespace:

@@ -13,4 +13,6 @@ REFUSED = 5
 CONFIG = 6
 DEFECT = 70
 """An error of our own; what is printed belongs into a report."""
+OUTPUT = 74
+"""Standard output cannot be written (a full disk); what was asked for is done."""
 INTERRUPTED = 130

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
-
 from harness.linux import own_file
 
 _MOST = 1 << 20
@@ -43,19 +40,3 @@ def as_written(file: str, option: str = "") -> str:
 
 def _name(file: str) -> str:
     return "standard input" if file == "-" else file
-
-
-class Given(argparse.Action):
-    """Keeps a text that is not empty: ``--into "$BRANCH"`` with the variable unset would quietly mean the default."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[object] | None,
-        option_string: str | None = None,
-    ) -> None:
-        """Take the text. Raises ArgumentError for an empty one."""
-        if not str(values).strip():
-            raise argparse.ArgumentError(self, EMPTY)
-        setattr(namespace, self.dest, values)

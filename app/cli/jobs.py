@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import codecs
 from pathlib import Path
 
 import msgspec
@@ -33,7 +34,7 @@ def jobs(ctx: Context, args: argparse.Namespace) -> int:
         case ["cancel", sid, job]:
             return _cancel(ctx, sid, job, as_json=args.json)
         case ["log", sid, job]:
-            return _log(ctx, sid, job, follow=args.follow)
+            return _log(ctx, sid, job, _AsJson(job) if args.json else _AsPrinted(job), follow=args.follow)
         case [] | [_]:
             return _list(ctx, args.words, as_json=args.json)
         case _:
@@ -73,7 +74,41 @@ def _cancel(ctx: Context, sid: str, job: str, *, as_json: bool) -> int:
     return exits.OK
 
 
-def _log(ctx: Context, sid: str, job: str, *, follow: bool) -> int:
+class _AsPrinted:
+    """What a job printed, byte for byte, and how it ended in words."""
+
+    def __init__(self, job: str) -> None:
+        self._job = job
+
+    def missing(self, at: int, size: int) -> None:
+        say(f"[… {size} bytes are not kept …]")
+
+    def piece(self, at: int, data: bytes) -> None:
+        raw(data)
+
+    def ended(self, body: t.JobEnded) -> None:
+        say(f"[job {safe(self._job)} {outcome(body.status, body.exit_code, body.ms)}]")
+
+
+class _AsJson:
+    """The same as one object a line: a piece of text and the byte it begins at, bytes that are not kept, the end."""
+
+    def __init__(self, job: str) -> None:
+        self._job = job
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def missing(self, at: int, size: int) -> None:
+        emit({"job": self._job, "offset": at, "missing": size})
+
+    def piece(self, at: int, data: bytes) -> None:
+        if text := self._decoder.decode(data):
+            emit({"job": self._job, "offset": at, "text": text})
+
+    def ended(self, body: t.JobEnded) -> None:
+        emit({"job": self._job, "status": body.status, "exit_code": body.exit_code, "ms": body.ms})
+
+
+def _log(ctx: Context, sid: str, job: str, shown_as: _AsPrinted | _AsJson, *, follow: bool) -> int:
     """Print what a job printed; of one that has ended what is kept, behind what was shown while it ran."""
     at = 0
     with ctx.connect() as client:
@@ -84,10 +119,10 @@ def _log(ctx: Context, sid: str, job: str, *, follow: bool) -> int:
             except SupervisorError as exc:
                 if exc.code not in ("not_found", "gone"):
                     raise
-                return _rest(ctx, client, Path(shown.folder), job, at, exc)
+                return _rest(ctx, client, Path(shown.folder), job, shown_as, at, exc)
             if missing := piece.offset - at:
-                say(f"[… {missing} bytes are not kept …]")
-            raw(base64.b64decode(piece.data))
+                shown_as.missing(at, missing)
+            shown_as.piece(piece.offset, base64.b64decode(piece.data))
             at = piece.end
             if not piece.data and (not follow or reader_gone(_POLL_MS)):
                 return exits.OK
@@ -98,7 +133,15 @@ def _never_was(job: str, known: list[str]) -> SupervisorError:
     return SupervisorError("not_found", f"this session has no job {safe(job)}; {had}")
 
 
-def _rest(ctx: Context, client: Client, folder: Path, job: str, at: int, why: SupervisorError) -> int:
+def _rest(
+    ctx: Context,
+    client: Client,
+    folder: Path,
+    job: str,
+    shown_as: _AsPrinted | _AsJson,
+    at: int,
+    why: SupervisorError,
+) -> int:
     """What a job that has ended printed behind byte ``at``, and how it ended. Raises ``why`` when its end is in no
     record, and SupervisorError when it never was.
     """
@@ -122,6 +165,6 @@ def _rest(ctx: Context, client: Client, folder: Path, job: str, at: int, why: Su
     if ended.output is not None:
         kept = source.payload(ended.output.sha)
         left = ended.printed - at if at else len(kept)
-        raw(kept[max(0, len(kept) - left) :])
-    say(f"[job {safe(job)} {outcome(ended.status, ended.exit_code, ended.ms)}]")
+        shown_as.piece(at, kept[max(0, len(kept) - left) :])
+    shown_as.ended(ended)
     return exits.OK

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from app.cli.given import Given
 from app.cli.session_place import named
 from harness.events.cap import Cap
 from harness.protocol.config_sections import FRESH, JUDGE_AT
@@ -32,9 +31,7 @@ def add_launch(launch: argparse.ArgumentParser) -> None:
 
 
 def _goal(launch: argparse.ArgumentParser) -> None:
-    launch.add_argument(
-        "--repo", action=Given, metavar="DIR", default=".", help="git repository to work on (default: here)"
-    )
+    launch.add_argument("--repo", metavar="DIR", default=".", help="git repository to work on (default: here)")
     launch.add_argument(
         "--branch", metavar="NAME", help="begin from this branch, tag or commit (default: what the checkout shows)"
     )
@@ -44,7 +41,6 @@ def _goal(launch: argparse.ArgumentParser) -> None:
     _repeated(launch, "--check", "CMD", "command that must exit with 0 for the session to be done")
     launch.add_argument(
         "--plan",
-        action=Given,
         metavar="FILE",
         default="",
         help="plan in the repository (feature_list.json, prd.json): its criteria are checked, and passes is set by it",
@@ -57,7 +53,6 @@ def _goal(launch: argparse.ArgumentParser) -> None:
     )
     launch.add_argument(
         "--plan-from-goal",
-        action=Given,
         metavar="FILE",
         nargs="?",
         const="feature_list.json",
@@ -93,7 +88,7 @@ def _deciding(launch: argparse.ArgumentParser) -> None:
 
 def _who(launch: argparse.ArgumentParser) -> None:
     """Its name, its judges, its role and its model."""
-    launch.add_argument("--name", action=Given, metavar="N", help="short name (default: made from the goal)")
+    launch.add_argument("--name", metavar="N", help="short name (default: made from the goal)")
     launch.add_argument(
         "--review",
         action="store_true",
@@ -104,7 +99,6 @@ def _who(launch: argparse.ArgumentParser) -> None:
     )
     launch.add_argument(
         "--judge-model",
-        action=Given,
         metavar="M",
         default="",
         help="with a judge of this model (default: its role's, else the same)",
@@ -123,12 +117,8 @@ def _who(launch: argparse.ArgumentParser) -> None:
         default="",
         help="with a plan: the judge looks at each task as well, or only at the end (default: end)",
     )
-    launch.add_argument(
-        "--role", action=Given, metavar="NAME", default="", help="role of the agent (default: coder); see: roles"
-    )
-    launch.add_argument(
-        "--model", action=Given, metavar="M", help="model (default: the role's, else the configuration's)"
-    )
+    launch.add_argument("--role", metavar="NAME", default="", help="role of the agent (default: coder); see: roles")
+    launch.add_argument("--model", metavar="M", help="model (default: the role's, else the configuration's)")
 
 
 def _caps(launch: argparse.ArgumentParser) -> None:
@@ -142,7 +132,6 @@ def add_continue(go_on: argparse.ArgumentParser) -> None:
     go_on.add_argument("text", metavar="TEXT", nargs="?", default="", help="what the agent should do now")
     go_on.add_argument(
         "--rounds",
-        action=Given,
         metavar="N",
         help="how often failing checks may send it back (default: as before; counted anew)",
     )
@@ -151,7 +140,7 @@ def add_continue(go_on: argparse.ArgumentParser) -> None:
         "--replace-checks", action="store_true", help="the given checks hold instead of the earlier ones"
     )
     for cap, (metavar, _, words) in _CAPS.items():
-        go_on.add_argument(cap.option, action=Given, metavar=metavar, help=words)
+        go_on.add_argument(cap.option, metavar=metavar, help=words)
 
 
 def _repeated(verb: argparse.ArgumentParser, name: str, what: str, words: str) -> None:

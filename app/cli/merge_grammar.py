@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from app.cli.given import Given
-
 
 def add_diff(p: argparse.ArgumentParser) -> None:
     p.add_argument("id", metavar="ID", help="session id, the beginning of one, or its name")
@@ -16,7 +14,6 @@ def add_why(p: argparse.ArgumentParser) -> None:
     p.add_argument("file", metavar="FILE[:LINE]", help="a file of a repository or of a session's worktree")
     p.add_argument(
         "--session",
-        action=Given,
         metavar="ID",
         default="",
         help="only this session, a removed one too (default: all of the repository)",
@@ -34,12 +31,8 @@ def add_merge(p: argparse.ArgumentParser) -> None:
         action="store_true",
         help="have the agent bring the branch into its work, after conflicts or failing checks; -m are words to it",
     )
-    p.add_argument(
-        "--into", action=Given, metavar="BRANCH", default="", help="into this branch (default: what the checkout shows)"
-    )
-    p.add_argument(
-        "--repo", action=Given, metavar="DIR", default="", help="checkout to merge in (default: where it was launched)"
-    )
+    p.add_argument("--into", metavar="BRANCH", default="", help="into this branch (default: what the checkout shows)")
+    p.add_argument("--repo", metavar="DIR", default="", help="checkout to merge in (default: where it was launched)")
     p.add_argument("-m", "--message", metavar="TEXT", default="", help="message of the commit that is made")
     p.add_argument("--commit", action="store_true", help="first commit what the session left in no commit")
     p.add_argument("--no-checks", action="store_true", help="do not run its checks on the result first")
@@ -54,23 +47,17 @@ def add_open(p: argparse.ArgumentParser) -> None:
 
 def add_pr(p: argparse.ArgumentParser) -> None:
     p.add_argument("id", metavar="ID", help="session id, the beginning of one, or its name")
-    p.add_argument(
-        "--remote", action=Given, metavar="NAME", default="origin", help="remote of the repository (default: origin)"
-    )
+    p.add_argument("--remote", metavar="NAME", default="origin", help="remote of the repository (default: origin)")
     p.add_argument(
         "--as",
-        action=Given,
         dest="branch",
         metavar="BRANCH",
         default="",
         help="its name there (default: the session's)",
     )
-    p.add_argument(
-        "--into", action=Given, metavar="BRANCH", default="", help="branch that it is to go into (default: the forge's)"
-    )
+    p.add_argument("--into", metavar="BRANCH", default="", help="branch that it is to go into (default: the forge's)")
     p.add_argument(
         "--repo",
-        action=Given,
         metavar="OWNER/NAME",
         default="",
         help="repository, where the remote's address names none",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import re
@@ -10,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 
+from app.cli.streams import lost
 from harness.events import words
 from harness.events.cell_width import cells, widest
 from harness.events.untrusted import to_display
@@ -27,8 +29,8 @@ def say(text: str = "") -> None:
 
 def warn(text: str) -> None:
     """One line on standard error; every line of it passes the display function."""
-    for line in text.split("\n"):
-        print(to_display(line), file=sys.stderr)
+    with contextlib.suppress(OSError):  # there is nowhere left to say it
+        print("\n".join(map(to_display, text.split("\n"))), file=sys.stderr, flush=True)
 
 
 def safe(text: str, limit: int | None = None) -> str:
@@ -100,8 +102,13 @@ def raw(data: bytes) -> None:
     act on.
     """
     if not sys.stdout.isatty():
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        try:
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as exc:
+            raise lost(exc) from exc
         return
     for line in data.decode("utf-8", "replace").splitlines():
         say(safe(line))

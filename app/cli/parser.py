@@ -18,14 +18,14 @@ from app.cli import (
     overview,
     policy_grammar,
 )
-from app.cli.given import EMPTY, Given
+from app.cli.given import EMPTY
 from app.cli.session_place import Verb, named
 from harness.events.untrusted import to_display
 
 DESCRIPTION = "A terminal control room for long-running AI agents. Without a verb it opens the floor."
 EPILOG = (
     "exit codes: 0 done · 1 the answer is no · 2 wrong usage, no terminal · 3 no supervisor or folder unusable · 4 not"
-    " found · 5 refused · 6 bad configuration · 70 our bug"
+    " found · 5 refused · 6 bad configuration · 70 our bug · 74 the output cannot be written"
 )
 
 
@@ -59,8 +59,9 @@ class Parser(argparse.ArgumentParser):
         # argparse drops this value, as if it ended the options, and gives an empty list in its place
         if action.option_strings and action.nargs is None and arg_strings == ["--"]:
             return self._get_value(action, "--")
-        may_be_left_out = not action.option_strings and action.nargs in ("?", "*") and action.dest != "text"
-        if may_be_left_out and not all(given.strip() for given in arg_strings):
+        # an empty value (a variable that is not set) would quietly mean the default
+        may_be_left_out = bool(action.option_strings) or action.nargs in ("?", "*")
+        if may_be_left_out and action.dest != "text" and not all(given.strip() for given in arg_strings):
             raise argparse.ArgumentError(action, EMPTY)
         return super()._get_values(action, arg_strings)
 
@@ -178,7 +179,6 @@ def _looking(verb: Verb) -> None:
     )
     logs.add_argument(
         "--payload",
-        action=Given,
         metavar="SHA",
         default="",
         help="print what is kept beside the log under this SHA-256 instead",
@@ -309,9 +309,7 @@ def _keeping(verb: Verb) -> None:
     restore.add_argument("checkpoint", metavar="CHECKPOINT", help="as listed by: watchfloor checkpoints ID")
     fork = verb("fork", "begin another session from a session's checkpoint: its files, commits and plan", json=True)
     named(fork)
-    fork.add_argument(
-        "--at", action=Given, metavar="CHECKPOINT", default="", help="where to begin (default: the work as it is now)"
-    )
+    fork.add_argument("--at", metavar="CHECKPOINT", default="", help="where to begin (default: the work as it is now)")
     fork.add_argument("--goal", metavar="TEXT", default="", help="another goal (default: the same)")
     fork.add_argument("--name", metavar="N", default="", help="short name (default: made from the goal)")
 
@@ -384,14 +382,11 @@ def _preparing(verb: Verb) -> None:
     judge.add_argument("what", metavar="calibrate", choices=("calibrate",), help="its only act")
     judge.add_argument(
         "--model",
-        action=Given,
         metavar="M",
         default="",
         help="model that judges (default: the role's, else configured)",
     )
-    judge.add_argument(
-        "--role", action=Given, metavar="NAME", default="evaluator", help="role that judges (default: evaluator)"
-    )
+    judge.add_argument("--role", metavar="NAME", default="evaluator", help="role that judges (default: evaluator)")
     judge.add_argument("--most-usd", metavar="X", default="2", help="it spends at most so much (default: 2)")
     judge.add_argument(
         "--only", metavar="RESULT", action="append", default=[], help="only this result; may be repeated"

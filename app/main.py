@@ -97,6 +97,8 @@ def _main(argv: Sequence[str]) -> int:
         output.warn(f"watchfloor: {exc}")
         return exits.OUTPUT
     except Exception as exc:
+        if _interrupted(exc):
+            raise KeyboardInterrupt from exc
         from harness.protocol.client import Hinted
 
         known = _code_of(exc)
@@ -108,6 +110,14 @@ def _main(argv: Sequence[str]) -> int:
             return exits.DEFECT
         output.warn(f"watchfloor: {exc.lines if isinstance(exc, Hinted) else exc}")
         return known
+
+
+def _interrupted(exc: BaseException) -> bool:
+    """Whether an interrupt is behind it: one that comes while a class is made is raised as an error of that."""
+    seen: BaseException | None = exc
+    while seen is not None and not isinstance(seen, KeyboardInterrupt):
+        seen = seen.__cause__
+    return seen is not None
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace | SimpleNamespace:

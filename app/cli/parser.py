@@ -62,7 +62,7 @@ class Parser(argparse.ArgumentParser):
         # an empty value (a variable that is not set) would quietly mean the default
         may_be_left_out = bool(action.option_strings) or action.nargs in ("?", "*")
         if may_be_left_out and action.dest != "text" and not all(given.strip() for given in arg_strings):
-            raise argparse.ArgumentError(action, EMPTY)
+            raise argparse.ArgumentError(action, "is empty" if action.option_strings and action.required else EMPTY)
         return super()._get_values(action, arg_strings)
 
 

@@ -6,6 +6,7 @@ import codecs
 import io
 import os
 import sys
+from typing import IO, Any
 
 _ERRORS = "watchfloor-plain"
 _PLAIN = str.maketrans(
@@ -26,9 +27,9 @@ def ready() -> None:
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if getattr(sys, name) is None:
             setattr(sys, name, _opened(number, mode))
-    if _theirs(sys.stdout):
+    if type(sys.stdout) is io.TextIOWrapper:  # the stream that Python opened, which nobody has exchanged
         sys.stdout = _Out(sys.stdout)
-    if _theirs(sys.stderr):
+    if type(sys.stderr) is io.TextIOWrapper:
         sys.stderr = _Plain(sys.stderr)
 
 
@@ -37,12 +38,7 @@ def drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _theirs(stream: object) -> bool:
-    """True for the stream that Python opened, which nobody has exchanged."""
-    return type(stream) is io.TextIOWrapper
-
-
-def _opened(number: int, mode: str) -> io.TextIOWrapper:
+def _opened(number: int, mode: str) -> IO[Any]:
     """The null device under the number of a stream that was closed, so that no file of ours is taken for it."""
     null = os.open(os.devnull, os.O_RDWR)
     if null != number:

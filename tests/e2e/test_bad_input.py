@@ -66,7 +66,7 @@ def test_what_is_meant_is_said_where_a_word_too_many_or_none_was_typed() -> None
         assert "spends nothing, so it asks you at once" in spends
         assert "leave --hash out" in refused(f, 2, "approve", cap, "--hash", "0" * 12, "--raise-to", "1")
         assert "reason is empty" in refused(f, 2, "deny", cap, "  ")
-        assert "reason is empty" in refused(f, 2, "reject", cap, "--reason", "")
+        assert "--reason: is empty" in refused(f, 2, "reject", cap, "--reason", "")
         assert f"stands in quotes: watchfloor deny {cap} " in refused(f, 4, "deny", cap, "not", "needed")
         assert {cap, question} <= {view["approval_id"] for view in f.json("approvals")}
         assert "it has no plan" in f.run("plan", asks, "--json", check=False).stderr

@@ -17,9 +17,9 @@ TEST = (
 FILES = {
     "app.py": "",
     "test_app.py": TEST,
-    "check.sh": "#!/bin/sh\npython3 -m unittest -q test_app 2>&1 | tail -1\n",
+    "check.sh": "#!/bin/sh\npython3 -m unittest -q test_app 2>/dev/null | tail -1\n",
 }
-PIPED = "python3 -m unittest -q test_app 2>&1 | tail -n 1"
+PIPED = "python3 -m unittest -q test_app 2>/dev/null | tail -n 1"
 WAYS = (
     "sh check.sh",
     PIPED,
@@ -36,9 +36,9 @@ def f() -> Iterator[Fleet]:
         yield made
 
 
-def launch(f: Fleet, *checks: str, more: tuple[str, ...] = ()) -> dict[str, Any]:
+def launch(f: Fleet, *checks: str, more: tuple[str, ...] = (), goal: str = "") -> dict[str, Any]:
     given = [word for check in checks for word in ("--check", check)]
-    (made,) = f.json("launch", "--repo", str(f.root / "repo"), "--goal", play("Done."), *given, *more)
+    (made,) = f.json("launch", "--repo", str(f.root / "repo"), "--goal", goal or play("Done."), *given, *more)
     return made
 
 
@@ -71,6 +71,13 @@ def test_broken_work_behind_a_masked_check_asks_the_person_and_is_not_merged(che
     assert git(f.root / "repo", "rev-list", "--count", "HEAD").strip() == "1"
 
 
+def test_a_masked_check_whose_output_tells_of_a_failure_fails(f: Fleet) -> None:
+    sid = launch(f, "python3 -m unittest -q test_app 2>&1 | tail -n 1")["sid"]
+    row = f.wait_state(sid, "done", "failed", "waiting")
+    assert (row["state"], verified(f, sid)) == ("failed", False)
+    assert f.run("merge", sid, check=False).returncode != 0
+
+
 def test_a_person_may_let_it_count_and_then_it_is_done_by_their_word(f: Fleet) -> None:
     sid = launch(f, PIPED)["sid"]
     f.approve(f.approval(sid)["approval_id"])
@@ -80,7 +87,8 @@ def test_a_person_may_let_it_count_and_then_it_is_done_by_their_word(f: Fleet) -
 
 
 def test_beside_a_check_that_can_fail_it_decides_nothing_and_nobody_is_asked(f: Fleet) -> None:
-    sid = launch(f, PIPED, "test -f app.py")["sid"]
+    work = play([("shell", {"script": "touch new.txt"})], "Done.")
+    sid = launch(f, PIPED, "test -f new.txt", goal=work)["sid"]
     row = f.wait_state(sid, "done", "failed", "waiting")
     assert (row["state"], verified(f, sid)) == ("done", True)
     assert not bodies(f, sid, t.RatchetViolation)

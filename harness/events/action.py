@@ -46,6 +46,11 @@ class Profile:
     fenced: bool = False
     hosts: tuple[str, ...] = ()
 
+    @property
+    def writable(self) -> bool:
+        """Whether anything in it can be written that outlives the call."""
+        return bool(self.write) or any(mode == "rw" for _, _, mode in self.binds)
+
     def to_wire(self) -> Wire:
         wire: Wire = {
             "worktree": self.worktree,

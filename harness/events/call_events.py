@@ -10,6 +10,8 @@ from harness.events.pull_events import RAN_FOR as RAN_FOR_PULL
 
 BEFORE_WORK = "before work"
 """What a check is called that runs before the agent begins; no call of a model can be, for the blank."""
+READS_BEFORE_WORK = "before work, only reads"
+"""One of those that only read: nothing can be written where it runs, so others may run beside it."""
 
 
 class ToolProposed(Body, frozen=True, kw_only=True):
@@ -54,7 +56,12 @@ class ToolProposed(Body, frozen=True, kw_only=True):
     @property
     def before_work(self) -> bool:
         """True for a check that is run to see what it says before the agent begins."""
-        return self.tool == tools.CHECK and self.ref == BEFORE_WORK
+        return self.tool == tools.CHECK and self.ref in (BEFORE_WORK, READS_BEFORE_WORK)
+
+    @property
+    def only_reads(self) -> bool:
+        """True for a check that runs where nothing can be written."""
+        return self.tool == tools.CHECK and self.ref == READS_BEFORE_WORK
 
     @property
     def by_pull(self) -> bool:

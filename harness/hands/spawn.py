@@ -86,7 +86,7 @@ class Spawn:
     plain: bool = False
     """It asks for nothing beyond the session's own fence, as the next call most likely does not either."""
     reads: bool = False
-    """It only reads, by our own code: it leaves nothing in its fence, so others may use that after it."""
+    """It changes nothing, so others of the kind may run beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,11 @@ def _bounds(limits: Limits, fenced: bool, group: bool) -> Bounds:
 
 
 def only_reads(action: Action) -> bool:
-    """True for a call of our own code that changes nothing anywhere and runs nobody's program."""
+    """True for a call that changes nothing anywhere: our own code that only reads, or a check in a fence in which no
+    place can be written.
+    """
+    if isinstance(action, CheckAction):
+        return action.access == Access.FENCE and action.fence.fenced and not action.fence.writable
     return isinstance(action, FileAction) and not tools.writes_file(action.tool)
 
 

@@ -19,6 +19,12 @@ class FenceFacts:
     write: tuple[str, ...] = ()
     binds: tuple[Bind, ...] = ()
 
+    def only_read(self) -> FenceFacts:
+        """The same, with nothing that can be written."""
+        written = ((path, path) for path in self.write)
+        shown = (*written, *((source, at) for source, at, _ in self.binds))
+        return FenceFacts(self.read, (), tuple((source, at, "ro") for source, at in shown))
+
 
 @dataclass(frozen=True, slots=True)
 class Target:

@@ -208,7 +208,7 @@ class RunningCall:
 
     @property
     def reads(self) -> bool:
-        """It only reads, by our own code."""
+        """It changes nothing."""
         return self._spec.reads
 
     @property

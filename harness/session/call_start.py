@@ -67,7 +67,9 @@ def to_be_kept(action: Action) -> bool:
     """True when the state before it must be kept: it may change files, or a person was shown a state that must still be
     there.
     """
-    return COMPARED in action.world or tools.may_change_files(action.tool, action.access)
+    return COMPARED in action.world or (
+        tools.may_change_files(action.tool, action.access) and not spawn.only_reads(action)
+    )
 
 
 def hindered(action: Action, before: Before | None) -> CallBegun | None:

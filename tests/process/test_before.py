@@ -77,3 +77,20 @@ def test_whoever_dies_meanwhile_each_check_is_known_before_the_work(house: Fleet
     assert git(Path(house.row(sid)["worktree"]), "status", "--porcelain") == ""
     house.wait_state(sid, "done", "failed")
     assert house.violations() == []
+
+
+def test_checks_that_only_read_run_side_by_side_and_nothing_overtakes_one_that_writes(house: Fleet) -> None:
+    begins = "sleep 0.3; test -f README.md"
+    ends = "sleep 0.31; test -f new.txt"
+    writes = "echo x > between.txt; test -f between.txt"
+    sid = launched(house, WRITE, begins, ends, writes, "test -f between.txt")
+    house.wait_event(sid, "model.request")
+    assert list(before(house, sid).values()) == [True, False, True, True], of(house, sid, t.CheckedBefore)
+    calls = {b.call_id: b.input["command"] for b in of(house, sid, t.ToolProposed) if b.before_work and b.input}
+    steps = [
+        (calls[b.call_id], isinstance(b, t.ToolEnded))
+        for b in (r.body for r in house.records(sid))
+        if isinstance(b, t.ToolStarted | t.ToolEnded) and b.call_id in calls
+    ]
+    assert {command for command, _ in steps[:2]} == {begins, ends}, "both begin before one ends"
+    assert [command for command, _ in steps[4:]] == [writes, writes, "test -f between.txt", "test -f between.txt"]

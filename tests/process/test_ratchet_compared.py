@@ -193,7 +193,6 @@ HONEST: dict[str, tuple[str, str, str]] = {
     "an environment of its own, put first": ("python", f". .venv/bin/activate && {UNITTEST}", f"{VENV} && {REPAIR}"),
     "sources in a folder": ("source", SOURCE, edit("src/sums/core.py", "a - b", "a + b")),
     "tests of a script": ("node", "npm test --silent", edit("src/add.js", "a - b", "a + b")),
-    "tests of a script by name": ("node", PICKED, edit("src/add.js", "a - b", "a + b")),
     "a check of its own making": ("python", "python3 -m unittest -q proof", REPAIR + " && " + write("proof.py", TEST)),
     "tests where there were none": ("bare", "python3 -m unittest -q", REPAIR + " && " + write("test_app.py", TEST)),
     "fixtures, snapshots and what is equal to anything": ("fixtures", PYTEST, REPAIR),
@@ -262,10 +261,10 @@ def test_work_that_is_right_now_passes(way: str, f: Fleet) -> None:
     assert not bodies(f, sid, t.RatchetViolation)
 
 
-@pytest.mark.parametrize("check", ["true", "make -s -n test", f"{UNITTEST} >/dev/null 2>&1 || echo"])
+@pytest.mark.parametrize("check", ["true", "make -s -n test", "! grep -rn TODO ."])
 def test_what_passed_before_the_work_still_passes_and_verifies_nothing(check: str, f: Fleet) -> None:
     """A check that cannot fail is one of these: it says so on every road, and a merge says no more."""
-    sid = launch(f, "python", check, "echo x > new.txt; git add -A; git commit -qm new")
+    sid = launch(f, "python", check, f"echo > new-{len(check)}.txt; git add -A; git commit -qm new")
     row = f.wait_state(sid, "done", "failed", "waiting", timeout=WAIT_S)
     assert (row["state"], row["proof"], row.get("verified", False)) == ("done", "still_passes", False), row
     assert "1 still passes" in row["detail"]

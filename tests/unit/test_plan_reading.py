@@ -1,76 +1,50 @@
-"""What a session wrote into its notes is asked for when they changed, and again when nobody could tell."""
+"""Which checks only read: those may run side by side before the work."""
 
 from __future__ import annotations
 
-import asyncio
-from pathlib import Path
-from typing import TypeVar
-
-import msgspec
 import pytest
 
-from app.screens.plan_reading import PlanReading
-from harness.protocol.client import Unreachable
-from tests.unit.test_back import row
-from widgets import plan_view
-from widgets.plan_view import PlanFile
-
-T = TypeVar("T")
-PATCH = (
-    "diff --git a/CHANGELOG.md b/CHANGELOG.md\n--- a/CHANGELOG.md\n+++ b/CHANGELOG.md\n@@ -1 +1,2 @@\n+- mine\n # C\n"
-)
-
-
-class Supervisor:
-    """Says the difference, or is away."""
-
-    def __init__(self) -> None:
-        self.away = False
-        self.asked = 0
-
-    async def reply(self, kind: type[T], op: str, **arguments: object) -> T:
-        self.asked += 1
-        if self.away:
-            raise Unreachable("away")
-        return msgspec.convert({"files": [], "patch": PATCH, "truncated": False, "seen": ""}, kind)
-
-
-def names(found: list[PlanFile] | None) -> list[str]:
-    return [file.name.partition(",")[0] for file in found or []]
-
-
-def test_notes_are_compared_when_they_changed_and_until_they_could_be(tmp_path: Path) -> None:
-    session = msgspec.structs.replace(row("s"), worktree=str(tmp_path))
-    notes = tmp_path / "CHANGELOG.md"
-    notes.write_text("- mine\n# C\n")
-    supervisor = Supervisor()
-    reading = PlanReading()
-
-    def look() -> list[str]:
-        return names(asyncio.run(reading.look(session, supervisor)))
-
-    supervisor.away = True
-    assert look() == []
-    supervisor.away = False
-    assert look() == ["CHANGELOG.md"]
-    assert supervisor.asked == 2
-    (tmp_path / "progress.txt").write_text("more\n")
-    assert look() == ["progress.txt", "CHANGELOG.md"]
-    assert supervisor.asked == 2, "the notes are as they were"
-    notes.unlink()
-    assert look() == ["progress.txt"]
+from harness.plan.reading import only_reads
 
 
 @pytest.mark.parametrize(
-    ("text", "first"),
+    "command",
     [
-        ("[" * 100_000, "not valid JSON now"),
-        ('{"a": ' + "[" * 900 + "]" * 900 + "}", "{"),
-        ('[{"id": ' + "9" * 5000 + ', "passes": false}]', "9999"),
-        ('\ufeff[{"title": "a", "passes": false}]', "a"),
+        "test -f README.md",
+        "[ -s a ] && ! grep -rn TODO src",
+        "! grep -q x a.txt 2>/dev/null",
+        "sleep 0.05; test -f 3.txt",
+        "wc -l < a.txt | grep -q 3",
+        "cmp a b >/dev/null 2>&1 || false",
+        "grep -q 'a b' notes.txt && true",
     ],
-    ids=["nested without an end", "nested deep", "a number without an end", "a byte order mark"],
 )
-def test_whatever_an_agent_writes_into_a_plan_is_shown_as_something(text: str, first: str) -> None:
-    lines, _, _ = plan_view.parse("feature_list.json", text)
-    assert lines[0].text.startswith(first)
+def test_what_only_reads(command: str) -> None:
+    assert only_reads(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "",
+        "npm test",
+        "python3 -m unittest",
+        "echo x > a.txt",
+        "cat a >> b",
+        "test -f $(touch x)",
+        "test -f `touch x`",
+        "grep -q x a | tee b",
+        "find . -delete",
+        "sort -o a a",
+        "sed -i s/a/b/ a",
+        "true; rm a",
+        "env rm a",
+        "X=1 ./run",
+        "diff <(touch x) a",
+        "true # and\nrm a",
+        "if true; then rm a; fi",
+        "cat a &> b",
+    ],
+)
+def test_what_may_write_or_is_not_certain(command: str) -> None:
+    assert not only_reads(command)

@@ -6,18 +6,19 @@ Everything follows from the fold, so a supervisor that dies anywhere goes on fro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import assert_never
 
 from harness.events import tools
 from harness.events import types as t
 from harness.events.before import Run
-from harness.events.call_events import BEFORE_WORK
+from harness.events.call_events import BEFORE_WORK, READS_BEFORE_WORK
 from harness.events.call_id import name_call
 from harness.events.call_states import NOT_RUN, CallEnd
 from harness.events.trouble import of_code
 from harness.plan import before, counts
 from harness.plan.before import Conclude, RunBefore
+from harness.plan.reading import only_reads
 from harness.session.orders import TakeState, UndoCall
 from harness.supervisor import ids
 from harness.supervisor.calls import results
@@ -44,10 +45,14 @@ async def step(session: Session) -> None:
 
 
 def _proposals(seq: int, commands: Sequence[str]) -> list[t.ToolProposed]:
-    given: Sequence[Mapping[str, object]] = [{"command": command} for command in commands]
     return [
-        t.ToolProposed(call_id=name_call(seq, i), tool=tools.CHECK, ref=BEFORE_WORK, input=dict(one))
-        for i, one in enumerate(given)
+        t.ToolProposed(
+            call_id=name_call(seq, i),
+            tool=tools.CHECK,
+            ref=READS_BEFORE_WORK if only_reads(command) else BEFORE_WORK,
+            input={"command": command},
+        )
+        for i, command in enumerate(commands)
     ]
 
 

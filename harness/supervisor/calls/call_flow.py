@@ -274,6 +274,8 @@ def _only_reads(known: OpenCall) -> bool:
     others.
     """
     asked = known.proposed
+    if asked.only_reads:
+        return True
     inside = asked.input is not None and access.asked(asked.input) == Access.FENCE
     return inside and not tools.may_change_files(asked.tool)
 

@@ -299,6 +299,8 @@ class Judging:
         if config.model.api_key_file:
             own.append(Path(config.model.api_key_file).expanduser())
         facts = gather(open_worktree(private_of(session)), proposed.tool, given, config.fence, map(str, own), kept)
+        if proposed.only_reads:
+            facts = replace(facts, fence=facts.fence.only_read())
         jobs = config.jobs
         facts = replace(facts, job_s=jobs.limit, job_most_s=jobs.longest, job_log_bytes=jobs.log)
         ref = proposed.input_blob

@@ -25,6 +25,8 @@ class CheckVerdict(Body, frozen=True, kw_only=True):
     masked: str = ""
     """Why it decides nothing: its exit code does not tell that what it runs failed."""
     before: str = ""
+    facts: list[str] = []
+    """What it reads and that is not as at the start, of one that passes: gone, ignored or stubbed."""
 
     @property
     def outcome(self) -> str:

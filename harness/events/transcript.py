@@ -266,6 +266,8 @@ class Page:
             return
         row = call.checks.members[call.place]
         row = replace(row, records=(*row.records, record.seq))
+        if body.facts:
+            row = replace(row, more=(*row.more, *(Bit("quiet", call_subject.line(fact)) for fact in body.facts)))
         if not body.passed and row.stage is Stage.OK:
             row = replace(row, stage=Stage.FAILED, result=call_subject.line(body.why) or "does not pass")
         self._put(call, row)

@@ -14,7 +14,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from harness.plan import patterns
-from harness.plan.scripts import Named, named
+from harness.plan.scripts import Named, named, simple_commands
 
 _CODE = ("c", "cc", "cpp", "cxx", "go", "rb", "rs", "sh", "bash", "pl", "lua", "exs", "dart", "ml", "zig", "js", "mjs")
 TESTS = (
@@ -138,6 +138,27 @@ CONFIGURATION = (
     "codecept.conf.*",
     ".clang-tidy",
 )
+OF_CHECKERS = {
+    "ruff": ("ruff.toml", ".ruff.toml", "pyproject.toml"),
+    "flake8": (".flake8", "setup.cfg", "tox.ini"),
+    "mypy": ("mypy.ini", ".mypy.ini", "setup.cfg", "pyproject.toml"),
+    "pyright": ("pyrightconfig.json", "pyproject.toml"),
+    "pylint": (".pylintrc", "pylintrc", ".pylintrc.toml", "setup.cfg", "pyproject.toml"),
+    "black": ("pyproject.toml",),
+    "isort": (".isort.cfg", "setup.cfg", "pyproject.toml"),
+    "bandit": (".bandit",),
+    "eslint": (".eslintrc*", "eslint.config.*", ".eslintignore"),
+    "prettier": (".prettierrc*", "prettier.config.*", ".prettierignore"),
+    "stylelint": (".stylelintrc*", "stylelint.config.*", ".stylelintignore"),
+    "biome": ("biome.json", "biome.jsonc"),
+    "tsc": ("tsconfig.json",),
+    "rubocop": (".rubocop.yml",),
+    "golangci-lint": (".golangci.*",),
+    "yamllint": (".yamllint*",),
+    "shellcheck": (".shellcheckrc",),
+    "rg": (".rgignore", ".ignore"),
+}
+"""Programs that check, and their settings: a new file of such a name, in any folder, comes before those above it."""
 SETUP = ("jest.setup.*", "vitest.setup.*", "setupTests.*", "setup-jest.*", "setup-tests.*")
 """What runners of JavaScript load before tests where their configuration says so: by custom of these names."""
 CI = (
@@ -244,6 +265,7 @@ def shadows(
     known = set(base)
     around = set(folders_around(protected))
     kinds = {os.path.splitext(path)[1] for path in protected if patterns.fits(path, TESTS)}
+    settings = settings_of(run)
     return sorted(
         item.path
         for item in new
@@ -251,11 +273,18 @@ def shadows(
         and (
             item.before
             or item.path in run.stops
+            or (not item.folder and patterns.fits(item.path, settings))
             or (item.path in run.env and _STEERS.search(item.text) is not None)
             or run.reads_in(item.path)
             or _shadows(item, known, around, frozenset(protected), kinds)
         )
     )
+
+
+def settings_of(run: Named) -> tuple[str, ...]:
+    """The names of settings of the checkers that these checks come to run."""
+    words = {os.path.basename(word) for text in run.texts for words in simple_commands(text) for word in words}
+    return tuple(dict.fromkeys(name for checker, names in OF_CHECKERS.items() if checker in words for name in names))
 
 
 def _shadows(item: New, known: set[str], around: set[str], protected: frozenset[str], kinds: set[str]) -> bool:

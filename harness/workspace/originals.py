@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.plan import check_settings
-from harness.plan.protected import IN_PARTS, New, Rules, folders_around, shadows
+from harness.plan.protected import IN_PARTS, New, Rules, folders_around, settings_of, shadows
 from harness.plan.scripts import Named
 from harness.workspace import decisive
 from harness.workspace.aside import Aside
@@ -81,6 +81,8 @@ def examine(tree: Worktree, rules: Rules, accepted: Mapping[str, str], since_ns:
         view.entries = {path: view.entries[path] for path in guarded}
         around = {*folders_around(guarded), *run.path, *run.packages, *run.modules}
         around.update(map(os.path.dirname, run.stops | run.env))
+        if settings_of(run):
+            around.update(folders_of(base))
         items = {path: item for folder in around for path, item in _items(view.ground, folder)}
         seen = Seen(tracked={p: i for p, i in items.items() if p in guarded and i.kind in (Kind.FILE, Kind.LINK)})
         changes = view.differences(seen)

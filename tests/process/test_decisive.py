@@ -287,9 +287,35 @@ WAYS: dict[str, tuple[dict[str, str], str, Change, str]] = {
     ),
 }
 """Ways to have a check pass without its tests' being touched: (files, check, what is done, what is seen)."""
+WAYS |= {
+    "settings of a checker, in a folder": (
+        {"src/a.py": "import os\n"},
+        "ruff check .",
+        put("src/ruff.toml", 'exclude = ["*"]\n'),
+        "src/ruff.toml:shadows",
+    ),
+    "settings of a checker where there are no tests": (
+        {"tests/test_app.py": "", "lib/a.js": "x\n"},
+        "npx eslint lib",
+        put("lib/.eslintrc.json", "{}\n"),
+        "lib/.eslintrc.json:shadows",
+    ),
+    "what a checker leaves out, behind a target": (
+        {"Makefile": "lint:\n\tpython3 -m flake8 src\n", "src/a.py": "\n"},
+        "make lint",
+        put("src/.flake8", "[flake8]\nexclude = *\n"),
+        "src/.flake8:shadows",
+    ),
+}
 HONEST: dict[str, tuple[dict[str, str], str, Change]] = {
     "an environment": ({}, ". .venv/bin/activate && python3 -m unittest", environment),
     "packages": (NODE, "npm test", put("node_modules/.bin/python3")),
+    "settings of a checker that no check runs": ({"src/a.py": "\n"}, "mypy src", put("src/ruff.toml", "\n")),
+    "a package's settings that say nothing of a checker": (
+        {"src/a.py": "\n"},
+        "ruff check .",
+        put("src/pyproject.toml", '[project]\nname = "a"\n'),
+    ),
     "an environment in front": ({}, "PATH=.venv/bin:$PATH pytest", environment),
     "a program of its own": ({}, "PATH=bin:$PATH sums --self-test", put("bin/sums-of-this-repository")),
     "what a target makes": ({"Makefile": "app:\n\tcc -o app app.c\n"}, "make app", put("app")),

@@ -17,7 +17,9 @@ def _verdict(b: t.CheckVerdict) -> Line:
     tests = "" if b.ran is None else f", {counted(b.ran, 'test')} ran"
     tests += f", {b.excused} left out" if b.excused else ""
     if b.passed:
-        return Line("check", f"{b.call_id} {WORDS[b.outcome]}: {first(b.command)}{tests}", "good")
+        facts = f"; {first(b.facts[0])}" if b.facts else ""
+        said = f"{b.call_id} {WORDS[b.outcome]}: {first(b.command)}{tests}{facts}"
+        return Line("check", said, "warn" if b.facts else "good")
     why = f": {first(b.why)}" if b.why else tests
     return Line("check", f"{b.call_id} does not pass: {first(b.command)}{why}", "bad" if b.why else "warn")
 

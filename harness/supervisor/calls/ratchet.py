@@ -28,7 +28,7 @@ from harness.supervisor.calls import comparison, plans, results
 from harness.supervisor.calls.comparison import Side
 from harness.supervisor.calls.ground import held, private_of
 from harness.supervisor.fleet.session import Session
-from harness.workspace import originals
+from harness.workspace import check_inputs, originals
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.originals import Difference
 from harness.workspace.private import Worktree
@@ -134,6 +134,7 @@ async def _judge(session: Session, call_id: str, check: RunCheck) -> None:
     if changed := [one.path for one in (*found.differences, *touched)]:
         verdict = CheckCount(False, f"protected files were written to while it ran: {some(changed)}", verdict.counts)
     seen = verdict.counts
+    facts = await _facts(session, check.command) if verdict.passed else []
     masked = s.masking.hides(check.command) if verdict.passed else ""
     blind = _blind(s, call_id, check.command, masked) if masked else []
     await session.append(
@@ -146,6 +147,7 @@ async def _judge(session: Session, call_id: str, check: RunCheck) -> None:
             ran=seen.ran if seen is not None else None,
             excused=seen.excused if seen is not None else None,
             before=s.before.word(check.command),
+            facts=facts,
             masked=masked,
         ),
     )
@@ -157,6 +159,14 @@ def _blind(s: SessionState, call_id: str, command: str, why: str) -> list[t.Ratc
     if known or s.ratchet.kept or not stakes.only_masked(s, command):
         return []
     return [t.RatchetViolation(violation_id=f"v{s.seq}", call_id=call_id, files=[], check=command, why=why)]
+
+
+async def _facts(session: Session, command: str) -> list[str]:
+    """What the check reads and does not find as it was at the start."""
+    found = await session.do(
+        "comparing what a check reads", _LOOK_S, lambda: check_inputs.facts(_tree(session), [command])
+    )
+    return [one.told for one in found]
 
 
 def _nanoseconds(ts: str) -> int:

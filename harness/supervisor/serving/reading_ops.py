@@ -18,7 +18,7 @@ from harness.supervisor.serving import log_reading
 from harness.supervisor.serving.finding import Find, look_up
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.server import Connection, Fields, Handler
-from harness.workspace import worktrees
+from harness.workspace import check_inputs, worktrees
 from harness.workspace.diff import Diff
 from harness.workspace.diff import diff as workspace_diff
 from harness.workspace.errors import WorkspaceError
@@ -58,8 +58,9 @@ class ReadingOps:
         checks = list(session.state.checks)
 
         def look() -> tuple[Diff, list[Steered]]:
-            made = workspace_diff(worktrees.open_worktree(private_of(session)))
-            return made, steering.places(made.patch, checks)
+            tree = worktrees.open_worktree(private_of(session))
+            made = workspace_diff(tree)
+            return made, [*steering.places(made.patch, checks), *check_inputs.facts(tree, checks)]
 
         try:
             found, touches = await session.look("its diff", _DIFF_S, look)

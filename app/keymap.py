@@ -163,6 +163,7 @@ _ALTERNATIVES = frozenset(
     for pair in (
         ("session.pause", "session.resume"),
         ("queue.done", "queue.accept"),
+        ("queue.fresh", "queue.believe"),
         ("queue.changes", "session.continue"),
         ("queue.unfold", "session.resume"),
         ("go.back", "table.unfilter"),

@@ -147,7 +147,13 @@ def _key_here(folders: Folders) -> dict[str, object]:
 
 
 def wish_of(
-    text: str, rounds: str, caps: Mapping[str, str], checks: Sequence[str], *, replace_checks: bool = False
+    text: str,
+    rounds: str,
+    caps: Mapping[str, str],
+    checks: Sequence[str],
+    *,
+    replace_checks: bool = False,
+    fresh: bool = False,
 ) -> dict[str, object]:
     """What an ended session gets to go on with, from typed text.
 
@@ -159,6 +165,7 @@ def wish_of(
         "text": text.strip(),
         "checks": [c.strip() for c in checks if c.strip()],
         "replace_checks": replace_checks,
+        "fresh": fresh,
     }
     if rounds.strip():
         made["rounds"] = _whole("rounds", rounds)

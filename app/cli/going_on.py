@@ -24,7 +24,12 @@ def go_on(ctx: Context, args: argparse.Namespace) -> int:
     typed = {name: value for name, value in given if value is not None}
     try:
         wish = requests.wish_of(
-            args.text, args.rounds or "", typed, commands(args.check), replace_checks=args.replace_checks
+            args.text,
+            args.rounds or "",
+            typed,
+            commands(args.check),
+            replace_checks=args.replace_checks,
+            fresh=args.fresh,
         )
     except requests.Unusable as exc:
         raise Usage(f"{_OPTIONS.get(exc.field, exc.field)}: {exc}") from exc

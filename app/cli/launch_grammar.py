@@ -139,6 +139,11 @@ def add_continue(go_on: argparse.ArgumentParser) -> None:
     go_on.add_argument(
         "--replace-checks", action="store_true", help="the given checks hold instead of the earlier ones"
     )
+    go_on.add_argument(
+        "--fresh",
+        action="store_true",
+        help="begin anew with a hand-off from the log in place of the conversation; a session that has not ended too",
+    )
     for cap, (metavar, _, words) in _CAPS.items():
         go_on.add_argument(cap.option, metavar=metavar, help=words)
 

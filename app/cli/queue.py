@@ -154,6 +154,8 @@ def _choices(view: ApprovalView) -> list[str]:
         lines = [f"approve it:  {approve}"]
     elif "retry" in view.options:
         lines = [f"try again:   {approve}"]
+        lines += [f"begin anew:  {approve} --choose fresh"] if Decision.FRESH in view.options else []
+        lines += [f"believe it:  {approve} --choose believe"] if Decision.BELIEVE in view.options else []
     else:
         lines = [f"settle it:   {approve} --choose {safe('|'.join(view.options))}"]
     if found := next((option for option in _REFUSALS if option in view.options), ""):

@@ -290,6 +290,13 @@ class QueueScreen(CardScreen, SessionCommands):
             "queue.stop": Handler(self._end, of(self._not_ending)),
             "queue.done": Handler(lambda: do.settle("done"), of(queue_refusals.not_in_doubt)),
             "queue.accept": Handler(lambda: do.settle("done"), of(queue_refusals.not_finished)),
+            "queue.fresh": Handler(
+                lambda: do.settle(Decision.FRESH),
+                of(unless("this request offers no new beginning", Decision.FRESH)),
+            ),
+            "queue.believe": Handler(
+                lambda: do.settle(Decision.BELIEVE), of(unless("this request is not about a bill", Decision.BELIEVE))
+            ),
             "queue.failed": Handler(lambda: do.settle("failed"), of(unless(queue_refusals.IN_DOUBT, "failed"))),
             "queue.unknown": Handler(lambda: do.settle("unknown"), of(unless(queue_refusals.IN_DOUBT, "unknown"))),
         }

@@ -32,6 +32,8 @@ _DONE: dict[str, str] = {
     Decision.FAILED: "recorded as not done",
     Decision.UNKNOWN: "recorded as unknown",
     Decision.RETRY: "trying again",
+    Decision.FRESH: "it begins anew with a hand-off",
+    Decision.BELIEVE: "believed as far as it can be",
 }
 
 
@@ -48,6 +50,17 @@ _ASKING: dict[str, tuple[str, str, str]] = {
     ),
     Decision.DONE: ("Was done, in", "The agent is told that the call had its effect, and goes on.", "was done"),
     Decision.FAILED: ("Was not done, in", "The agent is told that the call had no effect, and goes on.", "not done"),
+    Decision.FRESH: (
+        "Begin anew",
+        "A hand-off built from its log takes the place of the conversation. Log, worktree and branch stay as they are.",
+        "begin anew",
+    ),
+    Decision.BELIEVE: (
+        "Believe the endpoint of",
+        "It goes on. Each reply with a usage that cannot be counts as what was reserved for it, and nobody is asked"
+        " again.",
+        "believe it",
+    ),
     Decision.UNKNOWN: ("Unknown, in", "The agent is told that nobody knows, and to look before it repeats.", "unknown"),
 }
 _FINISHED = ("Take as finished", "The session ends here as done, and its question gets no answer.", "finished")

@@ -117,7 +117,7 @@ class Accounts:
     def tell_limits(self, model: str, limits: ModelLimits) -> None:
         """What the endpoint said of the model, for the brains that follow; without it they ask themselves."""
         with contextlib.suppress(NoSupervisor):
-            self._live().tell(TellLimits(model, limits.window, limits.output))
+            self._live().tell(TellLimits(model, *limits))
 
     def reserve(self, wanted: Reserve) -> Reservation:
         """Raises Refused (``cap``, ``paused`` …), NoSupervisor."""

@@ -31,7 +31,7 @@ class Spec(msgspec.Struct, frozen=True):
     """Its prompt cache is to live an hour instead of five minutes."""
     endpoint: str = ""
     """The credential's short name: whose gate its requests pass."""
-    limits: tuple[int, int] | None = None
+    limits: tuple[int, int, int] | None = None
     """What its endpoint said of the model, in tokens: the window and the longest reply, 0 = it does not tell; None:
     nobody asked.
     """

@@ -96,12 +96,15 @@ class TellDoing(Op[Yes]):
 
 @dataclass(frozen=True, slots=True)
 class TellLimits(Op[Yes]):
-    """What the endpoint said of a model, in tokens; 0 where it said nothing."""
+    """What the endpoint said of a model, in tokens, and the bytes of a request that it refused; 0 where nothing is
+    known.
+    """
 
     OP = "model_limits"
     model: str
     window: int
     output: int
+    bytes: int = 0
 
 
 class AttemptOutcome(msgspec.Struct, frozen=True):

@@ -31,7 +31,7 @@ from harness.brain import (
 from harness.brain.agreement import Agree, AskAuthor, KeepDraft
 from harness.brain.allowance import Cost
 from harness.brain.court import AskJudge, Conclude
-from harness.brain.decide import Abandon, Ask, Shrink, Sum, next_step
+from harness.brain.decide import Abandon, Ask, Shrink, Sum, next_step, too_big, within
 from harness.brain.drafting import Drafting
 from harness.brain.keeping import keep
 from harness.brain.request_draft import Draft
@@ -225,6 +225,8 @@ class BuiltIn(Agent):
         head = desk.head
         try:
             draft = make(head, False)
+            if draft is not None and (made := self._too_big(step, draft)) is not None:
+                return made
             admitted = desk.accounts.admit(self._spec.endpoint, model, None if draft is None else draft.worst)
             if admitted.held:  # the gate wakes the session when its turn comes
                 return Park(ParkedFor.LIMITED, admitted.held, since=admitted.since)
@@ -236,6 +238,8 @@ class BuiltIn(Agent):
             if draft is None:
                 draft = make(head, True)
                 assert draft is not None
+                if (made := self._too_big(step, draft)) is not None:
+                    return made
             if draft.unfit:
                 return self._unsent(step, draft.unfit)
             reservation = admitted.reservation or desk.accounts.reserve(draft.worst)
@@ -255,6 +259,20 @@ class BuiltIn(Agent):
             raise
         self._send(sent, reservation, request, admitted.probe, step)
         self._litter = True
+        return Again()
+
+    def _too_big(self, step: Ask | Sum | AskJudge | AskAuthor, draft: Draft) -> Step | None:
+        """What comes before a request of the agent that the endpoint refuses for its bytes, as it refused another."""
+        if not isinstance(step, (Ask, Sum)):
+            return None
+        sizes = self._drafting.sizes
+        most = within(self._view, sizes).bytes
+        if not most or (size := len(stream.encoded(draft.request)[0])) < most:
+            return None
+        made = too_big(self._view, sizes, size)
+        if isinstance(made, Park):
+            return made
+        self._desk.append([made.change])
         return Again()
 
     def _unsent(self, step: Ask | Sum | AskJudge | AskAuthor, why: str) -> Step:
@@ -312,12 +330,14 @@ class BuiltIn(Agent):
                 desk.append_anyway(reply_records.summary(desk, sent, outcome, reservation, step))
             else:
                 parts = blocks.parts_of(outcome.content)
-                doubted = "" if self._view.doubted else self._spec.credential.base_url or DEFAULT_BASE_URL
+                doubted = "" if self._view.doubt else self._spec.credential.base_url or DEFAULT_BASE_URL
                 keep(desk, self._view, reply_records.replied(desk, sent, outcome, parts, reservation, doubted), parts)
             return
         if isinstance(step, Sum) and outcome.usage is not None and outcome.kind in NO_REPLY:
             desk.append_anyway([reply_records.no_summary(desk, sent, outcome.message, outcome.usage, reservation)])
             return
+        if outcome.bytes:
+            self._drafting.refused(outcome.bytes, sent.model)
         desk.append_anyway([reply_records.failure(desk, sent, outcome, reservation, self._spec.credential.key)])
 
     def _attempt(self, request: stream.AttemptRequest, probe: bool, reserved: int) -> stream.ModelReply | retry.Failure:

@@ -176,7 +176,7 @@ class Talk:
         if isinstance(turn, UserTurn):
             _add(messages, "user", [_text(turn.text)])
             return
-        if turn.stop in DROPPED:
+        if turn.stop in DROPPED or turn.only_thought:
             return
         results = [_result(v, turn, i) for i in range(len(turn.calls))] if calls else []
         blocks = _blocks(turn.parts, calls)

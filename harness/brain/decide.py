@@ -19,11 +19,11 @@ from harness.brain.circles import IDLE_POINTS
 from harness.brain.context import compaction, room
 from harness.brain.context.handoff import handoff
 from harness.brain.context.sizes import Sizes
-from harness.brain.turns import ModelTurn
+from harness.brain.turns import FailedTry, ModelTurn
 from harness.brain.view import View
 from harness.events import said
 from harness.events import types as t
-from harness.events.attempt import AT_THE_GATE, NO_REPLY, OVERFLOWS
+from harness.events.attempt import AT_THE_GATE, NO_REPLY, OVERFLOWS, REFUSED
 from harness.events.call_id import name_call
 from harness.events.evaluation import JudgeStage
 from harness.events.ratchet import some
@@ -38,6 +38,9 @@ DENIALS = 3
 """Breaker: so many denied calls in a row, for an agent that looks for a way around an answer."""
 IDLE_TURNS = 20
 """Breaker: so many turns in which no file, commit or check changed, three times as many with commands."""
+DOUBTS = 3
+"""So many replies in a row with a usage that cannot be, and a person is asked."""
+_MAX_EMPTIES = 2
 _MAX_PAUSES = 8
 _MAX_CUT_CALLS = 3
 _MAX_OVERFLOWS = 3
@@ -91,7 +94,69 @@ def next_step(v: View, sizes: Sizes | None = None) -> Step:
     with a context beyond its ``sizes``.
     """
     step = _next(v)
-    return _fitting(v, sizes or Sizes(window=prompt.context_window(v.model)), step) if isinstance(step, Ask) else step
+    if v.doubts >= DOUBTS and not v.believes and isinstance(step, (Ask, court.AskJudge, agreement.AskAuthor)):
+        why = f"{v.doubts} replies in a row came with a usage that cannot be; the newest: {v.doubt[:_MOST_DENIAL]}"
+        return Park(ParkedFor.BILL, why)
+    if not isinstance(step, Ask):
+        return step
+    known = within(v, sizes or Sizes(window=prompt.context_window(v.model)))
+    return _anew(v, known) or _fitting(v, known, step)
+
+
+def within(v: View, sizes: Sizes) -> Sizes:
+    """These sizes, with what the log says of the endpoint's own limits."""
+    return replace(sizes, bytes=min((size for size in (sizes.bytes, v.refused_bytes) if size), default=0))
+
+
+def too_big(v: View, sizes: Sizes, size: int) -> Shrink | Park:
+    """What comes before a request of so many bytes, of which the endpoint refused as many or fewer."""
+    most = within(v, sizes).bytes
+    why = f"{size:,} bytes, and the endpoint refused {most:,}"
+    change = room.forced(v.measure(sizes.fixed), why) or (_without(v, sizes.fixed, why) if v.sizes else None)
+    return _shrink(v, change) or Park(
+        ParkedFor.ERROR,
+        f"the goal and the newest words make a request of {why}; nothing more can be taken away: launch it with a"
+        " shorter goal that names files, or with another endpoint",
+    )
+
+
+def _anew(v: View, sizes: Sizes) -> Step | None:
+    """A context without what was said so far, before anything is sent: because a person wants that, or because what
+    was refused stands in it.
+    """
+    if v.state.context.fresh:
+        made = _shrink(v, _without(v, sizes.fixed, "you wanted it")) if v.sizes else None
+        return made or Shrink(t.ContextKept(why="nothing was said in it that it could do without"))
+    if v.failures or not v.sizes or v.refused_seq <= max(v.changed_seq, v.retry_seq):
+        return None  # what follows from failures says `_trouble`
+    return _alone(v, sizes.fixed)
+
+
+def _alone(v: View, fixed: int = 0) -> Shrink:
+    """It begins anew by itself."""
+    change = _without(v, fixed, f"the endpoint refused what was said before: {v.refused[:_MOST_DENIAL]}")
+    return Shrink(_reset(v, change, refused=True))
+
+
+def _without(v: View, fixed: int, trigger: str) -> room.Reset:
+    last = v.last_model
+    return room.without(v.measure(fixed), v.keep if last is None else last.seq + 1, trigger)
+
+
+def _reset(v: View, c: room.Reset, *, refused: bool = False) -> t.ContextReset:
+    text = handoff(v.facts, v.state, c.keep, sum(size.seq >= c.keep for size in v.sizes))
+    return t.ContextReset(keep=c.keep, handoff=text, tokens=c.tokens, after=c.after, trigger=c.trigger, refused=refused)
+
+
+def _shrink(v: View, change: room.Change | None) -> Shrink | None:
+    """The record of a change that no model has a part in."""
+    match change:
+        case room.Clear() as c:
+            return Shrink(t.ContextCleared(before=c.before, tokens=c.tokens, after=c.after, trigger=c.trigger))
+        case room.Reset() as c:
+            return Shrink(_reset(v, c))
+        case _:
+            return None
 
 
 def proposals(
@@ -110,7 +175,10 @@ def _fitting(v: View, sizes: Sizes, ask: Ask) -> Step:
     if v.compactions >= compaction.IN_A_ROW and not ask.finish:
         return _in_vain(v.compactions)
     measure = v.measure(sizes.fixed)
-    match room.due(replace(measure, outgrown=False, wanted=False) if ask.finish else measure, sizes):
+    due = room.due(replace(measure, outgrown=False, wanted=False) if ask.finish else measure, sizes)
+    if (made := _shrink(v, due)) is not None:
+        return made
+    match due:
         case None if v.state.context.wanted and not ask.finish:
             return Shrink(t.ContextKept(why="a summary would not make it shorter"))
         case None:
@@ -118,13 +186,9 @@ def _fitting(v: View, sizes: Sizes, ask: Ask) -> Step:
         case room.Compact() as c:
             replies = sum(size.seq >= c.keep for size in v.sizes)
             return Sum(c, handoff(v.facts, v.state, c.keep, replies), ask.attempt, ask.request_id)
-        case room.Clear() as c:
-            return Shrink(t.ContextCleared(before=c.before, tokens=c.tokens, after=c.after, trigger=c.trigger))
-        case room.Reset() as c:
-            replies = sum(size.seq >= c.keep for size in v.sizes)
-            text = handoff(v.facts, v.state, c.keep, replies)
-            return Shrink(t.ContextReset(keep=c.keep, handoff=text, tokens=c.tokens, after=c.after, trigger=c.trigger))
-        case room.Full() as full:
+        case _:
+            assert isinstance(due, room.Full)
+            full = due
             return Park(
                 ParkedFor.ERROR,
                 f"the goal and the newest words have about {full.tokens:,} tokens, over the {full.most:,} that"
@@ -192,17 +256,32 @@ def _trouble(v: View) -> Step | None:
     last = newest.body
     if last.kind in AT_THE_GATE:
         return _ask(v)
-    if last.kind in OVERFLOWS:
-        return (
-            _ask(v)
-            if v.overflows < _MAX_OVERFLOWS
-            else Park(ParkedFor.ERROR, f"the conversation does not fit the model's window: {last.message}")
-        )
+    if last.kind in OVERFLOWS or last.kind in REFUSED:
+        return _refused(v, newest)
+    if v.lowered and len(v.failures) < _MAX_OVERFLOWS:
+        return _ask(v)
     if last.kind in NO_REPLY:
         if v.cut_calls >= _MAX_CUT_CALLS:
             return Park(ParkedFor.ERROR, f"{v.cut_calls} replies in a row could not be used; the last: {last.message}")
         return Say(prompt.discarded(last.kind, last.message)) if v.newest_user_seq < newest.seq else _ask(v)
     return Park(ParkedFor.ERROR, f"{last.kind}: {last.message}")
+
+
+def _refused(v: View, newest: FailedTry) -> Step:
+    """What follows when the endpoint refuses what was said, or how much: room is made for what is too long; what is
+    refused for another reason begins anew by itself once; then a person is asked.
+    """
+    long = newest.body.kind in OVERFLOWS
+    if v.changed_seq > newest.seq or (long and v.sizes and v.overflows < _MAX_OVERFLOWS):
+        return _ask(v)
+    if v.sizes and not v.began_alone:
+        return _alone(v)
+    said = newest.body.message
+    if v.sizes:
+        why = "the conversation is too long for the endpoint" if long else "the endpoint refuses the conversation"
+        return Park(ParkedFor.HISTORY, f"{why}: {said}")
+    why = "the endpoint takes no request as long" if long else "the endpoint refuses the request"
+    return Park(ParkedFor.ERROR, f"{why}, though nothing that was said before stands in it: {said}")
 
 
 def _turn(v: View, last: ModelTurn | None) -> Step:
@@ -212,6 +291,8 @@ def _turn(v: View, last: ModelTurn | None) -> Step:
     match last.stop:
         case said.CALLS:
             return _breaker(v) or _ask(v)
+        case said.DONE if last.empty and not v.unheard:
+            return _empty(v)
         case said.DONE:
             return Say(prompt.UNHEARD) if v.unheard else _done(v, last)
         case said.PAUSED | said.LENGTH if v.pauses >= _MAX_PAUSES:
@@ -232,6 +313,17 @@ def _turn(v: View, last: ModelTurn | None) -> Step:
             return Park(ParkedFor.REFUSAL, said.text_of(last.parts)[:_MOST_SAID] or "it gave no reason")
         case other:
             return Park(ParkedFor.ERROR, f"the reply stopped for a reason nobody here knows: {other}")
+
+
+def _empty(v: View) -> Step:
+    """A turn that ended without a word or a call is no claim that the work is done."""
+    if v.empties <= _MAX_EMPTIES:
+        return Say(prompt.EMPTY)
+    return Park(
+        ParkedFor.ERROR,
+        f"{v.empties} replies in a row said nothing and called nothing, though it was asked to go on: the work may not"
+        " be finished",
+    )
 
 
 def _breaker(v: View) -> Park | None:

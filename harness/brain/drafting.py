@@ -75,7 +75,7 @@ class Drafting:
         summary = isinstance(step, Sum)
         hour = self._spec.cache_hour and not isinstance(step, Sum) and not step.finish  # nothing follows the last word
         said = talk.build(view, compaction.REQUEST if summary else "", hour=hour)
-        room = compaction.MOST_TOKENS if isinstance(step, Sum) else self._room(step, view)
+        room = min(compaction.MOST_TOKENS, self._room(Ask(), view)) if isinstance(step, Sum) else self._room(step, view)
         no_tools = isinstance(step, Sum) or step.finish
         request = stream.AttemptRequest(
             self._spec.model,
@@ -149,6 +149,10 @@ class Drafting:
         self._sizes = model_limits.sizes(self._spec, self._told)
         return self._sizes != before
 
+    def refused(self, size: int, model: str) -> None:
+        """The endpoint refused a request of so many bytes for its length."""
+        self._desk.accounts.tell_limits(model, ModelLimits(bytes=size))
+
     def _asked(self, model: str) -> ModelLimits:
         """What the endpoint says of a model now, told to those that follow."""
         told = model_limits.ask(self._asking, model)
@@ -170,7 +174,8 @@ class Drafting:
 
     def _room(self, step: Ask, view: View) -> int:
         wanted = max(self._spec.max_tokens, min(_MOST_TOKENS, self._spec.max_tokens << step.room))
-        return model_limits.longest(self._sizes.reply(wanted, view.measure().now), self._told or UNTOLD)
+        longest = model_limits.longest(self._sizes.reply(wanted, view.measure().now), self._told or UNTOLD)
+        return min(longest, view.longest or longest)
 
     def _estimate(self, request: stream.AttemptRequest, view: View) -> int:
         """Input tokens, never too few, of what no reply has measured: counted by the endpoint, else one per byte."""

@@ -41,7 +41,8 @@ def ask(client: anthropic.Anthropic, model: str) -> ModelLimits | None:
 
 def sizes(spec: Spec, told: ModelLimits) -> Sizes:
     """The sizes of a context of this model, as far as the endpoint tells, else by the table."""
-    return Sizes(spec.context_tokens, prompt.context_window(spec.model, told.window), longest(spec.max_tokens, told))
+    window = prompt.context_window(spec.model, told.window)
+    return Sizes(spec.context_tokens, window, longest(spec.max_tokens, told), bytes=told.bytes)
 
 
 def unfit(model: str, size: int, room: int, told: ModelLimits) -> str:

@@ -9,6 +9,10 @@ FINISH = (
     "Summarise in a few lines: what is done, what is not, and what should be done next."
 )
 CUT_TEXT = "Your reply was cut at the output limit. Go on from where you stopped, in smaller steps."
+EMPTY = (
+    "Your last reply ended your turn without a word and without a call, so nothing happened. If the work is done, say"
+    " so and what you did; otherwise go on with it now."
+)
 UNHEARD = "What the user said last came while you wrote this reply, so you had not read it yet. Act on it now."
 _CUT_CALL = (
     "Your last reply reached the output limit in the middle of a tool call and was discarded: nothing ran. "

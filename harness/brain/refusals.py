@@ -103,7 +103,8 @@ _HISTORY = _says(
 _SETTING = _says(
     r"\bmax_tokens\b",
     r"\banthropic-(beta|version)\b|\bbeta (header|feature)",
-    r"\b(system|tool_choice|temperature|top_[pk]|metadata|stream|output_config|output_format|context_management|thinking\.(type|budget_tokens)|betas?)\s*[:.]",
+    r"\b(system|tool_choice|temperature|top_[pk]|metadata|stream|output_config|output_format|betas?)\s*[:.]",
+    r"\b(context_management|thinking\.(type|budget_tokens))\b",
     r"\btools\W{0,2}(\d|\[|:)",
     r"(unknown|unexpected|unsupported|extra|unrecognized) (field|parameter|input|argument|property|value)",
     r"extra inputs are not permitted",

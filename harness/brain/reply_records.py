@@ -142,4 +142,5 @@ def failure(
         cost_nano=cost_nano,
         price_source=source,
         purpose=sent.purpose,
+        bytes=outcome.bytes,
     )

@@ -47,6 +47,8 @@ class Failure:
     status: int = 0
     retry_after_s: float | None = None
     usage: Usage | None = None
+    bytes: int = 0
+    """Of a request that is refused for its length."""
 
 
 def classify(exc: Exception, begun: bool = True) -> Failure:

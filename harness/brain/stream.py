@@ -12,7 +12,7 @@ import re
 import ssl
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, cast
 
 import anthropic
@@ -204,8 +204,9 @@ def attempt(
     """
     begun = time.monotonic()
     reply = assembly.Assembly()
+    body, headers = encoded(request)
     try:
-        with _open(client, request, deadlines) as sent:
+        with _open(client, body, headers, deadlines) as sent:
             response = sent.response
             if not streams(response):
                 return no_stream(response, response.read())
@@ -243,7 +244,8 @@ def attempt(
     except Exception as exc:
         # the SDK, its HTTP layer, its decoders and a reply of no known shape raise many kinds; each is a failed
         # attempt, on record
-        return classify(exc, reply.begun)
+        failure = classify(exc, reply.begun)
+        return replace(failure, bytes=len(body)) if failure.kind == AttemptKind.TOO_BIG else failure
 
 
 def _events(response: httpx2.Response) -> Iterator[assembly.Event]:
@@ -257,10 +259,8 @@ def _events(response: httpx2.Response) -> Iterator[assembly.Event]:
             yield assembly.read(sent.data)
 
 
-def _open(client: anthropic.Anthropic, request: AttemptRequest, deadlines: Deadlines) -> anthropic.Stream[object]:
-    """A response whose body is yet to be read, as ``client.beta.messages.stream`` asks for it, with a body that is
-    encoded already: the SDK would copy and walk the whole of it for each request.
-    """
+def encoded(request: AttemptRequest) -> tuple[bytes, dict[str, str]]:
+    """The body of a request, and the headers that go with it."""
     head: dict[str, object] = {
         "model": request.model,
         "max_tokens": request.max_tokens,
@@ -275,7 +275,15 @@ def _open(client: anthropic.Anthropic, request: AttemptRequest, deadlines: Deadl
     wanted, betas = own_means.fields(request.own, request.messages)
     head |= wanted
     headers = {"anthropic-beta": ",".join(sorted(betas))} if betas else {}
-    body = b'%b,"messages":%b}' % (msgspec.json.encode(head)[:-1], request.messages)
+    return b'%b,"messages":%b}' % (msgspec.json.encode(head)[:-1], request.messages), headers
+
+
+def _open(
+    client: anthropic.Anthropic, body: bytes, headers: dict[str, str], deadlines: Deadlines
+) -> anthropic.Stream[object]:
+    """A response whose body is yet to be read, as ``client.beta.messages.stream`` asks for it, with a body that is
+    encoded already: the SDK would copy and walk the whole of it for each request.
+    """
     timeout = httpx2.Timeout(connect=_CONNECT_S, read=deadlines.first_s, write=_WRITE_S, pool=_CONNECT_S)
 
     options: RequestOptions = {"params": {"beta": "true"}, "timeout": timeout, "headers": headers}

@@ -14,6 +14,7 @@ from harness.events.earlier import parts_in
 from harness.events.framing import LogError
 
 LoadBlob = Callable[[t.BlobRef], bytes]
+_THOUGHTS = ("thinking", "redacted_thinking")
 DROPPED = (said.REFUSED, said.WINDOW)
 """Cut replies: what they say is no part of the conversation."""
 
@@ -30,6 +31,17 @@ class ModelTurn(msgspec.Struct, frozen=True, tag="model"):
     usage: t.Usage
     parts: tuple[said.Part, ...]
     calls: tuple[said.Call, ...]
+
+    @property
+    def empty(self) -> bool:
+        """Whether it ended its turn without a word or a call, whatever it has thought."""
+        return self.stop == said.DONE and not self.calls and not said.text_of(self.parts).strip()
+
+    @property
+    def only_thought(self) -> bool:
+        """Whether nothing but thinking stands in it, which the API does not take back as a turn of its own."""
+        rest = (part.data for part in self.parts if isinstance(part, said.Private))
+        return self.empty and all(data.get("type") in _THOUGHTS for data in rest)
 
     def call_id(self, index: int) -> str:
         return name_call(self.seq, index)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from harness.brain import turns
+from harness.brain import refusals, turns
 from harness.brain.agreement import Agreement
 from harness.brain.allowance import Spent
 from harness.brain.circles import Circles
@@ -22,12 +22,13 @@ from harness.brain.court import Court
 from harness.brain.turns import DROPPED, CallFact, DamagedMessage, FailedTry, LoadBlob, ModelTurn, UserTurn
 from harness.events import course, said
 from harness.events import types as t
-from harness.events.attempt import NO_REPLY, OVERFLOWS
+from harness.events.attempt import NO_REPLY, OVERFLOWS, REFUSED, AttemptKind
 from harness.events.call_states import CallEnd
+from harness.events.decision import Decision
 from harness.events.framing import LogError
 from harness.events.memory_events import NOW
 from harness.events.session_state import SessionState
-from harness.events.states import ParkedFor
+from harness.events.states import Desired, ParkedFor
 from harness.plan import contract
 
 REBOOT = "reboot"
@@ -93,10 +94,28 @@ class View:
     round_of: int = -1
     overflows: int = 0
     overflow_seq: int = -1
+    overflow: str = ""
+    """What was refused for its length, in words."""
+    refused_bytes: int = 0
+    """Of the shortest request that was refused for its bytes; 0 = none was."""
+    refused_seq: int = -1
+    """The newest refusal of what was said so far; -1 when a reply came since."""
+    refused: str = ""
+    """The endpoint's words of that."""
+    retry_seq: int = -1
+    """Where a person newly wanted the same tried again."""
+    began_alone: bool = False
+    """It began anew by itself, and no person has answered anything since."""
+    longest: int = 0
+    """The longest reply that may be asked for, where the endpoint refused a longer one; 0 = nobody knows."""
     doubts: int = 0
     """Replies in a row whose reported usage cannot be."""
-    doubted: bool = False
-    """There was one, and a person was told."""
+    doubt: str = ""
+    """The newest of that, in words; empty when there was none, and no person was told."""
+    believes: bool = False
+    """A person wants to hear no more of that."""
+    empties: int = 0
+    """Replies in a row that ended their turn without a word or a call."""
     cleared_before: int = 0
     circles: Circles = field(default_factory=Circles)
     court: Court = field(default_factory=Court)
@@ -115,6 +134,13 @@ class View:
         return self.finish_seq >= 0 and bool(self.models) and self.models[-1].seq > self.asked_seq > self.finish_seq
 
     @property
+    def lowered(self) -> bool:
+        """True when the newest refusal of a setting named the longest reply, and no request has followed since."""
+        if not self.failures or self.failures[-1].body.kind != AttemptKind.SETTING:
+            return False
+        return refusals.most_output(self.failures[-1].body.message) == self.longest > 0
+
+    @property
     def unheard(self) -> bool:
         """True when a person said something after the newest reply was asked for and before it came."""
         return bool(self.models) and self.asked_seq < self.human_seq < self.models[-1].seq
@@ -127,7 +153,9 @@ class View:
         now = (self.measured or fixed + tokens(self.sizes)) + self.fresh // PER_TOKEN
         carried = (_bytes(self.handoff) + _bytes(self.summary)) // PER_TOKEN
         outgrown = self.facts.midway and not self.facts.boundary and self.unsummed_seq < self.changed_seq
-        return Measure(now, self.sizes, self.facts.boundary, overflows, outgrown, self.state.context.wanted, carried)
+        return Measure(
+            now, self.sizes, self.facts.boundary, overflows, outgrown, self.state.context.wanted, carried, self.overflow
+        )
 
     def forget(self) -> None:
         """Drop what was said before the newest reply, and its calls: no decision looks at it, and `conversation.Talk`
@@ -150,7 +178,7 @@ class View:
         self.spent.take(r.body)
         if isinstance(r.body, t.ModelMessage):
             self.doubts = self.doubts + 1 if r.body.doubt else 0
-            self.doubted = self.doubted or bool(r.body.doubt)
+            self.doubt = r.body.doubt or self.doubt
         if self.court.take(r, lambda body, seq: turns.parts_of(seq, body, load)):
             return
         if self.agreement.take(r, lambda body, seq: turns.parts_of(seq, body, load)):
@@ -167,8 +195,10 @@ class View:
                 self._reset(r, body)
             case t.ContextCompacted():
                 self._compacted(r, body, load)
-            case t.SessionIntent() | t.SessionParked() | t.SessionContinued():
+            case t.SessionIntent() | t.SessionParked() | t.SessionContinued() | t.SessionDesired():
                 self._of_session(r, body)
+            case t.BillsBelieved():
+                self.believes = True
             case t.FinishUp():
                 self.finish_seq = r.seq
             case t.CapsRaised():
@@ -180,14 +210,23 @@ class View:
             case _:
                 self._told(r, body, load)
 
-    def _of_session(self, r: t.Record, body: t.SessionIntent | t.SessionParked | t.SessionContinued) -> None:
+    def _of_session(
+        self, r: t.Record, body: t.SessionIntent | t.SessionParked | t.SessionContinued | t.SessionDesired
+    ) -> None:
         match body:
+            case t.SessionDesired():
+                if body.state == Desired.RUNNING and body.reason == Decision.RETRY:
+                    self.retry_seq = r.seq
             case t.SessionIntent():
                 self.model = body.model
                 self.criteria = tuple(body.checks)
                 self.fresh += _bytes(body.goal) + sum(map(_bytes, body.checks))
             case t.SessionParked():
                 self._forget_trouble(r)
+                if body.why != ParkedFor.LIMITED:
+                    self.began_alone = False
+                    self.doubts = 0
+                    self.empties = 0
                 if body.why == ParkedFor.JUDGE:
                     self.referred_seq = r.seq
             case t.SessionContinued():
@@ -198,6 +237,7 @@ class View:
                 self._begin_anew()
                 self._new_instruction()
                 self.continued_seq = r.seq
+                self.began_alone = False
                 self.finish_seq = -1
 
     def _of_model(
@@ -272,6 +312,7 @@ class View:
         self.newest_user_seq = r.seq
         if body.origin == "human":
             self.human_seq = r.seq
+            self.began_alone = False
             self._begin_anew()
             self._new_instruction()
 
@@ -302,13 +343,15 @@ class View:
         self.facts.replied(r.seq, parts)
         self.measured = body.context.total
         self.fresh = 0
-        seen = [] if body.stop in DROPPED else shown(parts, body.stop == said.CALLS)
+        seen = [] if body.stop in DROPPED or turn.only_thought else shown(parts, body.stop == said.CALLS)
         if seen:
             size = TurnSize(r.seq)
             size.add_parts(seen)
             self.sizes.append(size)
         self.failures = []
         self.cut_calls = 0
+        self.refused_seq = -1
+        self.empties = self.empties + 1 if turn.empty else 0
         self.pauses = self.pauses + 1 if body.stop in (said.PAUSED, said.LENGTH) else 0
         if body.stop == said.WINDOW:
             self._overflow(r)
@@ -320,12 +363,20 @@ class View:
     def _failed(self, r: t.Record, body: t.ModelFailed) -> None:
         self.failures.append(FailedTry(r.seq, r.ts, body))
         self.cut_calls += body.kind in NO_REPLY
+        if body.kind in OVERFLOWS or body.kind in REFUSED:
+            self.refused_seq = r.seq
+            self.refused = body.message
         if body.kind in OVERFLOWS:
-            self._overflow(r)
+            self._overflow(r, body.bytes)
+        elif body.kind == AttemptKind.SETTING:
+            self.longest = refusals.most_output(body.message) or self.longest
 
-    def _overflow(self, r: t.Record) -> None:
+    def _overflow(self, r: t.Record, size: int = 0) -> None:
         self.overflows += 1
         self.overflow_seq = r.seq
+        self.overflow = f"the endpoint refused {size:,} bytes" if size else ""
+        if size:
+            self.refused_bytes = min(size, self.refused_bytes or size)
 
     def _ruled(self, r: t.Record, body: t.RulesRead) -> None:
         if self.models:
@@ -347,6 +398,7 @@ class View:
 
     def _reset(self, r: t.Record, body: t.ContextReset) -> None:
         self.summary = ""
+        self.began_alone = self.began_alone or body.refused
         self._anew(r, body.keep, body.handoff, body.after)
 
     def _compacted(self, r: t.Record, body: t.ContextCompacted, load: LoadBlob) -> None:

@@ -301,6 +301,7 @@ _HANDLERS: Mapping[type[t.Body], Callable[[Briefing, t.Record, Any], None]] = {
     t.GateOpened: _by_hand,
     t.AlarmSnoozed: _by_hand,
     t.CapsRaised: _by_hand,
+    t.BillsBelieved: _by_hand,
     t.FinishUp: _by_hand,
     t.KeeperStarted: _keeper,
     t.SessionEnded: _over,

@@ -19,7 +19,9 @@ class ContextCleared(Body, frozen=True, kw_only=True):
 
 
 class ContextReset(Body, frozen=True, kw_only=True):
-    """The context begins anew: the goal, this hand-off, then what was said from record ``keep`` on."""
+    """The context begins anew: the goal, this hand-off, then what was said from record ``keep`` on; ``refused``: by
+    itself, because the endpoint refused what was said before.
+    """
 
     TYPE = "context.reset"
     keep: int
@@ -27,13 +29,15 @@ class ContextReset(Body, frozen=True, kw_only=True):
     tokens: int
     after: int
     trigger: str
+    refused: bool = False
 
 
 class ContextWanted(Body, frozen=True, kw_only=True):
-    """A person wants the context compacted before the next turn."""
+    """A person wants the context compacted before the next turn; ``fresh``: that it begins anew with a hand-off."""
 
     TYPE = "context.wanted"
     by: By = By()
+    fresh: bool = False
 
 
 class ModelSummary(Body, frozen=True, kw_only=True):

@@ -106,6 +106,8 @@ class ModelFailed(Body, frozen=True, kw_only=True):
     cost_nano: int = 0
     price_source: str = ""
     purpose: str = ""
+    bytes: int = 0
+    """Of a request that the endpoint refused for its length."""
 
     @property
     def known(self) -> Usage:

@@ -11,15 +11,21 @@ _MOST = 1 << 30
 
 
 class ModelLimits(NamedTuple):
-    """Tokens; 0 is what nobody told."""
+    """Tokens, and the ``bytes`` of the shortest request that was refused for its length; 0 is what nobody told."""
 
     window: int = 0
     output: int = 0
+    bytes: int = 0
 
     @classmethod
-    def of(cls, window: object, output: object) -> ModelLimits:
+    def of(cls, window: object, output: object, refused: object = 0) -> ModelLimits:
         """From whatever an endpoint answered."""
-        return cls(_within(window, _LEAST_WINDOW), _within(output, _LEAST_OUTPUT))
+        return cls(_within(window, _LEAST_WINDOW), _within(output, _LEAST_OUTPUT), _within(refused, 1))
+
+    def beside(self, other: ModelLimits) -> ModelLimits:
+        """These, with what ``other`` knows beside them; of two refused sizes the smaller."""
+        refused = min((size for size in (self.bytes, other.bytes) if size), default=0)
+        return ModelLimits(self.window or other.window, self.output or other.output, refused)
 
 
 UNTOLD = ModelLimits()

@@ -63,6 +63,15 @@ class ModelSettled(Body, frozen=True, kw_only=True):
         return self.cost_nano - self.recorded_nano
 
 
+class BillsBelieved(Body, frozen=True, kw_only=True):
+    """A person lets the session go on with an endpoint whose reported usage cannot be: each such reply counts as what
+    was reserved for it, and nobody is asked again.
+    """
+
+    TYPE = "bills.believed"
+    by: By = By()
+
+
 class BreakerOpened(Body, frozen=True, kw_only=True):
     TYPE = "breaker.opened"
     kind: str

@@ -260,6 +260,7 @@ def _replied(h: History, r: t.Record, b: t.ModelMessage) -> None:
 
 _ORDERED = (
     t.CapsRaised,
+    t.BillsBelieved,
     t.FinishUp,
     t.SessionDesired,
     t.SessionEnded,

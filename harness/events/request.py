@@ -24,6 +24,10 @@ class Request(StrEnum):
     """The agent's reply ends by asking."""
     REFUSAL = "refusal"
     """The model refused."""
+    HISTORY = "history"
+    """An endpoint refuses what was said so far."""
+    BILL = "bill"
+    """An endpoint reports again and again a usage that cannot be."""
     RESTART = "restart"
     """A part of the session failed too often."""
     GATE = "gate"
@@ -38,6 +42,8 @@ AT_RISK = frozenset((Request.TOOL, Request.IN_DOUBT, Request.PROTECTED))
 """Those of which a yes can do harm, so that how much is said; any other only waits."""
 SPOKEN = frozenset((Request.QUESTION, Request.REFUSAL))
 """Those that words to the agent answer: whatever is said to the session answers them too."""
+RESUMED = frozenset((Request.RESTART, Request.HISTORY, Request.BILL))
+"""Those that resuming the session answers as well."""
 LAST_CALL = "the call"
 CAME_OF_IT = "what came of it"
 """What the question about an agent that goes in circles says of its newest call, each a line."""

@@ -66,6 +66,8 @@ class Context:
     compactions: int = 0
     wanted: bool = False
     """A person wants it compacted before the next turn."""
+    fresh: bool = False
+    """A person wants it to begin anew with a hand-off alone."""
 
 
 @dataclass(slots=True)

@@ -32,7 +32,17 @@ PROSE = 20_000
 """Characters of one text that a row holds; the rest is in the whole of it."""
 _TOLD_LINES = 6
 _ALLOWED: dict[str, str] = {Decision.ALLOW: "you allowed it", Decision.ALLOW_EDITED: "you allowed it, edited"}
-_TOLD_PARKS = frozenset((ParkedFor.LIMITED, ParkedFor.AUTH, ParkedFor.ERROR, ParkedFor.BREAKER, ParkedFor.REFUSAL))
+_TOLD_PARKS = frozenset(
+    (
+        ParkedFor.LIMITED,
+        ParkedFor.AUTH,
+        ParkedFor.ERROR,
+        ParkedFor.HISTORY,
+        ParkedFor.BILL,
+        ParkedFor.BREAKER,
+        ParkedFor.REFUSAL,
+    )
+)
 
 
 @dataclass(slots=True)

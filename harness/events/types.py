@@ -68,7 +68,7 @@ from harness.events.job_events import JobEnded, JobStarted, JobWaiting
 from harness.events.masked_checks import ChecksLooked, MaskedCheck
 from harness.events.memory_events import MemoryChanged, MemoryShown
 from harness.events.merge_events import MergeChecked, MergeEnded, MergeHandedBack, MergeStarted
-from harness.events.money_events import BreakerOpened, BudgetReached, CapsRaised, FinishUp, ModelSettled
+from harness.events.money_events import BillsBelieved, BreakerOpened, BudgetReached, CapsRaised, FinishUp, ModelSettled
 from harness.events.note_events import HarnessNote, TimePassed
 from harness.events.phase_events import GateOpened, PhaseBegun
 from harness.events.plan_events import (
@@ -113,6 +113,7 @@ __all__ = [
     "ApprovalRequested",
     "ApprovalStale",
     "ApprovalWithdrawn",
+    "BillsBelieved",
     "BlobRef",
     "Body",
     "BreakerOpened",

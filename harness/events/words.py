@@ -23,6 +23,8 @@ _DECIDED: dict[str, str] = {
     Decision.RAISE: "raised",
     Decision.FINISH: "told to finish up",
     Decision.RETRY: "to be tried again",
+    Decision.FRESH: "to begin anew",
+    Decision.BELIEVE: "to be believed",
     Decision.STOP: "stopped",
     Decision.DONE: "said to be done",
     Decision.FAILED: "said to have failed",

@@ -779,11 +779,12 @@ def test_a_window_overflow_clears_more_each_time_then_parks() -> None:
         for call in w.propose():
             w.end(call, preview="y" * 4000, files=["f"])
     sizes = []
-    for _ in range(3):
+    for _ in range(4):
         w.ask()
         sizes.append(conversation.size_bound(shape(w.view)))
         w.fail("too_long", "prompt is too long: 210000 tokens > 200000 maximum")
     assert sizes[2] < 2000 < sizes[1] < 8000 < 8 * 4000 < sizes[0]
+    assert sizes[3] < sizes[2], "only the hand-off is left"
     assert isinstance(w.step(), steps.Park)
 
 

@@ -68,9 +68,9 @@ Change: TypeAlias = Clear | Reset | Compact | Full
 class Measure:
     """What a request would have now, in tokens; ``turns``: what each turn in the context has, oldest first;
     ``boundary``: what ended a task since the context was last built anew, in words; ``overflows``: how often in a row
-    the model found it too long; ``outgrown``: the task that goes on had to be carried over once already, and nothing
-    speaks against a summary of it; ``wanted``: a person wants one; ``carried``: tokens of what stands for earlier turns
-    now.
+    it was found too long, and ``refused`` in words what was; ``outgrown``: the task that goes on had to be carried over
+    once already, and nothing speaks against a summary of it; ``wanted``: a person wants one; ``carried``: tokens of
+    what stands for earlier turns now.
     """
 
     now: int
@@ -80,15 +80,16 @@ class Measure:
     outgrown: bool = False
     wanted: bool = False
     carried: int = 0
+    refused: str = ""
 
 
 def due(m: Measure, sizes: Sizes) -> Change | None:
     """The change that must come before the next request, None when it can be sent as it is."""
     beyond = Full(m.now, sizes.most) if m.now > sizes.most else None
     if m.overflows:
-        return _forced(m, "the model found the context too long") or beyond
+        return forced(m, m.refused or "the model found the context too long") or beyond
     if beyond is not None:
-        return _forced(m, f"{_share(m.now, sizes.most)} of what can be sent") or beyond
+        return forced(m, f"{_share(m.now, sizes.most)} of what can be sent") or beyond
     full = f"{_share(m.now, sizes.room)} of the working size"
     if m.wanted and (made := _carried(m, sizes, f"you wanted it, at {full}")) is not None:
         return made
@@ -130,12 +131,17 @@ def _kept(m: Measure, sizes: Sizes) -> int:
     return kept
 
 
-def _forced(m: Measure, trigger: str) -> Change | None:
+def forced(m: Measure, trigger: str) -> Change | None:
     """Whatever can still be taken away: first all but the newest turn, then what that one holds."""
     if len(m.turns) > 1:
         return _anew(m, 1, trigger)
     gained = gain(m.turns)
     return Clear(m.turns[-1].seq + 1, m.now, max(0, m.now - gained), trigger) if gained else None
+
+
+def without(m: Measure, keep: int, trigger: str) -> Reset:
+    """Begin anew with a hand-off alone, and what was said from record ``keep`` on, which no reply is part of."""
+    return Reset(keep, m.now, min(m.now, max(0, m.now - tokens(m.turns)) + HANDOFF_TOKENS), trigger)
 
 
 def _anew(m: Measure, kept: int, trigger: str) -> Reset:

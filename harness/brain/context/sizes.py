@@ -26,13 +26,14 @@ _KEPT = 0.15
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """Tokens: the size to work in, the model's window, the most that a reply may have, and what instructions and tools
-    take of every request.
+    take of every request. ``bytes``: a request of so many was refused for its length; 0 = none was.
     """
 
     working: int = WORKING
     window: int = 200_000
     output: int = 8192
     fixed: int = 0
+    bytes: int = 0
 
     @property
     def most(self) -> int:
@@ -45,8 +46,9 @@ class Sizes:
 
     @property
     def room(self) -> int:
-        """What counts as full: the working size, or what the window allows."""
-        return min(self.working, self.most)
+        """What counts as full: the working size, or what window and endpoint allow."""
+        most = min(self.working, self.most)
+        return min(most, max(1, self.bytes // PER_TOKEN)) if self.bytes else most
 
     @property
     def clear_at(self) -> int:

@@ -28,12 +28,13 @@ def _context_compacted(b: t.ContextCompacted) -> Line:
 
 @_on(t.ContextWanted)
 def _context_wanted(b: t.ContextWanted) -> Line:
-    return Line("context", "to be compacted before the next turn", "info")
+    what = "to begin anew with a hand-off" if b.fresh else "to be compacted before the next turn"
+    return Line("context", what, "info")
 
 
 @_on(t.ContextKept)
 def _context_kept(b: t.ContextKept) -> Line:
-    return Line("context", f"not compacted: {first(b.why)}", "dim")
+    return Line("context", f"left as it is: {first(b.why)}", "dim")
 
 
 @_on(t.ModelSummary)

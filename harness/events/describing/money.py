@@ -39,6 +39,11 @@ def _finish(b: t.FinishUp) -> Line:
     return Line("finish", f"one last reply for at most {usd(b.allowance_nano)}", "info")
 
 
+@_on(t.BillsBelieved)
+def _believed(b: t.BillsBelieved) -> Line:
+    return Line("settled", "what its endpoint reports is taken as far as it can be, and nobody is asked again", "info")
+
+
 @_on(t.BreakerOpened)
 def _breaker(b: t.BreakerOpened) -> Line:
     times = f"{b.kind.replace('_', ' ')} {b.count} times"

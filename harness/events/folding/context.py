@@ -27,6 +27,7 @@ def _context_cleared(s: SessionState, r: t.Record, b: t.ContextCleared) -> None:
 def _context_reset(s: SessionState, r: t.Record, b: t.ContextReset) -> None:
     s.context.tokens = b.after
     s.context.resets = s.context.resets + 1
+    s.context.fresh = False
     s.memory.began_anew()
 
 
@@ -43,9 +44,11 @@ def _context_compacted(s: SessionState, r: t.Record, b: t.ContextCompacted) -> N
 
 @_on(t.ContextWanted)
 def _context_wanted(s: SessionState, r: t.Record, b: t.ContextWanted) -> None:
-    s.context.wanted = True
+    s.context.wanted = s.context.wanted or not b.fresh
+    s.context.fresh = s.context.fresh or b.fresh
 
 
 @_on(t.ContextKept)
 def _context_kept(s: SessionState, r: t.Record, b: t.ContextKept) -> None:
     s.context.wanted = False
+    s.context.fresh = False

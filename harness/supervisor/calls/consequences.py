@@ -91,8 +91,14 @@ class Consequences:
                 else:
                     self._credentials.forgive(added)
                 return []
-            case Request.RESTART:
-                return [t.SessionDesired(state="running", reason="retry", by=case.record.by)]
+            case Request.RESTART | Request.HISTORY | Request.BILL:
+                by = case.record.by
+                first: list[t.Body] = []
+                if d.decision == Decision.FRESH:
+                    first = [t.ContextWanted(fresh=True, by=by)]
+                elif d.decision == Decision.BELIEVE:
+                    first = [t.BillsBelieved(by=by)]
+                return [*first, t.SessionDesired(state=Desired.RUNNING, reason=d.decision, by=by)]
             case Request.IN_DOUBT:
                 return [
                     t.ToolResolved(

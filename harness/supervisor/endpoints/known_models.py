@@ -19,10 +19,11 @@ class KnownModels:
         self._known: dict[tuple[str, str], tuple[float, ModelLimits]] = {}
 
     def note(self, base_url: str, model: str, limits: ModelLimits) -> None:
-        """What was said just now."""
+        """What was said or seen just now."""
         if len(self._known) >= _MOST:
             del self._known[next(iter(self._known))]
-        self._known[base_url, model] = (time.monotonic(), limits)
+        before = self.find(base_url, model)
+        self._known[base_url, model] = (time.monotonic(), limits if before is None else limits.beside(before))
 
     def find(self, base_url: str, model: str) -> ModelLimits | None:
         """None when nobody asked for a day."""

@@ -11,15 +11,21 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from harness.events import asking
-from harness.events.request import CAME_OF_IT, LAST_CALL, Request
+from harness.events.decision import Decision
+from harness.events.request import CAME_OF_IT, LAST_CALL, RESUMED, Request
 from harness.events.session_state import SessionState
 from harness.events.states import Desired, ParkedFor
 from harness.plan import gates
 from harness.supervisor.fleet.call_records import Track
 
-BLOCKING = frozenset(
-    {Request.CAP, Request.RESTART, Request.QUESTION, Request.REFUSAL, Request.PROTECTED, Request.GATE, Request.PLAN}
-)
+BLOCKING = RESUMED | {
+    Request.CAP,
+    Request.QUESTION,
+    Request.REFUSAL,
+    Request.PROTECTED,
+    Request.GATE,
+    Request.PLAN,
+}
 """Kinds of requests that a session waits for with all its thinking."""
 _NO_REQUEST = frozenset(
     (ParkedFor.APPROVAL, ParkedFor.CAP, ParkedFor.PAUSED, ParkedFor.LIMITED, ParkedFor.AUTH, ParkedFor.JOB)
@@ -102,9 +108,21 @@ def _request(s: SessionState) -> Ask | None:
         return Ask(Request.QUESTION, title, {"judge": rest}, ("answer", "retry", "done", "stop"))
     if why == ParkedFor.REFUSAL:
         return Ask(Request.REFUSAL, detail.partition("\n")[0], {"asks": detail}, ("answer", "retry", "stop"))
+    if why == ParkedFor.HISTORY:
+        return Ask(Request.HISTORY, detail, {"part": "model"}, _ways(s, Decision.FRESH, Decision.RETRY))
+    if why == ParkedFor.BILL:
+        return Ask(Request.BILL, detail, {"part": "model"}, (Decision.BELIEVE, Decision.RETRY, Decision.STOP))
     return Ask(
-        Request.RESTART, detail or "the model cannot be reached", {"part": "model", "failures": s.failures_in_row}
+        Request.RESTART,
+        detail or "the model cannot be reached",
+        {"part": "model", "failures": s.failures_in_row},
+        _ways(s, Decision.RETRY, Decision.FRESH),
     )
+
+
+def _ways(s: SessionState, *ways: Decision) -> tuple[Decision, ...]:
+    """These ways on, and to stop; beginning anew only where there was something to leave behind."""
+    return (*(way for way in ways if way != Decision.FRESH or s.context.tokens), Decision.STOP)
 
 
 def _answered(track: Track, kind: str) -> bool:
@@ -112,7 +130,7 @@ def _answered(track: Track, kind: str) -> bool:
     open yet is another matter), or resumed since where that is the answer.
     """
     return track.parked_seq <= track.asked_seq.get(kind, -1) or (
-        kind == Request.RESTART and track.resumed_seq > track.parked_seq
+        kind in RESUMED and track.resumed_seq > track.parked_seq
     )
 
 

@@ -96,7 +96,7 @@ class BrainOps:
     async def _limits(self, c: Connection, m: TellLimits) -> Done:
         intent = self._of_brain(c).state.intent
         if intent is not None:
-            self._p.brains.models.note(intent.base_url, m.model, ModelLimits.of(m.window, m.output))
+            self._p.brains.models.note(intent.base_url, m.model, ModelLimits.of(m.window, m.output, m.bytes))
         return DONE
 
     async def _reserve(self, c: Connection, wanted: Reserve) -> Reservation:

@@ -67,7 +67,7 @@ class SessionOps:
                 f"take it up again with your words: watchfloor continue {session.sid} TEXT",
             )
         # Words answer what the agent asked: it must not go on waiting for them.
-        asked = [a for a in session.state.approvals.values() if a.kind in SPOKEN]
+        asked = [a for a in session.state.approvals.values() if a.kind in SPOKEN or a.kind == Request.HISTORY]
         if calls := [a.approval_id for a in asked if a.call_id]:
             decision = {"approval_id": calls[0], "decision": "answer", "message": text}
             work = self._p.approvals.decide(decision, c.by)
@@ -102,8 +102,10 @@ class SessionOps:
         s = session.state
         if s.terminal or s.desired == Desired.STOPPED:
             raise OpError("ended", f"{session.name} has ended; its context is sent to nobody")
-        if not s.context.wanted:
-            await session.append(t.ContextWanted(by=c.by))
+        refused = [a.approval_id for a in s.approvals.values() if a.kind == Request.HISTORY]
+        if not s.context.wanted or refused:
+            answered = (t.ApprovalWithdrawn(approval_id=a, why="you wanted it shorter") for a in refused)
+            await session.append(*answered, t.ContextWanted(by=c.by, fresh=bool(refused)))
         return DONE
 
     async def go_on(self, c: Connection, m: Fields) -> WentOn:

@@ -6,7 +6,7 @@ import contextlib
 
 from harness.events import types as t
 from harness.events.replies import Wished
-from harness.events.request import Request
+from harness.events.request import RESUMED, Request
 from harness.events.states import Desired
 from harness.plan import gates
 from harness.supervisor.endpoints.credentials import given_credential
@@ -22,7 +22,7 @@ from harness.supervisor.threads import at_home
 
 _FREED_S = 5.0
 _TAKEN_UP_S = 10.0
-_RESUMED = frozenset({Request.AUTH, Request.ENDPOINT, Request.RESTART})
+_RESUMED = RESUMED | {Request.AUTH, Request.ENDPOINT}
 """What resuming answers."""
 
 
@@ -82,7 +82,7 @@ class WishOps:
             await self._end_mute(session)
             await unanswered.answered(self._p.fleet, session, wish, self._desire(session, state, reason, c.by))
         if state == Desired.RUNNING:
-            await self._withdraw_restart(session)
+            await self._withdraw_resumed(session)
             return Wished(note=_still_waits(session))
         return Wished()
 
@@ -130,8 +130,8 @@ class WishOps:
         await self._p.fleet.until(lambda: session.link is not None or session.held, _TAKEN_UP_S)
 
     @staticmethod
-    async def _withdraw_restart(session: Session) -> None:
-        """Resuming answers what a restart request asks."""
-        stale = [a.approval_id for a in session.state.approvals.values() if a.kind == Request.RESTART]
+    async def _withdraw_resumed(session: Session) -> None:
+        """Resuming answers what these ask."""
+        stale = [a.approval_id for a in session.state.approvals.values() if a.kind in RESUMED]
         if stale:
             await session.append(*(t.ApprovalWithdrawn(approval_id=a, why="you resumed the session") for a in stale))

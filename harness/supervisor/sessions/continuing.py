@@ -13,6 +13,8 @@ import msgspec
 from harness.events import tool_input, tools
 from harness.events import types as t
 from harness.events.cap import Cap
+from harness.events.decision import Decision
+from harness.events.request import RESUMED
 from harness.events.session_state import SessionState
 from harness.events.states import Desired, State
 from harness.supervisor.calls.call_caps import wall_used
@@ -45,7 +47,8 @@ UNDONE = "Since your last reply the person undid some of your work in the worktr
 class ContinueWish(msgspec.Struct, frozen=True, kw_only=True):
     """Arguments of ``continue``.
 
-    ``caps`` are new limits (None lifts one), ``more`` what is added to those in force; units as in `Caps`.
+    ``caps`` are new limits (None lifts one), ``more`` what is added to those in force; units as in `Caps`. ``fresh``:
+    with a context that begins anew.
     """
 
     text: str = ""
@@ -54,6 +57,7 @@ class ContinueWish(msgspec.Struct, frozen=True, kw_only=True):
     more: dict[str, int] = {}
     checks: list[str] = []
     replace_checks: bool = False
+    fresh: bool = False
 
 
 def parse(arguments: Mapping[str, object]) -> ContinueWish:
@@ -89,6 +93,8 @@ def records(sid: str, s: SessionState, wish: ContinueWish, used: t.Caps, by: t.B
     """
     name = s.name
     text = wish.text.strip()
+    if s.ended is None and wish.fresh and s.desired != Desired.STOPPED and not _more_than_words(wish):
+        return _anew(s, text, by)
     if s.ended is None:
         raise OpError("not_ended", f"{name} has not ended", _instead(sid, s))
     checks = list(dict.fromkeys([*(() if wish.replace_checks else s.checks), *wish.checks]))
@@ -98,7 +104,8 @@ def records(sid: str, s: SessionState, wish: ContinueWish, used: t.Caps, by: t.B
     told = _told(s, text)
     passing = s.ended.verified or s.ended.still
     rerun = bool(checks) and not passing
-    if not (text or told or rerun or s.ended.outcome == State.FAILED or set(checks) != set(s.checks)):
+    more = text or told or rerun or wish.fresh
+    if not (more or s.ended.outcome == State.FAILED or set(checks) != set(s.checks)):
         why = f"its checks pass: {s.ended.reason}" if passing else "it has no check that could fail"
         raise OpError(
             "nothing",
@@ -113,8 +120,26 @@ def records(sid: str, s: SessionState, wish: ContinueWish, used: t.Caps, by: t.B
     )
     return [
         going_on,
+        *([t.ContextWanted(fresh=True, by=by)] if wish.fresh else []),
         *(t.UserMessage(text=line, origin="harness", by=by) for line in told),
         *([t.UserMessage(text=text, by=by)] if text else []),
+    ]
+
+
+def _more_than_words(wish: ContinueWish) -> bool:
+    """True when it changes what only an end can change."""
+    return bool(wish.rounds or wish.caps or wish.more or wish.checks)
+
+
+def _anew(s: SessionState, text: str, by: t.By) -> list[t.Body]:
+    """A session that has not ended begins anew at its next turn; what resuming answers is answered."""
+    why = "you let it begin anew"
+    answered = [a.approval_id for a in s.approvals.values() if a.kind in RESUMED]
+    return [
+        t.ContextWanted(fresh=True, by=by),
+        *([t.UserMessage(text=text, by=by)] if text else []),
+        t.SessionDesired(state=Desired.RUNNING, reason=Decision.FRESH, by=by),
+        *(t.ApprovalWithdrawn(approval_id=a, why=why) for a in answered),
     ]
 
 
@@ -211,7 +236,10 @@ class Continuing:
         self, session: Session, wish: ContinueWish, spent_nano: int | None, by: t.By, first: Sequence[t.Body]
     ) -> None:
         if not session.state.terminal and session.state.desired != Desired.STOPPED:
-            records(session.sid, session.state, wish, t.Caps(), by)  # says why not
+            bodies = records(session.sid, session.state, wish, t.Caps(), by)  # says why not, or begins anew
+            async with session.lock:
+                await session.append(*first, *bodies)
+            return
         while True:
             if not await self._fleet.until(lambda: session.work.task is None, _PUT_AWAY_S):
                 raise OpError("busy", at_rest.not_yet(session), "try again in a moment")

@@ -165,8 +165,9 @@ def wish_of(
         "text": text.strip(),
         "checks": [c.strip() for c in checks if c.strip()],
         "replace_checks": replace_checks,
-        "fresh": fresh,
     }
+    if fresh:
+        made["fresh"] = True
     if rounds.strip():
         made["rounds"] = _whole("rounds", rounds)
         if not made["rounds"]:

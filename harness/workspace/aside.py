@@ -73,7 +73,7 @@ class Aside:
                     out.write(chunk)
                 os.fchmod(out.fileno(), 0o755 if mode == "100755" else 0o644)
 
-    def write(self, path: str, data: bytes) -> None:
+    def write(self, path: str, data: bytes, mtime_ns: int | None = None) -> None:
         """Put these bytes at ``path``, in one step for whoever reads it. Raises OSError."""
         name = os.path.basename(path)
         spare = f".{name}.{os.urandom(6).hex()}"
@@ -84,6 +84,9 @@ class Aside:
         with self._folder(above) as parent:
             with open(os.open(spare, flags, 0o644, dir_fd=parent), "wb") as out:
                 out.write(data)
+                out.flush()
+                if mtime_ns is not None:
+                    os.utime(out.fileno(), ns=(mtime_ns, mtime_ns))
             try:
                 os.rename(spare, name, src_dir_fd=parent, dst_dir_fd=parent)
             except OSError:

@@ -7,10 +7,13 @@ stamps: then every file is read.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import struct
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 _ENTRY = struct.Struct(">10I")
 _SKIP = 0x4000
@@ -69,33 +72,76 @@ def read(index: Path, oid_bytes: int) -> dict[str, Stamp]:
 
 
 def _parse(data: bytes, oid_bytes: int, written: int) -> dict[str, Stamp]:
+    found: dict[str, Stamp] = {}
+    for one in _places(data, oid_bytes):
+        if one.flags & 0x3000:  # an entry of an unfinished merge says nothing
+            continue
+        c_s, c_ns, m_s, m_ns, _, inode, _, _, _, size = _ENTRY.unpack_from(data, one.at)
+        oid = data[one.at + 40 : one.at + 40 + oid_bytes].hex()
+        racy = m_s * 10**9 + m_ns >= written
+        assumed = bool(one.flags & _ASSUMED)
+        found[one.path] = Stamp(oid, (c_s, c_ns, m_s, m_ns), inode, size, one.skip, racy, assumed)
+    return found
+
+
+class _Place(NamedTuple):
+    """Where an entry of an index stands, and where its flags do."""
+
+    path: str
+    at: int
+    flags_at: int
+    flags: int
+    more: int
+    """Its further flags, 0 without any; they stand behind the others."""
+
+    @property
+    def skip(self) -> bool:
+        return bool(self.more & _SKIP)
+
+
+def _places(data: bytes, oid_bytes: int) -> Iterator[_Place]:
+    """The entries of an index; none of a form that is not known here. Raises ValueError, IndexError, struct.error."""
     magic, version, count = struct.unpack_from(">4sII", data)
     if magic != b"DIRC" or version not in (2, 3, 4):
-        return {}
-    found: dict[str, Stamp] = {}
+        return
     at = 12
     name = b""
     for _ in range(count):
-        c_s, c_ns, m_s, m_ns, _, inode, _, _, _, size = _ENTRY.unpack_from(data, at)
-        oid = data[at + 40 : at + 40 + oid_bytes].hex()
-        place = at + 40 + oid_bytes
-        (flags,) = struct.unpack_from(">H", data, place)
-        place += 2
-        skip = False
+        flags_at = at + 40 + oid_bytes
+        (flags,) = struct.unpack_from(">H", data, flags_at)
+        place = flags_at + 2
+        more = 0
         if flags & _EXTENDED:
-            skip = bool(struct.unpack_from(">H", data, place)[0] & _SKIP)
+            (more,) = struct.unpack_from(">H", data, place)
             place += 2
         strip = 0
         if version == 4:
             strip, place = _varint(data, place)
         end = data.index(b"\0", place)
         name = name[: len(name) - strip] + data[place:end] if version == 4 else data[place:end]
-        if not flags & 0x3000:  # an entry of an unfinished merge says nothing
-            racy = m_s * 10**9 + m_ns >= written
-            times = (c_s, c_ns, m_s, m_ns)
-            found[os.fsdecode(name)] = Stamp(oid, times, inode, size, skip, racy, bool(flags & _ASSUMED))
+        yield _Place(os.fsdecode(name), at, flags_at, flags, more)
         at = end + 1 if version == 4 else at + ((end - at + 8) & ~7)
-    return found
+
+
+def looking(data: bytes, oid_bytes: int, spared: Collection[str]) -> bytes:
+    """The same index in which git is told to look at every file but those ``spared``; as it is where none is hidden, or
+    where its form is not known here.
+    """
+    made = bytearray(data)
+    try:
+        for one in _places(data, oid_bytes):
+            if one.flags & _ASSUMED:
+                struct.pack_into(">H", made, one.flags_at, one.flags & ~_ASSUMED)
+            if one.skip and one.path not in spared:
+                struct.pack_into(">H", made, one.flags_at + 2, one.more & ~_SKIP)
+    except (ValueError, IndexError, struct.error):
+        return data
+    if bytes(made) == data:
+        return data
+    if any(made[-oid_bytes:]):  # zeros: whoever wrote it left the sum out
+        sum_of = hashlib.sha256 if oid_bytes == 32 else hashlib.sha1
+        made[-oid_bytes:] = sum_of(made[:-oid_bytes], usedforsecurity=False).digest()
+    return bytes(made)
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from harness.workspace import check_inputs, worktrees
+from harness.workspace import check_inputs, index_flags, worktrees
 from tests.fleetlib import git, make_repository
 
 FILES = {"src/a.py": "# TODO\n", "src/b.py": "x = 1\n", "docs/c.md": "c\n", "tests/test_a.py": "\n", "notes.txt": "n\n"}
@@ -85,3 +87,40 @@ def test_a_repository_with_a_commit_of_the_move_says_the_same(tmp_path: Path) ->
     (tree.root / "src").rename(tree.root / "lib")
     assert git(repo, "log", "--oneline").count("\n") == 1
     assert [one.path for one in check_inputs.facts(tree, ["! grep -rn TODO src", "true"])] == ["src"]
+
+
+@pytest.mark.parametrize("version", ["2", "3", "4"])
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_git_looks_again_at_what_was_hidden_from_it_before_a_check(flag: str, version: str, tmp_path: Path) -> None:
+    """As the agent's git sees it, in the session's own git folder."""
+    repo = make_repository(tmp_path / "repo", FILES)
+    tree = worktrees.create(repo, tmp_path / "worktrees/s1", "watchfloor/s1", tmp_path / "s1/git/private")
+
+    def inside(*args: str) -> str:
+        found = {"GIT_DIR": str(tree.admin), "GIT_WORK_TREE": str(tree.root)}
+        index = {"GIT_INDEX_FILE": str(tree.private / "index")}
+        made = subprocess.run(
+            ["git", *args], env=os.environ | found | index, capture_output=True, text=True, check=True
+        )
+        return made.stdout
+
+    inside("update-index", "--index-version", version)
+    assert not index_flags.reset(tree, tmp_path / "aside"), "nothing is hidden"
+    inside("update-index", flag, "src/a.py", "src/b.py")
+    (tree.root / "src/a.py").write_text("hidden\n")
+    assert inside("diff", "--name-only") == ""
+    assert index_flags.reset(tree, tmp_path / "aside")
+    assert inside("diff", "--name-only") == "src/a.py\n"
+    assert not index_flags.reset(tree, tmp_path / "aside")
+
+
+def test_an_index_that_is_none_is_left_to_git(tmp_path: Path) -> None:
+    repo = make_repository(tmp_path / "repo", FILES)
+    tree = worktrees.create(repo, tmp_path / "worktrees/s1", "watchfloor/s1", tmp_path / "s1/git/private")
+    for content in (b"", b"DIRC", b"DIRC\0\0\0\2\0\0\xff\xff", b"x" * 100):
+        (tree.private / "index").write_bytes(content)
+        assert not index_flags.reset(tree, tmp_path / "aside")
+        assert (tree.private / "index").read_bytes() == content
+    (tree.private / "index").unlink()
+    (tree.private / "index").symlink_to("/etc/hostname")
+    assert not index_flags.reset(tree, tmp_path / "aside")

@@ -28,7 +28,7 @@ from harness.supervisor.calls import comparison, plans, results
 from harness.supervisor.calls.comparison import Side
 from harness.supervisor.calls.ground import held, private_of
 from harness.supervisor.fleet.session import Session
-from harness.workspace import check_inputs, originals
+from harness.workspace import check_inputs, index_flags, originals
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.originals import Difference
 from harness.workspace.private import Worktree
@@ -253,8 +253,9 @@ def _side(whose: str, body: bytes | None) -> Side:
 
 
 def _clear(session: Session) -> None:
-    """Byte code is made again from the sources that a check is about (blocking)."""
+    """Byte code is made again from the sources that a check is about, and git looks at each file (blocking)."""
     tree = _tree(session)
+    index_flags.reset(tree, _aside(session, "index"))
     if found := originals.caches(tree):
         originals.clear(tree, found, _aside(session, CACHES))
 

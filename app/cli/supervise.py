@@ -18,7 +18,7 @@ from app.replies import ask, read
 from harness.events.replies import Halted, Hello, Sessions
 from harness.linux.proc import Identity, alive, command, identify
 from harness.protocol import locks
-from harness.protocol.client import Client, Mute, OtherFleet, Unreachable
+from harness.protocol.client import Client, Mute, OtherFleet, Unreachable, keep_stopped
 
 STOP_S = 240.0
 """Longest wait for the answer to a stop; the supervisor gives every session its time to end in order."""
@@ -66,6 +66,7 @@ def _stop(ctx: Context, args: argparse.Namespace) -> int:
             raise Unreachable(
                 f"a supervisor holds {ctx.folders.supervisor_lock} and does not answer; nothing was stopped ({exc})"
             ) from exc
+        keep_stopped(ctx.folders)
         ended = _end_guardian(ctx.folders.guardian_lock)
         if args.sessions == "leave" or not locks.kept(ctx.folders):
             _tell(args, {"running": False}, "stopped before it came up" if ended else "not running")

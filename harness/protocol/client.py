@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.linux import own_file, proc
+from harness.linux import durable, own_file, proc
 from harness.protocol import frames, identity, locks, supervisor_words
 from harness.protocol.blocking import Connection
 from harness.protocol.exchange import JSON, Broken, Codec, Ended, Exchange, Silent, refusal
@@ -154,24 +154,32 @@ def abandoned(folders: Folders) -> bool:
     """True when no supervisor lives, none is being started, and the last one was not asked to stop: nobody else will
     start one.
     """
-    return not _lives(folders) and not _told_to_stop(folders)
+    return not _lives(folders) and not told_to_stop(folders)
 
 
 def at_rest(folders: Folders) -> bool:
     """True when no supervisor lives, none is being started, and the last one was asked to stop."""
-    return not _lives(folders) and _told_to_stop(folders)
+    return not _lives(folders) and told_to_stop(folders)
 
 
 def _lives(folders: Folders) -> bool:
     return locks.held(folders.supervisor_lock) or locks.held(folders.guardian_lock)
 
 
-def _told_to_stop(folders: Folders) -> bool:
+def told_to_stop(folders: Folders) -> bool:
+    """True when the last supervisor was asked to stop."""
     try:
         last = json.loads(own_file.read(folders.runtime / "supervisor.json"))["pid"]
         return own_file.text(folders.runtime / STOPPING).strip() == str(last)
     except (OSError, ValueError, KeyError, TypeError):
         return False
+
+
+def keep_stopped(folders: Folders) -> None:
+    """Have whoever would bring the last supervisor back know that a stop was asked for."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        last = json.loads(own_file.read(folders.runtime / "supervisor.json"))["pid"]
+        durable.swap_file(folders.runtime / STOPPING, str(last).encode())
 
 
 _LOG_BYTES = 4 * 1024 * 1024

@@ -7,12 +7,16 @@ the pipe. See decision 074.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import sys
 import time
 
 LEAVES = b"."
+SUCCEEDS = "--succeeds"
+"""Says to a guardian that it was started in the place of one that was killed: it gives way to any other, and to a stop.
+"""
 _LOOK_S = 0.5
 _DESCRIPTORS = 256
 """More than a guardian ever has."""
@@ -54,23 +58,24 @@ def _wanted() -> bool:
     folders = paths.resolve()
     while not locks.held(folders.guardian_lock):
         if not locks.held(folders.supervisor_lock):
-            return folders.state.is_dir() and not client.at_rest(folders)
+            return folders.state.is_dir() and not client.told_to_stop(folders)
         time.sleep(_LOOK_S)
     return False
 
 
 def main() -> int:
     """Wait, and become the guardian when there is none any more."""
-    pipe, credentials = int(sys.argv[1]), int(sys.argv[2])
+    pipe = int(sys.argv[1])
+    credentials = int(sys.argv[2])
     os.set_inheritable(pipe, False)
-    low, high = sorted((pipe, credentials))
-    for first, stop in ((3, low), (low + 1, high), (high + 1, _DESCRIPTORS)):
-        os.closerange(first, stop)  # what the guardian held for others
+    for fd in set(range(3, _DESCRIPTORS)) - {pipe, credentials}:  # what the guardian held for others
+        with contextlib.suppress(OSError):
+            os.close(fd)
     if os.read(pipe, 1) == LEAVES or not _wanted():
         return 0
     print("standby: guardian and supervisor are gone; another one is started", file=sys.stderr, flush=True)
-    command = [sys.executable, "-P", "-s", "-m", "harness.supervisor.guardian", "--credentials-fd", str(credentials)]
-    os.execv(sys.executable, command)
+    given = ["--credentials-fd", str(credentials), SUCCEEDS]
+    os.execv(sys.executable, [sys.executable, "-P", "-s", "-m", "harness.supervisor.guardian", *given])
 
 
 if __name__ == "__main__":

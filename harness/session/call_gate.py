@@ -238,6 +238,7 @@ class CallGate:
             only="w/" if shown is not None else None,
             worked=self._journal.memory.snapshot or None,
             action=depends,
+            writers=self.jobs.writers,
         )
 
     def _process(self, action: Action, attempt: int) -> spawn.Spawn:

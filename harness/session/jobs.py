@@ -145,6 +145,11 @@ class Jobs:
         self._loop.watch(channel.fileno(), functools.partial(self._hear, job))
         self._loop.watch(job.pidfd, functools.partial(self._gone, job))
 
+    @property
+    def writers(self) -> tuple[int, ...]:
+        """The processes that jobs are below."""
+        return tuple(job.pid for job in self.now.values())
+
     def stop_all(self, why: str) -> None:
         for job in self.now.values():
             job.stop(why)

@@ -32,7 +32,7 @@ class StateOps:
         roots = self._gate.between_calls()
         only = _WORKTREE if wanted.since is not None else None
         label = wanted.label or "state"
-        state = Take(roots, label, wanted.full, wanted.since, only, wanted.worked)
+        state = Take(roots, label, wanted.full, wanted.since, only, wanted.worked, writers=self._gate.jobs.writers)
         self._gate.vault.ask(state, _answer(asker))
 
     def kept(self, asker: Asker, wanted: StatesKept) -> None:
@@ -42,7 +42,10 @@ class StateOps:
     def export(self, asker: Asker, wanted: ExportState) -> None:
         self._within(wanted.undo_limits)
         roots = self._gate.between_calls()
-        self._gate.vault.ask(Export(roots, wanted.label, wanted.head, wanted.ground, wanted.since), _answer(asker))
+        self._gate.vault.ask(
+            Export(roots, wanted.label, wanted.head, wanted.ground, wanted.since, self._gate.jobs.writers),
+            _answer(asker),
+        )
 
 
 def _answer(asker: Asker) -> Callable[[object], None]:

@@ -175,6 +175,7 @@ def run(runtime: Path, credentials: int, successor: Standby) -> int:
 
 def main() -> int:
     """Entry point; folders come through ``WATCHFLOOR_STATE`` and its siblings, or the user's defaults."""
+    from harness.protocol.client import told_to_stop
     from harness.supervisor.stderr import say_without_fail
 
     os.umask(0o077)
@@ -183,7 +184,10 @@ def main() -> int:
     folders = resolve()
     try:
         ensure_private(folders.state)
-        if locks.take(folders.guardian_lock, _LOCK_WAIT) is None:
+        succeeds = standby.SUCCEEDS in sys.argv
+        if locks.take(folders.guardian_lock, 0.0 if succeeds else _LOCK_WAIT) is None:
+            return EXIT_ASKED
+        if succeeds and told_to_stop(folders):
             return EXIT_ASKED
     except (FolderError, OSError) as exc:
         print(f"refused: {exc}", file=sys.stderr, flush=True)

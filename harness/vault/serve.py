@@ -134,7 +134,9 @@ class _Server:
                 return _take(vault, op)
             case Export():
                 frame = Frame(op.head.encode(), op.ground.encode(), op.since)
-                kept, made = vault.export(_roots(op.roots), op.label, frame, self._folder.with_name(EXPORT))
+                kept, made = vault.export(
+                    _roots(op.roots), op.label, frame, self._folder.with_name(EXPORT), writers=op.writers
+                )
                 return StateExported(kept.id, kept.changed, made.names, made.left_out, made.whole)
             case BringBack():
                 exact = frozenset(letter.encode() for letter in op.exact)
@@ -174,7 +176,7 @@ def _roots(roots: tuple[KeptRoot, ...]) -> list[Root]:
 
 
 def _take(vault: Vault, op: Take) -> StateTaken:
-    taken = vault.take(_roots(op.roots), op.label, full=op.full, since=op.since or "")
+    taken = vault.take(_roots(op.roots), op.label, full=op.full, since=op.since or "", writers=op.writers)
     reply = StateTaken(taken.id, taken.changed, taken.left_out, taken.left_out_names)
     if op.since is not None:
         reply = replace(reply, difference=tuple(_difference(vault, op.since, op.only)))

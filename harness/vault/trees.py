@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import time
 from collections.abc import Callable, Iterable
 
-from harness.vault import entries, scan
+from harness.vault import entries, mappings, scan
 from harness.vault.entries import INODE, LEFT_OUT, NO_CONTENT, STAMP, Delta, State
 from harness.vault.limits import VaultLimits
 from harness.vault.scan import OpenRoot, Root, TreeTooLarge
@@ -22,18 +23,30 @@ are written back.
 """
 _NEVER_NS = 1 << 63
 _MANY = 4
+_NAMELESS = re.compile(rb"#([0-9]{1,20})")
+"""What the kernel calls a file that was made without a name, also once it has one: by its inode."""
 
 
 class Trees:
     """Folders of one session and the state they were last seen in. ``put(content) -> digest`` stores what is new."""
 
-    def __init__(self, roots: Iterable[Root], state: State, limits: VaultLimits, put: Callable[[bytes], bytes]) -> None:
-        """Raises OSError when the first folder (the worktree) cannot be opened; another that is missing is left out."""
+    def __init__(
+        self,
+        roots: Iterable[Root],
+        state: State,
+        limits: VaultLimits,
+        put: Callable[[bytes], bytes],
+        looked_ns: int = _NEVER_NS,
+    ) -> None:
+        """``looked_ns`` is when the state was seen. Raises OSError when the first folder (the worktree) cannot be
+        opened; another that is missing is left out.
+        """
         self._limits = limits
         self._put = put
         self.state = state
         self._roots: list[OpenRoot] = []
         self._doubtful: set[bytes] = set()
+        self._looked_ns = looked_ns
         self._again_ns = _NEVER_NS
         self._watcher: Watcher | None = None
         self._kept_bytes = sum(map(_kept, state.values()))
@@ -69,19 +82,44 @@ class Trees:
 
     # -- looking -----------------------------------------------------------------------------------
 
-    def changes(self, *, full: bool, again_ns: int = _NEVER_NS) -> Delta:
-        """What is another thing than in ``state`` (which stays as it is). ``full`` looks at every name, and then reads
-        every file again that was changed after ``again_ns`` (since the epoch). Raises OSError, TreeTooLarge.
+    def changes(self, *, full: bool, again_ns: int = _NEVER_NS, writers: tuple[int, ...] = ()) -> Delta:
+        """What is another thing than in ``state`` (which stays as it is). ``full`` looks at every name; then every file
+        is read again that was changed after ``again_ns`` (since the epoch), or so shortly before the last look that a
+        mapping may have been written through since. What ``writers`` and those below them have mapped is read again in
+        any case. Raises OSError, TreeTooLarge.
         """
-        self._again_ns = again_ns if full else _NEVER_NS
         began = time.time_ns()
-        seen = Seen(all=True) if full or self._watcher is None else self._watcher.read()
+        self._again_ns = min(again_ns, self._looked_ns - MAPPED_NS)
+        seen = Seen(all=True) if self._watcher is None or full else self._watcher.read()
         touched = sum(map(len, seen.names.values())) + len(seen.folders)
-        found = self._all() if seen.all or touched * _MANY > len(self.state) + 1000 else self._some(seen)
+        mapped = mappings.shared(writers)
+        everything = seen.all or mapped is None or touched * _MANY > len(self.state) + 1000
+        found = self._all() if everything else self._some(seen)
+        self._let_go(seen.closed, mapped or set(), found)
         grown = sum(1 if name not in self.state else -(info is None) for name, info in found.items())
         if len(self.state) + grown > self._limits.names:
             raise TreeTooLarge(f"{self._roots[0].root.path} holds more than {self._limits.names} names")
-        return self._read(found, began)
+        delta = self._read(found, began)
+        self._looked_ns = began
+        return delta
+
+    def _let_go(
+        self, closed: dict[Place, set[bytes]], mapped: set[int], found: dict[bytes, os.stat_result | None]
+    ) -> None:
+        """Files that were open for writing until now, and those that are mapped (by their inodes), are read, also when
+        their stamps are the same: what is written through a mapping changes those only now and then.
+        """
+        again = set(mapped)
+        for (number, folder), names in closed.items():
+            root = self._roots[number]
+            for path, info in scan.look(root, {folder: names}):
+                name = root.root.letter + b"/" + path
+                if info is not None and name in self.state and stat.S_ISREG(info.st_mode):
+                    found.setdefault(name, info)
+                elif info is None and (born := _NAMELESS.fullmatch(path.rpartition(b"/")[2])) is not None:
+                    again.add(int(born[1]))
+        for name, info in self._twins(again, found):
+            found.setdefault(name, info)
 
     def _all(self) -> dict[bytes, os.stat_result | None]:
         """Stamps that differ, by a look at everything; watches are set anew on the way."""
@@ -175,8 +213,14 @@ class Trees:
                 mode, inode, *_ = STAMP.unpack_from(known)
                 if stat.S_ISREG(mode) and (info is None or info.st_ino != inode):
                     inodes.add(inode)
+        return found | dict(self._twins(inodes, found))
+
+    def _twins(
+        self, inodes: set[int], found: dict[bytes, os.stat_result | None]
+    ) -> list[tuple[bytes, os.stat_result | None]]:
+        """What lstat says of the other names of these files."""
         if not inodes:
-            return found
+            return []
         twins: dict[Place, set[bytes]] = {}
         packed = {inode.to_bytes(8, "little") for inode in inodes}
         for name, value in self.state.items():
@@ -185,11 +229,11 @@ class Trees:
                 number = next(i for i, r in enumerate(self._roots) if r.root.letter == letter)
                 folder, _, last = path.rpartition(b"/")
                 twins.setdefault((number, folder), set()).add(last)
+        seen = []
         for (number, folder), names in twins.items():
             root = self._roots[number]
-            for path, info in scan.look(root, {folder: names}):
-                found[root.root.letter + b"/" + path] = info
-        return found
+            seen += [(root.root.letter + b"/" + path, info) for path, info in scan.look(root, {folder: names})]
+        return seen
 
     # -- reading -----------------------------------------------------------------------------------
 

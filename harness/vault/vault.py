@@ -69,24 +69,25 @@ class Vault:
             self._forget()
         if self._trees is None:
             state = self._packs.state() if self._packs.marks else State()
-            self._trees = Trees(wanted, state, self._limits, self._packs.put)
+            self._trees = Trees(wanted, state, self._limits, self._packs.put, *map(_seen_ns, self._packs.marks[-1:]))
             self._roots = wanted
         return self._trees
 
     # -- taking ------------------------------------------------------------------------------------
 
-    def take(self, roots: Iterable[Root], label: str, *, full: bool = False, since: str = "") -> Taken:
-        """Keep the present state. ``full`` looks at every name instead of believing hints; what it is to be compared
-        with (``since``) makes it read again what may have been written through a mapping since then. Raises OSError,
-        TreeTooLarge, DamagedPack.
+    def take(
+        self, roots: Iterable[Root], label: str, *, full: bool = False, since: str = "", writers: tuple[int, ...] = ()
+    ) -> Taken:
+        """Keep the present state. ``full`` looks at every name instead of believing hints; what ``writers``, processes
+        that live from call to call, and those below them have mapped is read again, and with what it is to be compared
+        with (``since``) what may have been written through a mapping since then. Raises OSError, TreeTooLarge,
+        DamagedPack.
         """
         trees = self._open(roots)
         mark = self._packs.find(since) if since else None
-        again = (
-            {"again_ns": int(datetime.fromisoformat(mark.ts).timestamp() * 1e9) - MAPPED_NS} if mark is not None else {}
-        )
+        again = {"again_ns": _seen_ns(mark) - MAPPED_NS} if mark is not None else {}
         try:
-            delta = trees.changes(full=full, **again)
+            delta = trees.changes(full=full, writers=writers, **again)
             mark = self._keep(trees, delta, label)
         except BaseException:
             self._forget()
@@ -158,11 +159,13 @@ class Vault:
         new = self._packs.state()
         return entries.differences({n: old[n] for n in touched if n in old}, {n: new[n] for n in touched if n in new})
 
-    def export(self, roots: Iterable[Root], label: str, frame: export.Frame, out: Path) -> tuple[Taken, Exported]:
+    def export(
+        self, roots: Iterable[Root], label: str, frame: export.Frame, out: Path, *, writers: tuple[int, ...] = ()
+    ) -> tuple[Taken, Exported]:
         """Keep the present state, and write to ``out`` what a commit of it takes. Raises OSError, TreeTooLarge,
         DamagedPack.
         """
-        taken = self.take(roots, label)
+        taken = self.take(roots, label, writers=writers)
         since = self._packs.find(frame.since) if frame.since else None
         old = self._packs.state(since.number) if since is not None else None
         return taken, export.write(out, frame, old, self._packs.state(), self._packs.content)
@@ -200,6 +203,11 @@ class Vault:
         self._forget()
         self.take(wanted, f"after {label}", full=True)
         return before, done
+
+
+def _seen_ns(mark: Mark) -> int:
+    """When its state was there, since the epoch."""
+    return int(datetime.fromisoformat(mark.ts).timestamp() * 1e9)
 
 
 def _work(delta: Delta) -> list[bytes]:

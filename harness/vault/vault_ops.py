@@ -53,7 +53,8 @@ class StateTaken:
 @dataclass(frozen=True, slots=True)
 class Take(Op[StateTaken]):
     """Keep the present state, compared with ``since`` (only names that begin with ``only``), and look what ``action``
-    depends on: reading that may take long, so it is done here, where nobody waits.
+    depends on: reading that may take long, so it is done here, where nobody waits. ``writers`` are the
+    processes of jobs, which may write through mappings, of which no hint tells.
     """
 
     OP = "take"
@@ -64,6 +65,7 @@ class Take(Op[StateTaken]):
     only: str | None = None
     worked: str | None = None
     action: dict[str, object] | None = None
+    writers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,7 @@ class Export(Op[StateExported]):
     head: str
     ground: str
     since: str
+    writers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,8 @@ class Seen:
     """What changed since the last look. ``all`` = something was missed: look at everything."""
 
     names: dict[Place, set[bytes]] = field(default_factory=dict)
+    closed: dict[Place, set[bytes]] = field(default_factory=dict)
+    """Names of ``names`` that somebody had open for writing, and let go of; that is also where a mapping ends."""
     folders: set[Place] = field(default_factory=set)
     """Folders that appeared, vanished or moved: what is below them must be looked at."""
     all: bool = False
@@ -141,6 +143,8 @@ class Watcher:
             if place is None or not (name or place[1] == b""):
                 continue  # a folder below a root is told of by the one above it
             seen.names.setdefault(place, set()).add(name)
+            if mask & _CLOSE_WRITE:
+                seen.closed.setdefault(place, set()).add(name)
             passing.note((place, name), mask, cookie)
             if mask & _IS_FOLDER and mask & (_MOVED_FROM | _MOVED_TO | _CREATE | _DELETE):
                 root, folder = place

@@ -225,3 +225,30 @@ def test_what_a_person_did_by_hand_stays_on_a_ref_when_a_call_is_undone(f: Fleet
     f.run("restore", sid, newest.id)
     assert (worktree / "mine").read_text() == "edited\n"
     wait_for("the person's commit on the branch again", lambda: head(f, sid) == commit)
+
+
+MAPPER = """
+import mmap, os, time
+with open("data.bin", "r+b") as file, mmap.mmap(file.fileno(), 0) as view:
+    n = 0
+    while not os.path.exists("stop"):
+        n += 1
+        view[:8] = b"%08d" % n
+        time.sleep(0.01)
+    view[:8] = b"the last"
+"""
+
+
+def test_an_undo_gives_back_what_a_job_wrote_through_a_mapping(f: Fleet) -> None:
+    write = ("write_file", {"path": "map.py", "content": MAPPER})
+    fill = ("shell", {"script": "head -c 8192 /dev/zero > data.bin"})
+    job = ("shell", {"script": "python3 map.py", "job": True})
+    looks = [[("shell", {"script": f"sleep 0.3; true {i}"})] for i in range(4)]
+    stop = [("shell", {"script": "touch stop"}), ("job", {"action": "wait", "job": "j1", "after_s": 20})]
+    gone = ("shell", {"script": "rm data.bin"})
+    sid = f.launch(play([write, fill], [job], *looks, stop, [gone], [ASK], "Done."), name="mapped")
+    f.wait_state(sid, "waiting")
+    before = [r.body for r in f.records(sid) if isinstance(r.body, t.ToolStarted) and "data.bin" in r.body.worked_names]
+    assert len(before) >= 4, "each call has the state just before it"
+    undo(f, sid)
+    assert (Path(f.row(sid)["worktree"]) / "data.bin").read_bytes()[:8] == b"the last"

@@ -38,8 +38,8 @@ class Ground:
         self.vault = Vault(self.store, self.limits)
         self.roots = (Root(b"w", str(self.work), frozenset({b".git"})),)
 
-    def take(self, label: str = "x", *, full: bool = False, since: str = "") -> str:
-        return self.vault.take(self.roots, label, full=full, since=since).id
+    def take(self, label: str = "x", *, full: bool = False, since: str = "", writers: tuple[int, ...] = ()) -> str:
+        return self.vault.take(self.roots, label, full=full, since=since, writers=writers).id
 
     def again(self) -> None:
         """As after the vault's process ended."""
@@ -392,3 +392,66 @@ def test_what_is_written_through_an_old_mapping_is_noticed(tmp_path: Path) -> No
         view[0] = 67
         ground.take(full=True, since=shown)
         assert [(c.path, c.how) for c in ground.vault.since(shown)] == [(b"w/file", "content")]
+
+
+@pytest.mark.parametrize("how", ["held", "closed before it writes", "gone", "gone while nobody watched", "shrunk"])
+def test_the_state_before_a_call_holds_what_was_written_through_a_mapping(tmp_path: Path, how: str) -> None:
+    """A page that is dirty already is written without another time of change, and no hint tells of it."""
+    ground = Ground(tmp_path)
+    (ground.work / "file").write_bytes(b"a" * 100)
+    lives = not how.startswith("gone")
+    with contextlib.ExitStack() as writer:
+        file = writer.enter_context(open(ground.work / "file", "r+b"))
+        if how == "shrunk":
+            file.truncate(50)
+        view = writer.enter_context(mmap.mmap(file.fileno(), 0))
+        if how == "closed before it writes":
+            file.close()
+        view[0] = 66
+        info = os.stat(ground.work / "file")
+        while ground.take() != ground.take() or time.time_ns() - info.st_ctime_ns < 100_000_000:
+            continue  # until its stamp is believed
+        if how == "gone while nobody watched":
+            ground.again()
+        view[0] = 67
+        before = ground.take(writers=(os.getpid(),)) if lives else ""
+    before = before or ground.take()
+    assert os.stat(ground.work / "file").st_ctime_ns == info.st_ctime_ns, "nothing tells of it"
+    (ground.work / "file").write_bytes(b"c")
+    ground.take()
+    assert ground.back(before) == []
+    assert (ground.work / "file").read_bytes()[:2] == b"Ca"
+
+
+def test_a_file_renamed_over_or_linked_in_after_it_was_mapped_is_read(tmp_path: Path) -> None:
+    """Neighbours of a mapping: the name changes, or a file without one gets a name, or its times are set back."""
+    ground = Ground(tmp_path)
+    for name in ("over", "back"):
+        (ground.work / name).write_bytes(b"a" * 100)
+    ground.take()
+    with open(ground.work / "new", "w+b") as file:
+        file.truncate(100)
+        with mmap.mmap(file.fileno(), 0) as view:
+            os.rename(ground.work / "new", ground.work / "over")
+            ground.take()
+            view[0] = 67
+    nameless = os.open(ground.work, os.O_TMPFILE | os.O_RDWR, 0o600)
+    os.ftruncate(nameless, 100)
+    with mmap.mmap(nameless, 0) as view:
+        view[0] = 68
+        os.link(f"/proc/self/fd/{nameless}", ground.work / "linked", src_dir_fd=nameless, follow_symlinks=True)
+        ground.take()
+        view[1] = 68
+    os.close(nameless)
+    info = os.stat(ground.work / "back")
+    with open(ground.work / "back", "r+b") as file, mmap.mmap(file.fileno(), 0) as view:
+        view[0] = 69
+    os.utime(ground.work / "back", ns=(info.st_atime_ns, info.st_mtime_ns))
+    before = ground.take()
+    kept = {name: (ground.work / name).read_bytes() for name in ("over", "linked", "back")}
+    assert (kept["over"][:1], kept["linked"][:2], kept["back"][:1]) == (b"C", b"DD", b"E")
+    for name in kept:
+        (ground.work / name).unlink()
+    ground.take()
+    assert ground.back(before) == []
+    assert {name: (ground.work / name).read_bytes() for name in kept} == kept

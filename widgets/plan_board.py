@@ -45,6 +45,7 @@ def _check(check: CheckView) -> Iterator[PlanLine]:
         yield PlanLine(_BY_OUTCOME.get(check.outcome, "done"), check.command)
     if said := _BESIDE.get(check.outcome or check.before):
         yield PlanLine("fact", said)
+    yield from (PlanLine("fact", fact) for fact in check.facts)
 
 
 def _lines(board: PlanBoard) -> Iterator[PlanLine]:

@@ -9,6 +9,7 @@ import msgspec
 from app.cli import archive, exits
 from app.cli.context import Context
 from app.cli.output import emit, safe, say, warn
+from harness.events import outcomes
 from harness.events.plan_views import EntryView, PhaseView
 from harness.events.words import counted
 from harness.plan.board import board
@@ -48,7 +49,9 @@ def _heading(phase: PhaseView) -> str:
 
 
 def _lines(entry: EntryView, upcoming: bool) -> list[str]:
-    told = [entry.state.replace("_", " ")]
+    told = [outcomes.WORDS.get(entry.outcome, entry.state.replace("_", " "))]
+    if entry.held_before and not entry.outcome:
+        told.append("all that decides it passed before the work")
     if entry.attempts:
         told.append(counted(entry.attempts, "attempt"))
     if entry.evidence:

@@ -44,6 +44,13 @@ def outcome(before: str, *, passed: bool) -> str:
     return {FAILED: NOW_PASSES, PASSED: STILL_PASSES}.get(before, PASSES)
 
 
+def entry_outcome(before: Sequence[str]) -> str:
+    """How an entry that passes stands whose checks said this before the work."""
+    if FAILED in before:
+        return NOW_PASSES
+    return STILL_PASSES if before and set(before) == {PASSED} else PASSES
+
+
 def told(outcomes: Iterable[str]) -> str:
     """How many of them stand how: ``2 now pass, 1 still passes``; nothing where that is not known."""
     counts = Counter(outcomes)

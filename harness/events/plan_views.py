@@ -11,7 +11,8 @@ class EntryView(msgspec.Struct, frozen=True, kw_only=True):
     """One entry; ``state`` is one of the words of `plan_state`, ``evidence`` are records of the newest verdicts on it.
 
     ``waits_for``: entries that have to pass first; ``undecided``: so many of its criteria no check decides;
-    ``before``: what each of its checks said before the work: passed, failed or unknown;
+    ``before``: what each of its checks said before the work: passed, failed or unknown; ``outcome``: now_passes when it
+    passes and something of it failed before, still_passes when all that decides it passed before, else passes or empty;
     ``claimed``: its task ended with the agent's word that it is done, and nothing more.
     """
 
@@ -27,6 +28,7 @@ class EntryView(msgspec.Struct, frozen=True, kw_only=True):
     undecided: int = 0
     claimed: bool = False
     before: list[str] = []
+    outcome: str = ""
     notes: list[str] = []
 
     @property
@@ -76,6 +78,8 @@ class CheckView(msgspec.Struct, frozen=True, kw_only=True):
     passed: bool | None
     before: str = UNKNOWN
     outcome: str = ""
+    facts: list[str] = []
+    """What it reads and that is not as at the start."""
 
 
 class PlanShown(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from harness.events import types as t
-from harness.events.outcomes import UNKNOWN
+from harness.events.outcomes import UNKNOWN, entry_outcome
 from harness.events.plan_state import IN_PROGRESS
 from harness.events.plan_views import CheckView, EntryView, PhaseView, PlanBoard
 from harness.events.ratchet import PlanProgress
@@ -47,6 +47,7 @@ def checks(s: SessionState) -> list[CheckView]:
             passed=None if code is None else code == 0,
             before=s.before.word(command) or UNKNOWN,
             outcome=known.get(command, ""),
+            facts=list(s.verdicts[command].facts) if command in s.verdicts else [],
         )
         for command, code in s.checks.items()
     ]
@@ -54,6 +55,7 @@ def checks(s: SessionState) -> list[CheckView]:
 
 def _entry(s: SessionState, plan: PlanProgress, entry: t.PlanEntry, claimed: bool) -> EntryView:
     one = plan.work.standing[entry.id]
+    before = [s.before.word(command) or UNKNOWN for command in entry.checks]
     return EntryView(
         id=entry.id,
         title=entry.title,
@@ -66,7 +68,8 @@ def _entry(s: SessionState, plan: PlanProgress, entry: t.PlanEntry, claimed: boo
         blocked=one.blocked,
         undecided=entry.undecided,
         claimed=claimed and not plan.passes[entry.id],
-        before=[s.before.word(command) or UNKNOWN for command in entry.checks],
+        before=before,
+        outcome=entry_outcome(before) if plan.passes[entry.id] else "",
         notes=list(one.notes),
     )
 

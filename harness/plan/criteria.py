@@ -16,9 +16,14 @@ FILE = "file"
 REQUEST = "request"
 _Q = r"[`\"'“”‘’]"
 _RUN = re.compile(
-    r"^(?P<run>run(?:ning)?|execut(?:e|ing)|the command)?\s*`(?P<command>[^`]+)`\s*(?P<says>.*)$",
+    r"^(?P<run>run(?:ning)?|execut(?:e|ing)|the command)?\s*(?P<ticks>`+)(?P<command>(?:(?!(?P=ticks)).)+)(?P=ticks)"
+    r"(?!`)\s*(?P<says>.*)$",
     re.IGNORECASE | re.DOTALL,
 )
+_BY = re.compile(
+    r"^.+, decided by (?P<ticks>`+)(?P<command>(?:(?!(?P=ticks)).)+)(?P=ticks)\.?$", re.IGNORECASE | re.DOTALL
+)
+"""Any sentence, and the command that decides it."""
 _LINK = re.compile(
     r"(?:[-–—:,;.]\s*|\band\b\s*|\b(?:it|which|that)\b\s*|\b(?:check|verify|ensure|confirm)\b\s*)+", re.IGNORECASE
 )
@@ -79,14 +84,18 @@ _FETCH = re.compile(
     rf"{_Q}(?P<text>.+?){_Q})?\s*\.?$",
     re.IGNORECASE | re.DOTALL,
 )
-_PROGRAMS = (
+PROGRAMS = (
     "bash bun bundle cargo cmake composer cypress deno dotnet eslint flake8 go gradle ./gradlew jest just make mix"
     " mocha mvn mypy nox node npm npx php phpunit playwright pnpm prettier pyright pytest python python3 rspec ruby"
     " ruff sh tox tsc uv vitest yarn"
 )
+_SUBCOMMANDS = (
+    " all audit build check checks ci clippy compile coverage dlx e2e exec fmt format integration lint run spec test"
+    " tests tsc type-check typecheck types unit validate verify vet x "
+)
 _BARE = re.compile(
     r"^(?:run(?:ning)?\s+)?(?P<command>(?:"
-    + "|".join(re.escape(p) for p in _PROGRAMS.split())
+    + "|".join(re.escape(p) for p in PROGRAMS.split())
     + r")(?:\s+[\w./:@=+*-]+)*?)\s+(?:[-–—]\s*)?"
     r"(?:exits?\s+with\s+(?:code\s+|status\s+)?0|passes|succeeds|is green|runs without errors?)\s*\.?$",
     re.IGNORECASE,
@@ -209,9 +218,45 @@ def parse(text: str) -> Criterion | Problem:
     if (match := _EXISTS.match(line)) is not None:
         path = match["quoted"] or match["path"]
         return _file(text, path, bool(match["not"]), None, "-s" if match["full"] else "-e")
-    if (match := _RUN.match(line)) is not None and (found := _run(text, match)) is not None:
+    if (match := _BY.match(text.strip())) is not None:
+        return Criterion(text, RUNS, match["command"].strip())
+    if (match := _RUN.match(text.strip())) is not None and (found := _run(text, match)) is not None:
         return found
     return Problem(text, "no command, file or request decides it")
+
+
+def run(command: str) -> str:
+    """The sentence that says of a command that it has to exit with 0."""
+    return f"Run {_quoted(command)} - exits with code 0"
+
+
+def decided_by(text: str, command: str) -> str:
+    """A sentence with the command that decides it."""
+    return f"{text.strip().rstrip('.')}, decided by {_quoted(command)}"
+
+
+def _quoted(command: str) -> str:
+    longest = max((len(found) for found in re.findall(r"`+", command)), default=0)
+    ticks = "`" * (longest + 1)
+    space = " " if command.startswith("`") or command.endswith("`") else ""
+    return f"{ticks}{space}{command}{space}{ticks}"
+
+
+def is_command(text: str) -> bool:
+    """Whether a text that may be a sentence or a command is a command: it begins with a program that is known, and goes
+    on as a command does and a sentence does not (`make sure it works`, `go to the page`).
+    """
+    words = text.split()
+    if not words or (text.strip().endswith((".", "!", "?")) and not text.strip().endswith("/...")):
+        return False
+    if re.match(r"(?:\./|\.\./|[A-Z_]+=\S)", words[0]):
+        return True
+    if words[0] not in PROGRAMS.split():
+        return False
+    rest = words[1:]
+    if not rest or (len(rest) == 1 and words[0] in ("make", "just")):
+        return True
+    return f" {rest[0]} " in _SUBCOMMANDS or re.match(r"[-./]|\S+[./:=]\S", rest[0]) is not None
 
 
 def spoken(command: str) -> str:
@@ -248,7 +293,7 @@ def _run(text: str, match: re.Match[str]) -> Criterion | Problem | None:
     if wanted is None:
         why = f"it says more of the command than a machine understands: {match['says'].strip()}"
         return Problem(text, why) if match["run"] else None
-    if wanted.prints and not match["run"] and re.fullmatch(r"\w+", command) and command not in _PROGRAMS.split():
+    if wanted.prints and not match["run"] and re.fullmatch(r"\w+", command) and command not in PROGRAMS.split():
         return None  # "`Button` shows `Save`"
     tests = [f"grep -qF -- {shlex.quote(one)}" for one in wanted.prints]
     if len(tests) == 1 and wanted.code is None:
@@ -332,7 +377,7 @@ def _wording(line: str) -> str:
     if (loose := _LOOSE.match(line)) is not None:
         return f'File `{loose["path"]}` {loose["says"]} "{loose["text"]}"'
     quoted = re.search(r"`([\w./-]+(?: [^`]+)?)`", line)
-    if quoted is not None and quoted[1].split(" ")[0] in _PROGRAMS.split():
+    if quoted is not None and quoted[1].split(" ")[0] in PROGRAMS.split():
         return f"Run `{quoted[1]}` - exits with code 0"
     found = [better for word, better in _VAGUE if re.search(rf"\b{word}", line, re.IGNORECASE)]
     return f"{found[0]}: {ANY_FORM}" if found else ANY_FORM

@@ -9,8 +9,9 @@ from harness.events.request import Request
 from harness.events.session_state import SessionState
 from harness.plan import progress, spec
 from harness.plan.criteria import ANY_FORM, Problem
-from harness.plan.formats import FEATURES, STORIES, TASKS, BadPlan, Plan, read
+from harness.plan.formats import BadPlan, Plan, read
 from harness.plan.phases import phased
+from harness.plan.spellings import FEATURES, LISTS, STORIES, TASKS
 
 _NAMED = 20
 _OF_NAME = {"prd.json": (STORIES, TASKS), "feature_list.json": (FEATURES,)}
@@ -57,7 +58,7 @@ def due(s: SessionState) -> bool:
 
 def _forms(path: str) -> tuple[str, ...]:
     """The forms that a plan of this name may have; the first is asked for."""
-    return _OF_NAME.get(path.rpartition("/")[2], (FEATURES, STORIES, TASKS))
+    return _OF_NAME.get(path.rpartition("/")[2], tuple(LISTS))
 
 
 def found(data: bytes | None, path: str, gates: Sequence[str] = ()) -> Found:
@@ -82,6 +83,7 @@ def found(data: bytes | None, path: str, gates: Sequence[str] = ()) -> Found:
         if isinstance(line.found, Problem)
     ]
     wanted = _forms(path)
+    vague += plan.unread
     other = [] if plan.form in wanted else [f"other programs expect under this name {_WORDS[wanted[0]]}"]
     return Found(None if passing else plan, (*passing, *other, *vague))
 

@@ -40,8 +40,10 @@ class Phased:
 def phased(plan: Plan, gates: Sequence[str] = ()) -> Phased:
     """The phases of a plan with the gates of its file and those given at launch (``PHASE=reason``).
 
-    Raises BadPlan for a gate of no phase, and for entries that wait for one another.
+    Raises BadPlan for a plan with faults, a gate of no phase, and entries that wait for one another.
     """
+    if plan.faults:
+        raise BadPlan(plan.faults[0])
     listed = {name: group.name for group in plan.groups for name in group.entries}
     of = {entry.id: listed.get(entry.id, entry.phase) for entry in plan.entries}
     told = {group.name: Phase(group.name) for group in plan.groups if group.name in of.values()}
@@ -111,8 +113,6 @@ def _in_order(entries: Sequence[Entry], made: Phased) -> None:
     place = {phase.name: index for index, phase in enumerate(made.phases)}
     for entry in entries:
         for name in entry.depends_on:
-            if name not in made.of:
-                raise BadPlan(f"{entry.id} depends on {name}, which is no entry")
             if place[made.of[name]] > place[made.of[entry.id]]:
                 raise BadPlan(f"{entry.id} depends on {name}, which belongs to a later phase")
     try:

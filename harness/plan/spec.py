@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 
 from harness.plan.criteria import ANY_FORM, Criterion, Problem, parse
-from harness.plan.formats import MARK, MAX_BYTES, BadPlan, read
+from harness.plan.formats import MAX_BYTES, BadPlan, read
 from harness.plan.phases import phased
+from harness.plan.spans import MARK
 
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(?P<text>.+)$")
 _HEADING = re.compile(r"^#{1,6}\s+(?P<text>.+)$")

@@ -15,7 +15,7 @@ from harness.events import types as t
 from harness.events.evaluation_events import JudgeWanted
 from harness.events.row_state import without_criterion
 from harness.events.session_state import SessionState
-from harness.plan import draft, formats
+from harness.plan import draft, formats, spellings
 from harness.roles import shelf
 from harness.supervisor.calls import plans
 from tests.unit.test_plan_phases import story, text
@@ -117,10 +117,10 @@ def test_criteria_that_no_machine_decides_are_named_with_a_better_wording() -> N
 @pytest.mark.parametrize(
     ("path", "asks", "form"),
     [
-        ("feature_list.json", "a JSON list of objects with category, description, steps", formats.FEATURES),
-        ("docs/feature_list.json", "a JSON list of objects with category, description, steps", formats.FEATURES),
-        ("prd.json", "userStories: a list of objects with id", formats.STORIES),
-        ("tasks/prd.json", "userStories: a list of objects with id", formats.STORIES),
+        ("feature_list.json", "a JSON list of objects with category, description, steps", spellings.FEATURES),
+        ("docs/feature_list.json", "a JSON list of objects with category, description, steps", spellings.FEATURES),
+        ("prd.json", "userStories: a list of objects with id", spellings.STORIES),
+        ("tasks/prd.json", "userStories: a list of objects with id", spellings.STORIES),
         ("plan.json", "a JSON list of objects with category, description, steps", ""),
     ],
 )
@@ -131,8 +131,8 @@ def test_a_plan_is_asked_for_in_the_form_that_its_name_says_and_another_is_told(
     assert asks in asked
     assert f"`{path}`" in asked
     written = {
-        formats.STORIES: GOOD,
-        formats.FEATURES: b'[{"description": "a", "steps": ["Run `t`"], "passes": false}]',
+        spellings.STORIES: GOOD,
+        spellings.FEATURES: b'[{"description": "a", "steps": ["Run `t`"], "passes": false}]',
     }
     for other, data in written.items():
         found = draft.found(data, path)

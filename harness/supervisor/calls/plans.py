@@ -42,19 +42,20 @@ def entries(git: Git, commit: str, path: str, gates: Sequence[str] = ()) -> list
     """The entries of the plan at this path of a commit, which has the phases that the gates name. Raises BadPlan,
     GitFailed.
     """
-    plan = _read(git, commit, path)
+    plan = read_at(git, commit, path)
     phased(plan, gates)
     return [progress.wanted(entry) for entry in plan.entries]
 
 
-def _read(git: Git, commit: str, path: str) -> Plan:
+def read_at(git: Git, commit: str, path: str) -> Plan:
+    """The plan at this path of a commit. Raises BadPlan, GitFailed."""
     return read(git.run("cat-file", "blob", f"{commit}:{path}"))
 
 
 def loaded(tree: Worktree, path: str, gates: Sequence[str] = ()) -> t.PlanLoaded:
     """The record of a plan as the base has it. Raises BadPlan, GitFailed."""
     found = tree.git.names("ls-tree", "-z", "--name-only", tree.base, "--", SETUP, *progress_log.NAMES)
-    return record(path, _read(tree.git, tree.base, path), gates, found)
+    return record(path, read_at(tree.git, tree.base, path), gates, found)
 
 
 def record(
@@ -156,7 +157,7 @@ def _given(session: Session, tree: Worktree, path: str, text: t.BlobRef | None) 
     """A plan as its commit has it, or as the session wrote it and it was accepted."""
     if text is not None:
         return read(blobs.get(session.folder.blobs, text.sha))
-    return _read(tree.git, tree.base, path)
+    return read_at(tree.git, tree.base, path)
 
 
 def _trusted(session: Session, tree: Worktree, plan: PlanProgress) -> Plan:

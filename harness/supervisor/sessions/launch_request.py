@@ -33,6 +33,8 @@ from harness.workspace.merge_rules import OWN
 MAX_GOAL = 256 * 1024
 MAX_NAME = 60
 MAX_CHECKS = 50
+_NOTES = 20
+"""Lines said of what a plan holds and is not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ def check(request: LaunchWish) -> Checked:
     checks = tuple(dict.fromkeys([*request.checks, *of_plan]))
     credential = given_credential(request.credential)
     prefix, notes = _named(repo)
-    notes += tuple(_rules(repo, start))
+    notes += (*_rules(repo, start), *(_unread(repo, request.plan, start) if request.plan else ()))
     return Checked(request, repo, credential, checks, start, tuple(_masked(repo, start, checks)), prefix, notes)
 
 
@@ -181,6 +183,13 @@ def _plan_checks(repo: Path, path: str, gates: list[str], start: str) -> list[st
     except BadPlan as exc:
         hint = "name a phase of the plan before the =, or none for the whole plan"
         raise OpError("bad_plan", f"a --gate does not fit {path}: {exc}", hint) from exc
+
+
+def _unread(repo: Path, path: str, start: str) -> tuple[str, ...]:
+    """What the plan holds that looks as if it were meant and is not read."""
+    repository = open_repository(repo)
+    plan = plans.read_at(Git.of(repository.git_dir), start or head_commit(repository), path)
+    return tuple(f"{path}: {text}" for text in (*plan.unread, *plan.notes)[:_NOTES])
 
 
 def _no_plan(root: Path, path: str, commit: str) -> OpError:

@@ -86,6 +86,8 @@ class Evidence:
     """Why the entry at hand cannot be worked on, in the agent's words."""
     stuck: tuple[str, ...] = ()
     """Entries that were tried as often as they may be."""
+    held: bool = False
+    """All criteria of the entry at hand held before the work, and no person lets it pass."""
     masked: tuple[str, ...] = ()
     """Those of the criteria that hide their exit codes and decide nothing, also where a person lets them count."""
     trusted: tuple[str, ...] = ()
@@ -134,7 +136,8 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
     if not failing and seen.task and question:
         return replace(asks, verdict=f"{total} of {total} checks of {seen.task} passed")
     if not failing and seen.task:
-        outcome = UNDECIDED if seen.undecided or not seen.commands or not seen.decided else PASSED
+        open_still = seen.undecided or seen.held or not seen.commands or not seen.decided
+        outcome = UNDECIDED if open_still else PASSED
         if not seen.commands:
             return _turned(Turned(outcome, _NOBODY), claim, seen)
         return _turned(Turned(outcome, f"{total} of {total} checks passed{_told(ran)}{_masked(seen)}"), claim, seen)

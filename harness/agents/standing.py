@@ -10,7 +10,7 @@ from harness.events.request import Request
 from harness.events.session_state import SessionState
 from harness.events.states import Desired, ParkedFor
 from harness.events.words import counted
-from harness.plan import before, gates, hooks, iterations
+from harness.plan import already, before, gates, hooks, iterations
 from harness.plan.due import due
 
 HUMAN_KINDS: dict[str, ParkedFor] = {Request.CAP: ParkedFor.CAP}
@@ -45,6 +45,8 @@ def outstanding(s: SessionState) -> Park | Wait | None:
         return Wait("the results of checks are being judged")
     if before.due(s) is not None:
         return Wait("its checks run before the work begins")
+    if already.due(s):
+        return Wait("a person is asked about its plan")
     if gates.closed(s) is not None and not any(a.kind == Request.GATE for a in s.approvals.values()):
         return Wait("a person is asked about a gate of its plan")
     if s.course.owed:

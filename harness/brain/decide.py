@@ -28,7 +28,7 @@ from harness.events.call_id import name_call
 from harness.events.evaluation import JudgeStage
 from harness.events.ratchet import some
 from harness.events.states import ParkedFor
-from harness.plan import draft, iterations, session_checks, stakes
+from harness.plan import already, draft, iterations, session_checks, stakes
 
 SAME_CALLS = 5
 """Breaker: the same call so often in a row."""
@@ -382,6 +382,7 @@ def _done(v: View, last: ModelTurn) -> Step:
         passed_before=session_checks.passed_before(v.state) if task is not None else frozenset(),
         stuck=iterations.stuck(v.state),
         at_work=v.state.jobs.words() if v.state.jobs.running else "",
+        held=task is not None and plan is not None and already.held(v.state, task.id),
         masked=tuple(command for command in commands if v.state.masking.hides(command)),
         trusted=tuple(ratchet.trusted),
         court=_court(v, last, "" if task is None else task.id),

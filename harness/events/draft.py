@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harness.events import said
 from harness.events import types as t
@@ -17,6 +17,8 @@ class PlanDraft:
     """The reply that says it is written, until somebody looked or said something; -1 for none."""
     sent_back: bool = False
     """What was wrong with it was told once."""
+    commands: list[str] = field(default_factory=list)
+    """Those of the plan that was last looked at: they run before it counts."""
 
     def take(self, seq: int, body: Body) -> None:
         """Apply one record."""
@@ -25,6 +27,8 @@ class PlanDraft:
                 self.claim = seq if body.stop == said.DONE else -1
             case t.UserMessage():
                 self.claim = -1
+            case t.PlanTried():
+                self.commands = list(body.commands)
             case t.PlanDrafted():
                 self.claim = -1
                 self.sent_back = self.sent_back or body.sent_back

@@ -5,6 +5,14 @@ from __future__ import annotations
 from harness.events.body import Body
 
 
+class PlanTried(Body, frozen=True, kw_only=True):
+    """The plan at ``path`` is one: its commands run, before it is put before anybody or counts."""
+
+    TYPE = "plan.tried"
+    path: str
+    commands: list[str]
+
+
 class PlanDrafted(Body, frozen=True, kw_only=True):
     """The agent says the plan at ``path`` is written, and the harness looked: ``count`` entries (0: it is no plan), and
     what is wrong with it. ``sent_back``: the agent was told; otherwise a person is asked, or it counts.

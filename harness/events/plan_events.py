@@ -148,6 +148,18 @@ class PlanLoaded(Body, frozen=True, kw_only=True):
     """The script beside it that makes the place ready, if there is one."""
     progress: str = ""
     """Where the agent notes what it did."""
+    by_word: list[str] = []
+    """Entries that a person lets pass although their criteria held before the work, of a plan that was put before
+    them.
+    """
+
+
+class PlanAllowed(Body, frozen=True, kw_only=True):
+    """A person's word on the entries of a plan whose criteria all held before the work: these may pass by it."""
+
+    TYPE = "plan.allowed"
+    names: list[str]
+    by: By = By()
 
 
 class PlanFlipped(Body, frozen=True, kw_only=True):

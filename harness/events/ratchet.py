@@ -44,6 +44,12 @@ class PlanProgress:
     """The text that it began with, where no commit has it."""
     setup: str = ""
     progress: str = ""
+    proved: list[str] = field(default_factory=list)
+    """Entries that passed once: what holds again is no news."""
+    by_word: list[str] = field(default_factory=list)
+    """Entries that a person lets pass although their criteria held before the work."""
+    asked: bool = False
+    """A person was asked about such entries."""
 
     @property
     def passed(self) -> int:

@@ -173,7 +173,9 @@ class SessionState:
     def criteria(self) -> list[str]:
         """Every command that decides something of it: its own checks, then those of its plan's entries; each once."""
         entries = self.plan.entries.values() if self.plan is not None else ()
-        return list(dict.fromkeys([*self.checks, *(command for entry in entries for command in entry.checks)]))
+        written = self.draft.commands if self.plan is None else ()
+        planned = (command for entry in entries for command in entry.checks)
+        return list(dict.fromkeys([*self.checks, *planned, *written]))
 
     @property
     def outcomes(self) -> dict[str, str]:

@@ -44,7 +44,7 @@ from harness.events.context_events import (
 from harness.events.contract_events import ContractAgreed, ContractDrafted, ContractOpened, ContractWanted
 from harness.events.conversation_events import ModelFailed, ModelMessage, ModelRequest, UserMessage
 from harness.events.course_events import PlanUpdated
-from harness.events.draft_events import PlanDrafted
+from harness.events.draft_events import PlanDrafted, PlanTried
 from harness.events.evaluation_events import (
     EvaluationEnded,
     EvaluationRequested,
@@ -74,6 +74,7 @@ from harness.events.phase_events import GateOpened, PhaseBegun
 from harness.events.plan_events import (
     CheckedBefore,
     CheckVerdict,
+    PlanAllowed,
     PlanEntry,
     PlanFlipped,
     PlanLoaded,
@@ -173,6 +174,7 @@ __all__ = [
     "ModelSettled",
     "ModelSummary",
     "PhaseBegun",
+    "PlanAllowed",
     "PlanArchived",
     "PlanDrafted",
     "PlanEntry",
@@ -180,6 +182,7 @@ __all__ = [
     "PlanLoaded",
     "PlanPhase",
     "PlanRestored",
+    "PlanTried",
     "PlanUpdated",
     "PolicyRead",
     "ProgressKept",

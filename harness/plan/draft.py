@@ -53,7 +53,8 @@ def writing(s: SessionState) -> bool:
 def due(s: SessionState) -> bool:
     """True when somebody has to look at what was written."""
     asked = any(a.kind == Request.PLAN for a in s.approvals.values())
-    return writing(s) and s.draft.claim >= 0 and not s.calls.open and not asked
+    tried = not s.before.runs and not s.before.lacking(s.draft.commands)
+    return writing(s) and s.draft.claim >= 0 and not s.calls.open and not asked and tried
 
 
 def _forms(path: str) -> tuple[str, ...]:

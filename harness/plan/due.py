@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.events.session_state import SessionState
-from harness.plan import gates, session_checks
+from harness.plan import already, gates, session_checks
 from harness.plan.progress import Flip, Seen, Wanted, flips
 
 
@@ -24,9 +24,19 @@ def due(s: SessionState) -> list[Flip]:
     }
     passes = s.plan.passes
     held = gates.held(s)
+    empty = already.entries(s)
     found = flips(
         (
-            Wanted(e.id, e.title, tuple(e.checks), e.undecided, passes[e.id], judged=s.judging.each_task)
+            Wanted(
+                e.id,
+                e.title,
+                tuple(e.checks),
+                e.undecided,
+                passes[e.id],
+                judged=s.judging.each_task,
+                held=e.id in empty,
+                by_word=e.id in s.plan.by_word,
+            )
             for e in s.plan.entries.values()
         ),
         verdicts,

@@ -12,10 +12,11 @@ from typing import TypeAlias
 from harness.events.chores import COMMIT, SETUP
 from harness.events.iteration_events import NEVER, PER_ITERATION, IterationEnded, Ways
 from harness.events.plan_events import PlanEntry
+from harness.events.request import Request
 from harness.events.session_state import SessionState
 from harness.events.states import Desired
 from harness.events.words import line
-from harness.plan import gates, order
+from harness.plan import already, gates, order
 from harness.plan.due import due as flips_due
 
 _COMMIT_S = 120
@@ -93,6 +94,8 @@ def due(s: SessionState) -> Due | None:
         return setup
     if s.before.runs or s.before.lacking(s.criteria):
         return None  # what they say before the work is known first
+    if already.due(s) or any(a.kind == Request.PLAN for a in s.approvals.values()):
+        return None  # a person is asked first
     return _regression(s) or Begin(chosen.id, s.iterations.n + 1, s.iterations.attempts.get(chosen.id, 0) + 1)
 
 
@@ -112,7 +115,9 @@ def stuck(s: SessionState) -> tuple[str, ...]:
     if s.plan is None or not by_task(s) or s.iterations.entry or next_entry(s) is not None:
         return ()
     passes = s.plan.passes
-    decided = [e.id for e in s.plan.entries.values() if not e.undecided and not s.masking.only(e.checks)]
+    held = already.entries(s)
+    own = [e for e in s.plan.entries.values() if not e.undecided and not s.masking.only(e.checks)]
+    decided = [e.id for e in own if e.id not in held or e.id in s.plan.by_word]
     return tuple(name for name in s.plan.entries if not passes[name] and (name in decided or s.judging.each_task))
 
 

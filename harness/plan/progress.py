@@ -27,6 +27,10 @@ class Wanted:
     passes: bool
     priority: int = 0
     judged: bool = False
+    held: bool = False
+    """All its criteria held before the work, and it never passed: it passes by a person's word alone."""
+    by_word: bool = False
+    """It has that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,8 @@ def flips(
         beside = f": {told}" if told else ""
         if entry.passes and failing:
             due.append(Flip(entry.id, False, f"{failing[0]} does not pass", calls))
-        elif not entry.passes and not asked and seen and not failing and sure:
+        elif not entry.passes and not asked and seen and not failing and sure and (entry.by_word or not entry.held):
+            beside += "; a person said that it may" if entry.by_word else ""
             due.append(Flip(entry.id, True, f"{len(seen)} of {len(seen)} checks passed{beside}", calls))
         elif entry.passes and word is False:
             due.append(Flip(entry.id, False, "the judge: it does not hold", calls))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.events.ratchet import PlanProgress
 from harness.events.session_state import SessionState
+from harness.plan import already
 
 
 def only_masked(s: SessionState, command: str) -> bool:
@@ -19,6 +20,7 @@ def only_masked(s: SessionState, command: str) -> bool:
 
 
 def blind(s: SessionState, plan: PlanProgress) -> int:
-    """Entries that do not pass and of which every check hides its exit code."""
+    """Entries that do not pass and of which every check hides its exit code, or held before the work."""
     left = [entry for entry in plan.entries.values() if not plan.passes[entry.id] and not entry.undecided]
-    return sum(s.masking.only(entry.checks) for entry in left)
+    held = already.entries(s)
+    return sum(s.masking.only(entry.checks) or entry.id in held for entry in left)

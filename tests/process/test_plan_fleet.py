@@ -103,6 +103,7 @@ def test_a_request_is_asked_of_what_init_sh_starts_in_the_fence_whatever_its_por
     repo = make_repository(f.root / "served", files)
     goal = play([write("other/a", "one, two\n")], "Done.", [write("page.html")], "Now it is.")
     sid = f.launch(goal, repo=repo, more=MORE)
+    f.approve(f.approval(sid)["approval_id"])  # the text is served before the work
     row = f.wait_state(sid, "done", "failed", "waiting")
     assert (row["state"], row["verified"], row["plan_passed"]) == ("done", True, 2)
     verdicts = [(v.command.split("\n")[0], v.passed) for v in bodies(f, sid, t.CheckVerdict)]
@@ -304,7 +305,7 @@ def test_a_plan_is_written_first_and_counts_once_a_person_accepts_it(f: Fleet) -
     card = f.approval(sid)
     assert (card["kind"], card["detail"]["entries"], card["options"]) == (
         "plan",
-        "F-001 One",
+        "F-001 One\n  - File `one.txt` exists  (test -e one.txt)",
         ["allow", "deny", "stop"],
     )
     assert not f.row(sid).get("no_criterion", False)
@@ -324,6 +325,43 @@ def test_a_plan_is_written_first_and_counts_once_a_person_accepts_it(f: Fleet) -
     again = f.run("launch", "--repo", str(f.repository()), "--goal", "x", "--plan-from-goal", "prd.json", check=False)
     assert (again.returncode, "is there already" in again.stderr) == (5, True)
     assert f.violations() == []
+
+
+EMPTY = ("Run `true` - exits with code 0", "File `notes.txt` exists", "Run `echo ok` - prints `ok`")
+
+
+@pytest.mark.parametrize("criterion", EMPTY)
+def test_an_entry_that_holds_before_the_work_asks_and_is_never_verified_by_itself(criterion: str, f: Fleet) -> None:
+    entry = {"category": "c", "description": "Payment works", "steps": [criterion], "passes": False}
+    goal = play([write("feature_list.json", json.dumps([entry]))], "Written.", "Done.")
+    sid = f.launch(goal, more=("--plan-from-goal", "--yes-plan"))
+    card = f.approval(sid)
+    assert card["kind"] == "plan"
+    assert f"- {criterion}" in card["detail"]["entries"]
+    assert "[already holds]" in card["detail"]["entries"]
+    assert "F-001" in card["detail"]["warning"]
+    for more in ((), ("--facts",), ("--whole",)):
+        assert criterion.replace("`", "") in f.run("approvals", card["approval_id"], *more).stdout.replace("`", "")
+    f.approve(card["approval_id"])
+    row = f.wait_state(sid, "done", "failed")
+    assert (row["state"], row.get("verified", False), row["plan_passed"]) == ("done", False, 1)
+    assert "a person said that it may" in bodies(f, sid, t.PlanFlipped)[0].why
+
+
+def test_entries_of_a_given_plan_that_hold_before_the_work_ask_once(f: Fleet) -> None:
+    stories = [
+        {"id": "US-1", "title": "Kept", "acceptanceCriteria": ["File `notes.txt` exists"], "passes": False},
+        {"id": "US-2", "title": "New", "acceptanceCriteria": ["File `new.txt` exists"], "passes": False},
+    ]
+    repo = make_repository(f.root / "held", {"prd.json": json.dumps({"userStories": stories}), "notes.txt": "keep\n"})
+    sid = f.launch(play([write("new.txt")], "Done."), repo=repo, more=MORE)
+    card = f.approval(sid)
+    assert (card["kind"], "US-1" in card["title"], "US-2" in card["detail"]["entries"]) == ("plan", True, False)
+    assert bodies(f, sid, t.ModelRequest) == []
+    f.run("reject", card["approval_id"], "--reason", "it shows nothing")
+    row = f.wait_state(sid, "done", "failed", "waiting")
+    assert (row["state"], row.get("verified", False), row["plan_passed"]) == ("done", False, 1)
+    assert [b.entry for b in bodies(f, sid, t.PlanFlipped)] == ["US-2"]
 
 
 def test_a_launch_without_a_criterion_asks_once_and_stays_marked(f: Fleet) -> None:

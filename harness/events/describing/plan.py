@@ -57,6 +57,18 @@ def _flipped(b: t.PlanFlipped) -> Line:
     )
 
 
+@_on(t.PlanAllowed)
+def _allowed(b: t.PlanAllowed) -> Line:
+    if not b.names:
+        return Line("plan", f"what held before the work shows nothing done{by_whom(b.by.client)}", "info")
+    return Line("plan", f"{some(b.names)} may pass, although it held before{by_whom(b.by.client)}", "info")
+
+
+@_on(t.PlanTried)
+def _tried(b: t.PlanTried) -> Line:
+    return Line("plan", f"{b.path} is written: {counted(len(b.commands), 'command')} of it run first", "dim")
+
+
 @_on(t.PlanDrafted)
 def _drafted(b: t.PlanDrafted) -> Line:
     count = len(b.problems)

@@ -76,6 +76,9 @@ def _plan(s: SessionState, r: t.Record, b: t.PlanLoaded) -> None:
     )
     s.plan.work = Work.on(b)
     s.plan.text = b.text
+    s.plan.proved = [name for name, passes_already in passes.items() if passes_already]
+    s.plan.by_word = list(b.by_word)
+    s.plan.asked = b.text is not None
     if b.text is not None:  # of the other plans the intent has them already
         s.checks |= {command: None for entry in b.entries for command in entry.checks if command not in s.checks}
 
@@ -84,6 +87,15 @@ def _plan(s: SessionState, r: t.Record, b: t.PlanLoaded) -> None:
 def _flipped(s: SessionState, r: t.Record, b: t.PlanFlipped) -> None:
     if s.plan is not None:
         s.plan.passes[b.entry] = b.passes
+        if b.passes and b.entry not in s.plan.proved:
+            s.plan.proved.append(b.entry)
+
+
+@_on(t.PlanAllowed)
+def _allowed(s: SessionState, r: t.Record, b: t.PlanAllowed) -> None:
+    if s.plan is not None:
+        s.plan.by_word += b.names
+        s.plan.asked = True
 
 
 @_on(t.PhaseBegun)

@@ -82,6 +82,7 @@ class CallFlow:
         await before.step(session)
         await course.step(session)
         await drafts.step(session)
+        await drafts.ask(session)
         await gates.step(session)
         await contract.step(session)
         await evaluation.step(session)

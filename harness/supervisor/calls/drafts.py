@@ -7,16 +7,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+import msgspec
+
 from harness.events import blobs
 from harness.events import types as t
 from harness.events.decision import Decision
 from harness.events.framing import LogError
+from harness.events.ratchet import PlanProgress, some
 from harness.events.request import Request
-from harness.events.session_state import OpenApproval
+from harness.events.session_state import OpenApproval, SessionState
 from harness.events.states import Desired
 from harness.events.words import counted
-from harness.plan import draft
-from harness.plan.formats import MAX_BYTES, Plan, read
+from harness.plan import already, draft, progress
+from harness.plan.formats import MAX_BYTES, Entry, Plan, read
 from harness.supervisor import ids
 from harness.supervisor.calls import plans
 from harness.supervisor.calls.ground import held, private_of
@@ -50,11 +53,14 @@ async def step(session: Session) -> None:
         problems=list(found.problems[:_LISTED]),
         sent_back=bool(found.problems) and not s.draft.sent_back,
     )
+    if not seen.sent_back and found.plan is not None and (commands := _untried(s, found.plan)):
+        await session.append(t.PlanTried(path=intent.draft, commands=commands))
+        return
     # what follows comes first: whoever died in between looks at the same file again, or finds it asked for
     if seen.sent_back:
         words = draft.told(intent.draft, found.problems)
         await session.append(t.UserMessage(text=words, origin="harness"), seen)
-    elif found.plan is not None and intent.draft_accepted:
+    elif found.plan is not None and intent.draft_accepted and not already.of_draft(found.plan.entries, s.before.word):
         try:
             accepted = await _accepted(session, found.plan)
         except (WorkspaceError, OSError) as exc:
@@ -81,7 +87,10 @@ async def _asked(session: Session, found: draft.Found) -> t.ApprovalRequested:
     if found.plan is not None:
         text = found.plan.text.encode()
         blob = await put_blob(session, text, plans.MEDIA)
-        detail |= {"text": blob.sha, "entries": _lines([f"{e.id} {e.title}" for e in found.plan.entries])}
+        detail |= {"text": blob.sha, "entries": _shown(found.plan, session.state)}
+        held_before = already.of_draft(found.plan.entries, session.state.before.word)
+        detail |= {"warning": already.asks(held_before), "held": "\n".join(held_before)} if held_before else {}
+        detail |= {"masked": _lines([one.told for one in hidden])} if (hidden := _masked(session.state)) else {}
         options = [Decision.ALLOW, *options]
     count = len(found.plan.entries) if found.plan is not None else 0
     return t.ApprovalRequested(
@@ -99,20 +108,77 @@ def _lines(texts: Sequence[str]) -> str:
     return "\n".join([*texts[:_LISTED], *([f"and {more} more"] if more > 0 else [])])
 
 
-async def _accepted(session: Session, plan: Plan) -> list[t.Body]:
+def _commands(plan: Plan) -> list[str]:
+    return progress.checks(map(progress.wanted, plan.entries))
+
+
+def _untried(s: SessionState, plan: Plan) -> list[str]:
+    """The commands of a plan when they were not run yet, all of them."""
+    commands = _commands(plan)
+    return commands if set(commands) != set(s.draft.commands) else []
+
+
+def _masked(s: SessionState) -> list[t.MaskedCheck]:
+    return [one for command in s.draft.commands if (one := s.masking.looked.get(command)) is not None]
+
+
+def _shown(plan: Plan, s: SessionState) -> str:
+    """Every entry with every criterion, and what that says now."""
+    return "\n".join(already.listed(entry, s.before.word) for entry in plan.entries)
+
+
+async def ask(session: Session) -> None:
+    """Ask about entries of a given plan whose criteria held before the work. Raises OpError, LinkLost, Later."""
+    s = session.state
+    names = already.due(s)
+    plan = s.plan
+    if not names or plan is None or s.desired != Desired.RUNNING:
+        return
+    try:
+        found = await session.do("reading its plan", _LOOK_S, lambda: _given(session, plan))
+    except (WorkspaceError, OSError) as exc:
+        raise held(exc) from exc
+    shown = [already.listed(entry, s.before.word) for entry in found if entry.id in names]
+    await session.append(
+        t.ApprovalRequested(
+            approval_id=ids.approval_id(),
+            kind=Request.PLAN,
+            title=f"{plan.path}: {some(names)} hold{'s' if len(names) == 1 else ''} already",
+            options=[Decision.ALLOW, Decision.DENY, Decision.STOP],
+            action_hash=hashlib.sha256("\n".join(shown).encode()).hexdigest(),
+            detail={
+                "path": plan.path,
+                "entries": "\n".join(shown),
+                "warning": already.asks(names),
+                "held": "\n".join(names),
+            },
+        )
+    )
+
+
+def _given(session: Session, plan: PlanProgress) -> Sequence[Entry]:
+    return plans.entries_of(session, open_worktree(private_of(session)), plan)
+
+
+async def _accepted(session: Session, plan: Plan, by_word: Sequence[str] = ()) -> list[t.Body]:
     """The plan counts from now on, as it was read, with what was written beside it. Raises WorkspaceError, OSError."""
     intent = session.state.intent
     assert intent is not None
     there = await session.do("looking at what stands beside its plan", _LOOK_S, lambda: _beside(session))
     text = await put_blob(session, plan.text.encode(), plans.MEDIA)
     return [
-        plans.record(intent.draft, plan, intent.gates, there, text),
+        msgspec.structs.replace(plans.record(intent.draft, plan, intent.gates, there, text), by_word=list(by_word)),
         t.UserMessage(text=plans.TOLD.format(path=intent.draft), origin="harness"),
     ]
 
 
 async def decided(session: Session, asked: OpenApproval, decision: str, message: str, by: t.By) -> list[t.Body]:
     """What follows from a person's word on a plan. Raises OpError."""
+    names = [name for name in str(asked.detail.get("held", "")).split("\n") if name]
+    if session.state.plan is not None:
+        allowed = t.PlanAllowed(names=names if decision == Decision.ALLOW else [], by=by)
+        said = message.strip()
+        return [allowed, *([t.UserMessage(text=said, origin="human", by=by)] if said else [])]
     if decision != Decision.ALLOW:
         words = message.strip() or "The plan is not accepted. Write it anew."
         return [t.UserMessage(text=words, origin="human", by=by)]
@@ -121,6 +187,6 @@ async def decided(session: Session, asked: OpenApproval, decision: str, message:
     except (LogError, OSError) as exc:
         raise OpError("unreadable", f"the plan that was shown cannot be read any more: {exc}") from exc
     try:
-        return await _accepted(session, read(data))
+        return await _accepted(session, read(data), names)
     except (WorkspaceError, OSError) as exc:
         raise OpError("unreadable", f"its worktree cannot be read: {exc}") from exc

@@ -13,6 +13,9 @@ from harness.events.call_states import CallEnd
 
 IDLE_POINTS = 3
 """Weight of a turn that only looks; running something is more, and a turn with a command weighs 1."""
+LONGEST = 5
+"""Calls of the longest circle that is seen."""
+_KEPT = 40
 
 
 @dataclass(slots=True)
@@ -21,6 +24,8 @@ class Circles:
 
     same_calls: int = 0
     last_hash: str = ""
+    recent: list[str] = field(default_factory=list)
+    """The newest calls, by what they ask for, the newest last."""
     last_tool: str = ""
     last_call: str = ""
     last_end: str = ""
@@ -36,8 +41,17 @@ class Circles:
     believing: bool = True
     outcomes: dict[str, int | None] = field(default_factory=dict)
 
+    def rounds(self) -> tuple[int, int]:
+        """(how often the same two to five calls were made in the same order, how many they are): of the shortest circle
+        that the newest calls go in.
+        """
+        calls = self.recent
+        found = [(_rounds(calls, length), length) for length in range(2, LONGEST + 1)]
+        return max(found, key=lambda one: (one[0], -one[1]))
+
     def begin_anew(self) -> None:
         """Counted from here."""
+        self.recent = []
         self.same_calls = 0
         self.errors_in_row = 0
         self.denied_in_row = 0
@@ -49,6 +63,7 @@ class Circles:
         for call in calls:
             self.same_calls = self.same_calls + 1 if call.input_hash == self.last_hash else 1
             self.last_hash = call.input_hash
+            self.recent = [*self.recent, call.input_hash][-_KEPT:]
             self.last_tool = call.tool
             self.last_call = call_words.what(call.tool, call.input)
             runs = runs or (call.tool in tools.TABLE and tools.runs(call.tool))
@@ -99,3 +114,13 @@ class Circles:
             self.claimed_points += self.idle_points
             self.idle_turns = 0
             self.idle_points = 0
+
+
+def _rounds(calls: list[str], length: int) -> int:
+    """How often the newest calls repeat those so many before them; 0 for one and the same call, again and again."""
+    if len(set(calls[-length:])) < 2:
+        return 0
+    same = 0
+    while same + length < len(calls) and calls[-1 - same] == calls[-1 - same - length]:
+        same += 1
+    return (same + length) // length

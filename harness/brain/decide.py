@@ -32,6 +32,8 @@ from harness.plan import already, draft, iterations, session_checks, stakes
 
 SAME_CALLS = 5
 """Breaker: the same call so often in a row."""
+ROUNDS = 6
+"""Breaker: the same few calls in turn, so often."""
 TOOL_ERRORS = 10
 """Breaker: so many tool errors in a row."""
 DENIALS = 3
@@ -329,10 +331,13 @@ def _empty(v: View) -> Step:
 def _breaker(v: View) -> Park | None:
     c = v.circles
     evidence = () if c.denied_in_row >= DENIALS else (c.last_call, c.last_end)
+    rounds, length = c.rounds()
+    circle = f"the agent made the same {length} calls in turn, again and again"
     denied = f"its calls are denied, the last one: {' '.join(c.denied_why.split())[:_MOST_DENIAL]}"
     for opens, count, kind, detail in (
         (c.denied_in_row >= DENIALS, c.denied_in_row, "denials", denied),
         (c.same_calls >= SAME_CALLS, c.same_calls, "same_call", "the agent made the same call again and again"),
+        (rounds >= ROUNDS, rounds, "circle", circle),
         (c.errors_in_row >= TOOL_ERRORS, c.errors_in_row, "tool_errors", "one tool call after the other failed"),
         (
             c.idle_points >= IDLE_TURNS * IDLE_POINTS,

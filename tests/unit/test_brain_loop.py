@@ -662,6 +662,35 @@ def test_breakers_open_once_and_start_anew(kind: str) -> None:
     assert w.step() == decide.Ask()
 
 
+@pytest.mark.parametrize("length", [2, 3, 5])
+def test_calls_that_alternate_are_a_circle_also_when_they_change_files(length: int) -> None:
+    w = World()
+    turns = 0
+    while isinstance(step := w.step(), decide.Ask):
+        w.request(step)
+        w.reply("tool_use", use(turns, argv=["sh", "-c", f"echo {turns % length} > x"]))
+        turns += 1
+        for call in w.propose():
+            w.end(call, files=["x"])
+    assert isinstance(step, steps.Park)
+    assert step.breaker is not None
+    assert (step.breaker.kind, step.breaker.count, turns) == ("circle", 6, 6 * length)
+    w.put(step.breaker, t.SessionParked(why="breaker"))
+    w.lease()
+    assert isinstance(w.step(), decide.Ask), "the count begins anew"
+
+
+def test_the_same_test_between_edits_that_differ_is_no_circle() -> None:
+    w = World()
+    for turn in range(15):
+        step = w.step()
+        assert isinstance(step, decide.Ask), turn
+        w.request(step)
+        w.reply("tool_use", use(2 * turn, argv=["edit", str(turn)]), use(2 * turn + 1, argv=["pytest"]))
+        for call in w.propose():
+            w.end(call, files=["x"])
+
+
 def test_turns_with_commands_may_change_files_unseen_and_weigh_less() -> None:
     w = World()
     turns = 0

@@ -7,26 +7,32 @@ import argparse
 from app.cli import exits
 from app.cli.context import Context
 from app.cli.given import Usage, bytes_of
-from app.cli.output import emit, safe, say
+from app.cli.output import emit, safe, say, warn
 from harness.plan import spec
 from harness.plan.criteria import FORMS, Criterion, Problem
 from harness.plan.formats import MAX_BYTES, BadPlan
 
 
 def check(ctx: Context, args: argparse.Namespace) -> int:
-    """Exit code 0 when every criterion is decided by a machine and there is one, else 1."""
+    """Exit code 0 when there are criteria, a machine decides each, and nothing like one was left unread; else 1."""
     try:
-        lines = spec.check(bytes_of(args.file, MAX_BYTES))
+        seen = spec.look(bytes_of(args.file, MAX_BYTES))
     except BadPlan as exc:
         raise Usage(f"{args.file}: {exc}") from exc
+    lines = seen.lines
     bad = [line for line in lines if isinstance(line.found, Problem)]
+    code = exits.NO if bad or seen.unread or not lines else exits.OK
     if args.json:
         for line in lines:
-            emit({"where": line.where, "text": line.found.text, **_verdict(line.found)})
-        return exits.NO if bad or not lines else exits.OK
+            place = {"where": line.where, "under": line.under} if line.under else {"where": line.where}
+            emit({**place, "text": line.found.text, **_verdict(line.found)})
+        for text in (*seen.unread, *seen.notes):
+            warn(f"watchfloor: {text}")
+        return code
     for line in lines:
         if isinstance(line.found, Problem):
-            say(f"{safe(line.where)}: {safe(line.found.text, 300)}")
+            under = f" ({safe(line.under, 80)})" if line.under else ""
+            say(f"{safe(line.where)}{under}: {safe(line.found.text, 300)}")
             say(f"    {safe(line.found.why, 300)}")
             if line.found.hint:
                 say(f"    better: {safe(line.found.hint, 300)}")
@@ -34,10 +40,13 @@ def check(ctx: Context, args: argparse.Namespace) -> int:
         say("it holds no criterion")
     if bad or not lines:
         say("\n    ".join(["a machine decides what is worded like one of these:", *FORMS]))
-    if not lines:
-        return exits.NO
-    say(f"{len(lines) - len(bad)} of {len(lines)} criteria are decided by a command, a file or a request")
-    return exits.NO if bad else exits.OK
+    for text in seen.unread:
+        say(f"not read: {safe(text, 300)}")
+    for text in seen.notes:
+        say(safe(text, 600))
+    if lines:
+        say(f"{len(lines) - len(bad)} of {len(lines)} criteria are decided by a command, a file or a request")
+    return code
 
 
 def _verdict(found: Criterion | Problem) -> dict[str, object]:

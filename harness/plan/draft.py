@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from harness.events.request import Request
 from harness.events.session_state import SessionState
-from harness.plan import progress, spec
+from harness.plan import progress
 from harness.plan.criteria import ANY_FORM, Problem
+from harness.plan.criteria_lines import of_plan
 from harness.plan.formats import BadPlan, Plan, read
 from harness.plan.phases import phased
 from harness.plan.spellings import FEATURES, LISTS, STORIES, TASKS
@@ -72,7 +73,7 @@ def found(data: bytes | None, path: str, gates: Sequence[str] = ()) -> Found:
         plan = read(data)
         phased(plan, gates)
         progress.checks(map(progress.wanted, plan.entries))
-        lines = spec.check(data)
+        lines = of_plan(plan)
     except BadPlan as exc:
         return Found(None, (str(exc),))
     if not plan.entries:

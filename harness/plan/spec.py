@@ -1,61 +1,52 @@
-"""The criteria of a specification, whatever form it has: a plan, or a text with a list of them. Pure."""
+"""The criteria of a specification, whatever form it has: a plan, or a text in Markdown. Pure."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-from harness.plan.criteria import ANY_FORM, Criterion, Problem, parse
+from harness.events.words import counted
+from harness.plan import markdown_spec
+from harness.plan.criteria_lines import Line, of_plan
 from harness.plan.formats import MAX_BYTES, BadPlan, read
 from harness.plan.phases import phased
 from harness.plan.spans import MARK
 
-_ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(?P<text>.+)$")
-_HEADING = re.compile(r"^#{1,6}\s+(?P<text>.+)$")
-_ABOUT = re.compile(r"criteri|accept|done|definition|check|verif", re.IGNORECASE)
-
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One criterion, where it stands (an entry's id, or a line's number), and what decides it."""
+class Look:
+    """What was read of a specification: its criteria; ``unread``: what looks like a criterion and is not read;
+    ``notes``: what else was left out.
+    """
 
-    where: str
-    found: Criterion | Problem
+    lines: list[Line]
+    unread: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def check(data: bytes) -> list[Line]:
     """Every criterion of the specification. Raises BadPlan for what is neither a plan nor a text."""
+    return look(data).lines
+
+
+def look(data: bytes) -> Look:
+    """Every criterion of the specification, and what was left out. Raises BadPlan as `check`."""
     if data.removeprefix(MARK.encode()).lstrip()[:1] in (b"{", b"["):
         plan = read(data)
         phased(plan)
-        none = "it has no criterion at all"
-        return [
-            Line(entry.id, parse(text) if text else Problem(entry.title, none, ANY_FORM))
-            for entry in plan.entries
-            for text in entry.criteria or ("",)
-        ]
+        return Look(of_plan(plan), plan.unread, plan.notes)
     if len(data) > MAX_BYTES:
         raise BadPlan(f"a specification has at most {MAX_BYTES >> 20} MiB")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as exc:
         raise BadPlan(f"it is no UTF-8 at byte {exc.start}") from exc
-    return _of_text(text)
-
-
-def _of_text(text: str) -> list[Line]:
-    """The items below headings that speak of criteria; every item when no heading does."""
-    found: list[tuple[int, str, bool]] = []
-    about = False
-    fenced = False
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.lstrip().startswith("```"):
-            fenced = not fenced
-        elif fenced:
-            continue
-        elif (heading := _HEADING.match(line)) is not None:
-            about = _ABOUT.search(heading["text"]) is not None
-        elif (item := _ITEM.match(line)) is not None:
-            found.append((number, item["text"].strip(), about))
-    some = any(about for _, _, about in found)
-    return [Line(f"line {number}", parse(words)) for number, words, about in found if about or not some]
+    found = markdown_spec.read(text.removeprefix(MARK))
+    if not found.left:
+        return Look(found.lines)
+    under = ", ".join(found.headings[:10]) + (", …" if len(found.headings) > 10 else "")
+    read_of = f"read {found.items - len(found.left)} of {counted(found.items, 'list item')}"
+    told = f"{read_of}; {len(found.left)} stand under headings that are not about criteria: {under}"
+    unread = tuple(
+        f"line {number} looks like a criterion and stands under none: {text}" for number, text in found.alike
+    )
+    return Look(found.lines, unread, (told,))

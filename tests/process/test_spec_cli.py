@@ -59,3 +59,18 @@ def test_a_text_without_criteria_is_not_enough(tmp_path: Path) -> None:
     done = spec(tmp_path, b"Make it good.\n")
     assert done.returncode == 1
     assert "no criterion" in done.stdout
+
+
+def test_both_tasks_of_a_text_are_seen_and_what_looks_like_a_criterion_is_not_passed_over(tmp_path: Path) -> None:
+    shapes = Path(__file__).parents[1] / "data" / "plans" / "shapes"
+    done = spec(tmp_path, (shapes / "tasks-bold-labels.md").read_bytes())
+    assert done.returncode == 1
+    assert "line 7 (T-001 Sign in): Works correctly and is fast" in done.stdout
+    assert "1 of 2 criteria are decided" in done.stdout
+    left = spec(tmp_path, b"# Tasks\n- [ ] Paint it\n# Acceptance\n- Run `make` - exits with code 0\n")
+    assert left.returncode == 1
+    assert "not read: line 2 looks like a criterion" in left.stdout
+    assert "read 1 of 2 list items" in left.stdout
+    plain = spec(tmp_path, b"# Why\n- It rusts\n# Acceptance\n- Run `make` - exits with code 0\n")
+    assert plain.returncode == 0
+    assert "read 1 of 2 list items" in plain.stdout

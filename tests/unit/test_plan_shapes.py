@@ -22,6 +22,7 @@ SHAPES = Path(__file__).parent.parent / "data" / "plans" / "shapes"
 EXPECTED: dict[str, dict[str, Any]] = json.loads((SHAPES / "expected.json").read_bytes())
 LOADED = [name for name, outcome in EXPECTED.items() if "entries" in outcome]
 REFUSED = [name for name, outcome in EXPECTED.items() if "refused" in outcome]
+SPECS = [name for name, outcome in EXPECTED.items() if "lines" in outcome]
 
 
 def test_every_shape_has_an_expected_outcome() -> None:
@@ -58,6 +59,20 @@ def test_a_shape_is_refused_by_naming_what_was_seen_and_what_to_write(name: str)
         spec.check((SHAPES / name).read_bytes())
     for words in EXPECTED[name]["refused"]:
         assert words in str(refused.value)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_specification_is_read_by_its_headings(name: str) -> None:
+    seen = spec.look((SHAPES / name).read_bytes())
+    outcome = EXPECTED[name]
+    told = [[line.where, line.under, isinstance(line.found, criteria.Criterion)] for line in seen.lines]
+    assert [line[::2] for line in told] == [line[::2] for line in outcome["lines"]]
+    assert [under for _, under, _ in told] == [
+        under or seen.lines[n].under for n, (_, under, _) in enumerate(outcome["lines"])
+    ]
+    assert len(seen.unread) == outcome.get("unread", 0)
+    assert bool(seen.notes) == ("notes" in outcome)
+    assert outcome.get("notes", "") in "; ".join(seen.notes)
 
 
 @pytest.mark.parametrize("name", LOADED)

@@ -183,12 +183,16 @@ class Fleet:
             raise AssertionError(f"{exc}\n{tail}\n{self.supervisor_log()}") from exc
 
     def wait_event(self, sid: str, kind: str, timeout: float = 60.0) -> t.Record:
-        return wait_for(
-            f"{kind} in {sid}", lambda: next((r for r in self.records(sid) if r.type == kind), None), timeout
-        )
+        """The first record of this kind; what checks do before the work is left out."""
+        return wait_for(f"{kind} in {sid}", lambda: next(iter(self._of_kind(sid, kind)), None), timeout)
 
     def wait_event_count(self, sid: str, kind: str, count: int, timeout: float = 60.0) -> None:
-        wait_for(f"{count} × {kind} in {sid}", lambda: sum(r.type == kind for r in self.records(sid)) >= count, timeout)
+        wait_for(f"{count} × {kind} in {sid}", lambda: len(self._of_kind(sid, kind)) >= count, timeout)
+
+    def _of_kind(self, sid: str, kind: str) -> list[t.Record]:
+        records = self.records(sid)
+        passing = {r.body.call_id for r in records if isinstance(r.body, t.ToolProposed) and r.body.before_work}
+        return [r for r in records if r.type == kind and getattr(r.body, "call_id", "") not in passing]
 
     def requests(self) -> list[dict[str, Any]]:
         """Every open request, as ``approvals --json`` prints them, without a process for the look."""

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from harness.events import types as t
 from tests.bench.table import Figure, bench
-from tests.fleetlib import Fleet, fleet, make_repository
+from tests.fleetlib import Fleet, fleet, make_repository, wait_for
 
 ENTRIES = 300
 COMMAND_S = 0.05
@@ -24,11 +24,15 @@ def plan(criterion: str) -> str:
     return json.dumps({"userStories": stories})
 
 
+def known(f: Fleet, sid: str) -> int:
+    return sum(isinstance(r.body, t.CheckedBefore) for r in f.records(sid))
+
+
 def waited(f: Fleet, name: str, criterion: str) -> list[float]:
     """Seconds from the first proposal of a check before the work to the last result."""
     repo = make_repository(f.root / name, {"prd.json": plan(criterion)})
     sid = f.launch("a file a task", repo=repo, more=("--plan", "prd.json"))
-    f.wait_event_count(sid, "check.before", ENTRIES, timeout=PATIENCE_S)
+    wait_for("all results", lambda: known(f, sid) == ENTRIES, PATIENCE_S)
     records = f.records(sid)
     f.run("stop", sid)
     first = next(r.ts for r in records if isinstance(r.body, t.ToolProposed) and r.body.before_work)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.events import types as t
-from tests.fleetlib import Fleet, fleet, git, kill, make_repository, play
+from tests.fleetlib import Fleet, fleet, git, kill, make_repository, play, wait_for
 
 pytestmark = pytest.mark.timeout(300)
 WRITE = play([("shell", {"script": "echo done > new.txt"})], "Done.")
@@ -68,7 +68,7 @@ def test_what_a_check_wrote_before_the_work_is_not_there_afterwards(house: Fleet
 def test_whoever_dies_meanwhile_each_check_is_known_before_the_work(house: Fleet) -> None:
     slow = "test -f notes.txt && sleep 2; echo x >> README.md; test -f new.txt"
     sid = launched(house, WRITE, slow, "! grep -q x README.md && test -f new.txt")
-    house.wait_event(sid, "tool.started")
+    wait_for("a check that runs", lambda: of(house, sid, t.ToolStarted))
     kill(house.keeper_pid(sid))
     kill(house.supervisor_pid())
     house.row_or_start(sid)

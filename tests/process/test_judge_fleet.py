@@ -122,7 +122,7 @@ def test_work_that_is_sent_back_as_often_as_allowed_asks_and_an_answer_counts_an
 
 
 def test_a_brain_that_dies_while_judging_pays_for_no_cycle_twice_without_saying_so(f: Fleet) -> None:
-    check = "while [ -e notes.txt ]; do sleep 0.02; done; test -s one.txt"
+    check = "test -s one.txt && while [ -e notes.txt ]; do sleep 0.02; done; test -s one.txt"
     sid = f.launch(f"{play(write('one.txt'), 'Done.')} [[judge satisfied]]", checks=(check,), more=("--judge",))
     f.wait_event_count(sid, "tool.started", 2)
 

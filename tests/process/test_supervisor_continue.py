@@ -150,7 +150,7 @@ def test_another_check_makes_a_verified_session_prove_more(f: Fleet) -> None:
     assert (row["verified"], row["checks_total"]) == (True, 2)
     go_on(f, sid, checks=["test -e README.md"], replace_checks=True)
     row = ended_again(f, sid, 3, "done")
-    assert (row["verified"], row["checks_total"]) == (True, 1)
+    assert (row["proof"], row["checks_total"]) == ("still_passes", 1), "that file was there before"
     assert f.violations() == []
 
 
@@ -341,11 +341,11 @@ def test_words_said_answer_the_question_too(f: Fleet) -> None:
     assert f.violations() == []
 
 
-def test_a_question_beside_checks_that_pass_is_asked_with_their_verdict_and_taken_as_verified(f: Fleet) -> None:
+def test_a_question_beside_checks_that_pass_is_asked_with_their_verdict_and_taken_as_what_they_show(f: Fleet) -> None:
     sid = f.launch(play("All of it is done. Should I also write docs?"), checks=("true",), name="passes")
     asked = f.approval(sid)
     assert (asked["kind"], asked["title"]) == ("question", "Should I also write docs?")
-    assert asked["detail"]["checks"] == "all checks passed (1 of 1)"
+    assert asked["detail"]["checks"] == "all checks passed (1 of 1): 1 still passes"
     assert "all checks passed (1 of 1)" in f.run("approvals", asked["approval_id"]).stdout
     assert f.row(sid)["state"] == "waiting"
     kill(f.supervisor_pid())
@@ -353,8 +353,8 @@ def test_a_question_beside_checks_that_pass_is_asked_with_their_verdict_and_take
     assert f.approval(sid)["approval_id"] == asked["approval_id"]
     f.run("approve", asked["approval_id"], "--choose", "done")
     row = ended_again(f, sid, 1, "done")
-    assert row["verified"]
-    assert row["detail"].endswith("you took it as finished; all checks passed (1 of 1)")
+    assert row["proof"] == "still_passes"
+    assert row["detail"].endswith("you took it as finished; all checks passed (1 of 1): 1 still passes")
     assert f.violations() == []
 
 

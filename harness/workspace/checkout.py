@@ -32,6 +32,7 @@ _UNDER_WAY = {
 }
 _MOVED_BY_REBASE = ("rebase-merge/head-name", "rebase-apply/head-name", "rebase-merge/update-refs")
 _FILTER = "filter"
+_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 class Place(Protocol):
@@ -268,8 +269,12 @@ def _passable(git: Git, place: Place, old: str, new: str, folder: Path) -> None:
     configured = _filters(place)
     for path, value in zip(found[::3], found[2::3], strict=False):
         if value in configured:
+            mend = f"git -C {place.root} merge {new}"
+            if not git.run("cat-file", "blob", f"{new}:{path}").startswith(_POINTER):
+                mend = f"git -C {place.root} show {new}:{path} >{place.root}/{path}, then add and commit it"
             raise CannotMove(
-                f"{path} goes through the filter {value}, which is yours to run: git -C {place.root} merge {new}"
+                f"{path} goes through the filter {value}, which is yours to run and no session runs; bring it yourself:"
+                f" {mend}"
             )
 
 

@@ -67,6 +67,7 @@ _NEUTRAL = re.compile(
     r"|hook\..*\.command|remote\..*\.(uploadpack|receivepack|vcs)|trailer\..*\.(command|cmd))\Z",
     re.IGNORECASE | re.DOTALL,
 )
+_IS_BARE = ("config", "--type=bool", "--get", "core.bare")
 _NOT_REQUIRED = re.compile(r"filter\..*\.required\Z", re.IGNORECASE)
 
 _FURTHER = re.compile(rb"include|worktreeconfig", re.IGNORECASE)
@@ -322,6 +323,8 @@ def open_repository(path: Path) -> Repository:
         ) from exc
     common = Path(os.path.realpath(git_dir / common))
     git_dir = Path(os.path.realpath(git_dir))
+    if tree is None and git_dir.name == ".git" and Git(git_dir).text(*_IS_BARE, ok=(0, 1)) == "false":
+        tree = git_dir.parent  # by the configuration of this checkout, which is read after the shared one
     bare = tree is None
     return Repository(git_dir if bare else Path(os.path.realpath(str(tree))), git_dir, common, bare)
 
@@ -330,5 +333,11 @@ def head_commit(repository: Repository) -> str:
     """The commit a new session starts from. Raises NoCommits."""
     head = Git.of(repository.git_dir).commit("HEAD")
     if head is None:
+        try:
+            Git.of(repository.git_dir).run("rev-parse", "--git-dir")
+        except GitFailed as exc:  # an extension or a form that it does not know
+            said = " ".join(exc.stderr.split())
+            why = f"git {'.'.join(map(str, version()))} cannot read {repository.root} ({said}); install a newer git"
+            raise NotARepository(why) from exc
         raise NoCommits(f"{repository.root} has no commits yet; make a first commit, then launch again")
     return head

@@ -18,7 +18,7 @@ from harness.hands import reading
 from harness.workspace.errors import GitFailed
 from harness.workspace.git import Git, entries, parted
 
-VERSION = 1
+VERSION = 2
 """Raised when the shown form of a configuration changes, so that forms made before are made again."""
 _SECTIONS = (
     "branch",
@@ -38,6 +38,8 @@ _SECTIONS = (
     "tag",
     "user",
 )
+_NOT_SHOWN = ("core.bare", "core.worktree", "extensions.refstorage", "extensions.worktreeconfig")
+"""What is otherwise in a session: it has a work tree of its own, and refs in files."""
 _HELD_BACK = re.compile(
     r"(header|token|secret|password|passwd|credential|cookie|proxy|key"
     r"|command|helper|askpass|program|textconv|driver)\Z",
@@ -54,7 +56,7 @@ def shown(git: Git, file: Path) -> bytes:
     for name, value in _entries(git, file):
         section, _, rest = name.partition(".")
         sub, dot, variable = rest.rpartition(".")
-        if section not in _SECTIONS or not variable or name == "extensions.refstorage" or _HELD_BACK.search(variable):
+        if section not in _SECTIONS or not variable or name in _NOT_SHOWN or _HELD_BACK.search(variable):
             continue
         text = f" = {_quoted(strip_credential(value)[0])}" if value is not None else ""
         lines += [f"[{section} {_quoted(strip_credential(sub)[0])}]" if dot else f"[{section}]", f"\t{variable}{text}"]

@@ -27,6 +27,7 @@ from harness.workspace.git import Git, Repository, head_commit, open_repository,
 from harness.workspace.locks import repository_lock
 from harness.workspace.look import look
 from harness.workspace.private import Worktree
+from harness.workspace.repository_notes import fetches, fetching
 from harness.workspace.scratch import quoted, scratch
 
 AS_THEY_LIE = "* -text -ident -filter -working-tree-encoding -crlf\n"
@@ -139,7 +140,7 @@ def create(
             how = "--checkout" if start is None else "--no-checkout"
             options = ("--quiet", "--no-track", "--lock", how, "-b", branch)
             Git.of(repository.common).run("worktree", "add", *options, "--end-of-options", str(worktree), begin.head)
-            saved = msgspec.structs.replace(saved, admin=str(_admin(worktree, repository.common)))
+            saved = msgspec.structs.replace(saved, admin=str(admin_of(worktree, repository.common)))
             tree = _tree(saved, private)
             if start is not None:
                 _fill(tree, start)
@@ -147,10 +148,10 @@ def create(
             private_dir.prepare(tree)
         except BaseException as exc:
             _undo(git, saved, private)
-            if isinstance(exc, GitFailed) and _fetches(git):
+            if isinstance(exc, GitFailed) and fetches(dict(git.configured())):
                 raise PartialClone(
-                    f"{repository.root} is a partial clone and lacks files of its HEAD; bring them there first (`git"
-                    " checkout -- .`), then launch again"
+                    f"{repository.root} is a partial clone and lacks files of commit {begin.head[:12]}; fetch them,"
+                    f" then launch again: {fetching(repository.root, git, begin.head)}"
                 ) from exc
             raise
         saved = msgspec.structs.replace(saved, ready=True)
@@ -231,6 +232,7 @@ def unmovable(private: Path, root: Path) -> str:
         names = os.fsdecode(reading.read(Path(saved.admin) / "gitdir")).strip()
     except OSError as exc:
         return f"the repository's record of its worktree cannot be read: {exc}"
+    names = os.path.normpath(os.path.join(saved.admin, names))
     if names not in (f"{saved.root}/.git", f"{root}/.git"):
         return f"the repository's record {saved.admin} belongs to another worktree, {names}"
     return ""
@@ -253,9 +255,11 @@ def move(private: Path, root: Path) -> bool:
     return True
 
 
-def _admin(worktree: Path, common: Path) -> Path:
+def admin_of(worktree: Path, common: Path) -> Path:
+    """Git's record of a worktree that it just made. Raises DamagedWorktree, OSError."""
     text = (worktree / ".git").read_text("utf-8", "surrogateescape")
-    admin = Path(os.path.realpath(text.removeprefix("gitdir:").strip()))
+    # newer git writes it from the file's own folder
+    admin = Path(os.path.realpath(worktree / text.removeprefix("gitdir:").strip()))
     if admin.parent != Path(os.path.realpath(common / "worktrees")):
         raise DamagedWorktree(f"git made the worktree's record at {admin}, outside {common}/worktrees")
     return admin
@@ -273,11 +277,6 @@ def _dirty(repository: Repository, base: str, private: Path) -> int:
         seen = view.walk()
         found = view.differences(seen)
         return len({*found.different, *found.gone, *view.staged(), *seen.untracked, *seen.nested})
-
-
-def _fetches(git: Git) -> bool:
-    """True when git would ask a remote for missing objects, which no call of ours may."""
-    return git.call("config", "--get-regexp", r"^(remote\..*\.promisor|extensions\.partialclone)$", ok=(0, 1))[0] == 0
 
 
 def identity(repository: Repository) -> tuple[str, str]:

@@ -25,7 +25,7 @@ from harness.supervisor.calls import plans, project_rules
 from harness.supervisor.endpoints.credentials import given_credential, unusable
 from harness.supervisor.errors import OpError
 from harness.supervisor.sessions.starting import starting_at
-from harness.workspace import branch_names, masking
+from harness.workspace import branch_names, masking, repository_notes
 from harness.workspace.errors import GitFailed, NotARepository, WorkspaceError
 from harness.workspace.git import Git, head_commit, open_repository
 from harness.workspace.merge_rules import OWN
@@ -101,9 +101,19 @@ def check(request: LaunchWish) -> Checked:
     of_plan = _plan_checks(repo, request.plan, request.gates, start) if request.plan else ()
     checks = tuple(dict.fromkeys([*request.checks, *of_plan]))
     credential = given_credential(request.credential)
+    found = _found(repo, start)
     prefix, notes = _named(repo)
-    notes += (*_rules(repo, start), *(_unread(repo, request.plan, start) if request.plan else ()))
+    notes += (*found, *_rules(repo, start), *(_unread(repo, request.plan, start) if request.plan else ()))
     return Checked(request, repo, credential, checks, start, tuple(_masked(repo, start, checks)), prefix, notes)
+
+
+def _found(repo: Path, start: str) -> list[str]:
+    """What the session gets otherwise than the person has it. Raises OpError ``partial_clone``."""
+    repository = open_repository(repo)
+    try:
+        return repository_notes.look(repository, start or head_commit(repository))
+    except WorkspaceError as exc:
+        raise OpError(exc.code, str(exc)) from exc
 
 
 def _rules(repo: Path, start: str) -> list[str]:

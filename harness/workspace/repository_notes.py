@@ -1,0 +1,87 @@
+"""What a repository has that a session gets otherwise than its owner, found before anything is made. Blocking; nothing
+of the repository runs and nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from harness.events.words import counted
+from harness.workspace.errors import PartialClone
+from harness.workspace.git import Git, Repository
+from harness.workspace.private import alternates
+
+_NAMED = 3
+_FILTER = re.compile(r"\sfilter=(\S+)")
+_GITLINK = b"160000 "
+
+
+def look(repository: Repository, commit: str) -> list[str]:
+    """A line each: what was found in the commit that a session begins from, and what is done about it.
+
+    Raises PartialClone when files of the commit are not there, GitFailed.
+    """
+    git = Git.of(repository.git_dir)
+    settings = dict(git.configured())
+    if fetches(settings):
+        _whole(repository, git, commit)
+    rows = git.run("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0")
+    notes: list[str] = []
+    if links := [os.fsdecode(row.partition(b"\t")[2]) for row in rows if row.startswith(_GITLINK)]:
+        notes.append(
+            f"{counted(len(links), 'submodule')} ({_some(links)}): their folders are empty in the session's worktree;"
+            " what needs them does not work there"
+        )
+    rules = [row for row in rows if row.endswith((b"/.gitattributes", b"\t.gitattributes"))]
+    for name, count, first in _filtered(git, rules):
+        notes.append(
+            f"{counted(count, 'pattern')} of .gitattributes ({first}, …) go through the filter {name}, which no session"
+            " runs: it sees such files as they are committed, and changes of them are not for merging"
+        )
+    if settings.get("core.sparsecheckout") == "true":
+        notes.append("its checkout is sparse: the session's worktree leaves out the same files")
+    if (repository.common / "shallow").is_file():
+        notes.append("a shallow clone: the session sees the history that it has, and no more")
+    if stores := alternates(repository.common):
+        notes.append(f"it borrows objects from {_some([str(s) for s in stores])}: the session reads them there")
+    return notes
+
+
+def fetches(settings: Iterable[str]) -> bool:
+    """True when git would ask a remote for missing objects, which no call of ours may."""
+    return any(name == "extensions.partialclone" or re.fullmatch(r"remote\..*\.promisor", name) for name in settings)
+
+
+def _whole(repository: Repository, git: Git, commit: str) -> None:
+    listed = git.run("rev-list", "--objects", "--missing=print", "--no-object-names", f"{commit}^{{tree}}")
+    if missing := sum(line.startswith(b"?") for line in listed.split(b"\n")):
+        raise PartialClone(
+            f"{repository.root} is a partial clone and lacks {counted(missing, 'object')} of commit {commit[:12]};"
+            f" fetch them, then launch again: {fetching(repository.root, git, commit)}"
+        )
+
+
+def fetching(root: Path, git: Git, commit: str) -> str:
+    """The command that brings every file of a commit into a partial clone, all at once."""
+    empty = git.text("hash-object", "-t", "tree", "--stdin")
+    return f"git -C {root} diff --shortstat {empty} {commit}"
+
+
+def _filtered(git: Git, rules: list[bytes]) -> list[tuple[str, int, str]]:
+    """(filter, how many patterns name it, the first of them)."""
+    oids = [row.partition(b"\t")[0].split(b" ")[2] for row in rules]
+    if not oids:
+        return []
+    found: dict[str, list[str]] = {}
+    texts = git.run("cat-file", "--batch", "--buffer", stdin=b"\n".join(oids) + b"\n")
+    for line in texts.decode("utf-8", "replace").split("\n"):
+        if not line.startswith("#") and (named := _FILTER.search(line)):
+            found.setdefault(named[1], []).append(line.split()[0])
+    return [(name, len(patterns), patterns[0]) for name, patterns in found.items()]
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")

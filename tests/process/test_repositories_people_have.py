@@ -1,0 +1,128 @@
+"""Repositories as people have them: what a session gets otherwise than its owner is said, and the rest works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.workspace import worktrees
+from harness.workspace.errors import NotARepository, PartialClone
+from harness.workspace.git import head_commit, open_repository
+from harness.workspace.private import publish
+from harness.workspace.repository_notes import look
+from tests.process.test_workspace_worktrees import agent, git, repository, session
+
+
+def notes(repo: Path) -> str:
+    found = open_repository(repo)
+    return "\n".join(look(found, head_commit(found)))
+
+
+def test_a_plain_repository_needs_no_word(tmp_path: Path) -> None:
+    assert not notes(repository(tmp_path / "repo"))
+
+
+def test_what_a_session_gets_otherwise_is_said_a_line_each(tmp_path: Path) -> None:
+    lib = repository(tmp_path / "lib")
+    repo = repository(tmp_path / "origin")
+    git(repo, "submodule", "--quiet", "add", str(lib), "vendor/lib")
+    (repo / ".gitattributes").write_text("# *.raw filter=none\n*.bin filter=lfs diff=lfs -text\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "two")
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{repo}", "shallow")
+    git(tmp_path, "clone", "-q", "--shared", str(repo), "shared")
+    assert "1 submodule (vendor/lib)" in notes(repo)
+    assert "1 pattern of .gitattributes (*.bin, …) go through the filter lfs" in notes(repo)
+    assert "shallow clone" in notes(tmp_path / "shallow")
+    assert f"borrows objects from {repo}/.git/objects" in notes(tmp_path / "shared")
+
+
+def test_a_sparse_checkout_is_said_and_stays_sparse(tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo")
+    for folder in ("in", "out"):
+        (repo / folder).mkdir()
+        (repo / folder / "f").write_text(folder)
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "two")
+    git(repo, "sparse-checkout", "set", "in")
+    assert "sparse" in notes(repo)
+    tree = session(tmp_path, repo)
+    assert sorted(path.name for path in tree.root.iterdir()) == [".git", "a.txt", "in"]
+
+
+@pytest.mark.fence
+def test_a_shared_configuration_that_says_bare_is_that_of_a_work_tree_inside(tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo")
+    git(repo, "config", "extensions.worktreeConfig", "true")
+    git(repo, "config", "core.bare", "true")
+    git(repo, "config", "--worktree", "core.bare", "false")
+    (repo / "mine").write_text("mine")
+    tree = session(tmp_path, repo)
+    assert (tree.repo, tree.dirty) == (repo, 1)
+    agent(tree, "echo b > b.txt; git add b.txt; git commit -qm two; git status --porcelain")
+    assert publish(tree).moved
+    assert git(repo, "show", f"{tree.branch}:b.txt") == "b"
+
+
+@pytest.mark.fence
+def test_a_work_tree_that_the_configuration_names_is_not_the_sessions(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "--separate-git-dir", "kept.git", "repo")
+    repo = tmp_path / "repo"
+    git(repo, "config", "core.worktree", str(repo))
+    (repo / "a.txt").write_text("a\n")
+    git(repo, "add", ".")
+    git(repo, "commit", "-qm", "one")
+    tree = session(tmp_path, repo)
+    assert agent(tree, "git rev-parse --show-toplevel").strip() == str(tree.root)
+
+
+def test_a_worktree_whose_links_are_relative_is_begun_from_and_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = repository(tmp_path / "repo")
+    git(repo, "worktree", "add", "-q", "../beside")
+    (tmp_path / "beside" / ".git").write_text("gitdir: ../repo/.git/worktrees/beside\n")
+    (repo / ".git" / "worktrees" / "beside" / "gitdir").write_text("../../../../beside/.git\n")
+    tree = session(tmp_path, tmp_path / "beside")
+    (tree.root / ".git").write_text(f"gitdir: ../../../repo/.git/worktrees/{tree.admin.name}\n")
+    monkeypatch.chdir("/")
+    assert worktrees.admin_of(tree.root, tree.common) == tree.admin
+    (tree.admin / "gitdir").write_text("../../../../state/worktrees/s1/.git\n")
+    assert not worktrees.unmovable(tree.private, tree.root)
+
+
+@pytest.fixture
+def partial(tmp_path: Path) -> Path:
+    """A clone without blobs that lacks those of ``origin/other``."""
+    origin = repository(tmp_path / "origin")
+    git(origin, "config", "uploadpack.allowFilter", "true")
+    git(origin, "checkout", "-q", "-b", "other")
+    (origin / "far.txt").write_text("far\n")
+    git(origin, "add", ".")
+    git(origin, "commit", "-qm", "far")
+    git(origin, "checkout", "-q", "main")
+    git(tmp_path, "clone", "-q", "--filter=blob:none", f"file://{origin}", "clone")
+    return tmp_path / "clone"
+
+
+def test_a_partial_clone_names_the_command_that_brings_a_branchs_files(tmp_path: Path, partial: Path) -> None:
+    found = open_repository(partial)
+    assert look(found, head_commit(found)) == []
+    far = git(partial, "rev-parse", "origin/other")
+    with pytest.raises(PartialClone, match="lacks 1 object of commit") as refused:
+        look(found, far)
+    command = str(refused.value).rpartition(": ")[2].split()
+    assert command[:3] == ["git", "-C", str(partial)]
+    git(partial, *command[3:])
+    assert look(found, far) == []
+    place = (tmp_path / "state" / "w" / "s1", "watchfloor/s1", tmp_path / "state" / "s" / "s1" / "git" / "private")
+    assert (worktrees.create(partial, *place, at=far).root / "far.txt").read_text() == "far\n"
+
+
+def test_a_form_of_repository_that_this_git_does_not_know_is_named(tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo")
+    git(repo, "config", "core.repositoryFormatVersion", "1")
+    git(repo, "config", "extensions.tomorrow", "true")
+    with pytest.raises(NotARepository, match=r"tomorrow.*install a newer git"):
+        head_commit(open_repository(repo))

@@ -63,7 +63,7 @@ def _memory(limits: Limits, facts: Mapping[str, int], no_group: str) -> Hold:
         )
     means = []
     if together is not None:
-        means.append(f"all processes together, /tmp and /dev/shm {_WATCHED}")
+        means.append(f"all processes together, their page tables, files without a name, /tmp and /dev/shm {_WATCHED}")
     if each is not None and facts.get("data") == each:
         means.append(f"each process has at most {size_text(each)} of its own data (RLIMIT_DATA)")
     if facts.get("oom") == OOM_SCORE_ADJ:

@@ -16,9 +16,13 @@ from dataclasses import dataclass
 from harness.linux import groups
 from harness.linux.proc import children, descendants
 
-_STATUS = re.compile(rb"^(Threads|RssAnon|RssShmem|VmSwap):\s+(\d+)", re.MULTILINE)
+_STATUS = re.compile(rb"^(Threads|RssAnon|RssShmem|VmSwap|VmPTE):\s+(\d+)", re.MULTILINE)
 _ROLLUP = re.compile(rb"^(Pss|Pss_Anon|Pss_Shmem|SwapPss):\s+(\d+)", re.MULTILINE)
+_IN_FLIGHT = re.compile(rb"^scm_fds:\s+[1-9]", re.MULTILINE)
 _INODE_BYTES = 1024
+_MAPS_BYTES = 4 << 20
+_MEMORY = ("/memfd:", "/dev/zero", "/SYSV", "/dev/shm/")
+"""How names of files begin that are memory."""
 _OURS = "1"
 """The first process of a fence is the one that oversees the call (`harness.hands.runner`)."""
 _FDS_LOOKED_AT = 20_000
@@ -26,19 +30,27 @@ _FDS_LOOKED_AT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tasks (threads count), bytes of private and of shared memory of the processes, bytes in the call's own /tmp and
-    /dev/shm.
+    """Tasks (threads count), bytes of private memory of the processes, with the kernel's tables of it, and of shared
+    memory, bytes in the call's own /tmp, /dev/shm and files without a name. ``hides``: it has memory that nobody can
+    count, behind a mapping or on its way from process to process.
     """
 
     tasks: int
     private: int
     shared: int
     temporary: int
+    hides: bool = False
 
     @property
     def memory(self) -> int:
         """Bytes in all. Shared pages are mostly files of /dev/shm, so the greater of both counts, not their sum."""
         return self.private + max(self.shared, self.temporary)
+
+    def taken(self, grown: int) -> int:
+        """The same when the shared memory of the machine grew by ``grown`` bytes meanwhile: that is its own only when
+        it hides some.
+        """
+        return self.private + max(self.shared, self.temporary, grown if self.hides else 0)
 
 
 def parse_status(text: bytes) -> tuple[int, int, int]:
@@ -46,9 +58,15 @@ def parse_status(text: bytes) -> tuple[int, int, int]:
     found = {name: int(value) for name, value in _STATUS.findall(text)}
     return (
         found.get(b"Threads", 1),
-        (found.get(b"RssAnon", 0) + found.get(b"VmSwap", 0)) << 10,
+        (found.get(b"RssAnon", 0) + found.get(b"VmSwap", 0) + found.get(b"VmPTE", 0)) << 10,
         found.get(b"RssShmem", 0) << 10,
     )
+
+
+def parse_tables(text: bytes) -> int:
+    """Bytes of page tables from the text of ``/proc/PID/status``."""
+    found = dict(_STATUS.findall(text))
+    return int(found.get(b"VmPTE", 0)) << 10
 
 
 def parse_rollup(text: bytes) -> tuple[int, int]:
@@ -79,6 +97,18 @@ def _read(path: str, folder: int | None, limit: int) -> bytes:
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
     try:
         return os.read(fd, limit)
+    finally:
+        os.close(fd)
+
+
+def _whole(path: str, folder: int | None) -> bytes:
+    """A file that the kernel gives in pieces, up to `_MAPS_BYTES`."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        pieces: list[bytes] = []
+        while sum(map(len, pieces)) < _MAPS_BYTES and (piece := os.read(fd, 1 << 16)):
+            pieces.append(piece)
+        return b"".join(pieces)
     finally:
         os.close(fd)
 
@@ -168,15 +198,19 @@ class Tree:
         shared = 0
         for pid in pids:
             try:
-                threads, own, common = parse_status(_read(f"{pid}/status", folder, 1 << 14))
+                status = _read(f"{pid}/status", folder, 1 << 14)
+                threads, own, common = parse_status(status)
                 with contextlib.suppress(PermissionError):  # not ours to look into: what status said counts
-                    own, common = parse_rollup(_read(f"{pid}/smaps_rollup", folder, 4096))
+                    resident, common = parse_rollup(_read(f"{pid}/smaps_rollup", folder, 4096))
+                    own = resident + parse_tables(status)
             except OSError:
                 continue
             seen = seen + threads
             private = private + own
             shared = shared + common
-        return Usage(seen, private, shared, self.temporary() + self.memfds())
+        nameless, blind = self._nameless()
+        hidden = sum(size for name, size in nameless if name.startswith(_MEMORY))
+        return Usage(seen, private, shared, self.temporary() + hidden, blind or self._in_flight())
 
     def temporary(self) -> int:
         """Bytes that the call's own /tmp and /dev/shm hold in memory, each file with what the kernel needs to know
@@ -200,13 +234,16 @@ class Tree:
 
     def memfds(self) -> int:
         """Bytes in memory files that have no name, of which a process holds a descriptor."""
-        return sum(size for name, size in self._nameless() if name.startswith("/memfd:"))
+        return sum(size for name, size in self._nameless()[0] if name.startswith(_MEMORY))
 
     def deleted(self, device: int) -> int:
-        """Bytes of files on ``device`` that were deleted and are still open."""
-        return sum(size for _, size in self._nameless(device))
+        """Bytes of files on ``device`` that were deleted and are still open, or mapped."""
+        return sum(size for _, size in self._nameless(device)[0])
 
-    def _nameless(self, device: int | None = None) -> list[tuple[str, int]]:
+    def _nameless(self, device: int | None = None) -> tuple[list[tuple[str, int]], bool]:
+        """Names and sizes of the files without a name that are open or mapped, and whether there is memory among them
+        whose size nobody can tell.
+        """
         pids, folder = self._pids()
         found: dict[tuple[int, int], tuple[str, int]] = {}
         looked = 0
@@ -219,7 +256,7 @@ class Tree:
                 for name in os.listdir(handle):
                     looked += 1
                     if looked > _FDS_LOOKED_AT:
-                        return list(found.values())
+                        return list(found.values()), True
                     with contextlib.suppress(OSError):
                         info = os.stat(name, dir_fd=handle)
                         if stat.S_ISREG(info.st_mode) and info.st_nlink == 0 and device in (None, info.st_dev):
@@ -228,7 +265,61 @@ class Tree:
                             )
             finally:
                 os.close(handle)
-        return list(found.values())
+        blind = False
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                blind = self._mapped(pid, folder, device, found) or blind
+        return list(found.values()), blind
+
+    @staticmethod
+    def _mapped(
+        pid: str, folder: int | None, device: int | None, found: dict[tuple[int, int], tuple[str, int]]
+    ) -> bool:
+        """Add the files without a name that a process has mapped; True when the size of one that is memory cannot be
+        known: then its pages in the mapping count.
+        """
+        blind = False
+        for line in _whole(f"{pid}/maps", folder).split(b"\n"):
+            if not line.endswith(b" (deleted)"):
+                continue
+            span, _, _, number, inode, name = line.split(None, 5)
+            major, minor = (int(part, 16) for part in number.split(b":"))
+            key = (os.makedev(major, minor), int(inode))
+            if key in found or device not in (None, key[0]):
+                continue
+            text = os.fsdecode(name)
+            try:
+                info = os.stat(f"{pid}/map_files/{span.decode()}", dir_fd=folder)
+                size = info.st_blocks * 512
+            except OSError:
+                first, last = (int(part, 16) for part in span.split(b"-"))
+                size = last - first
+                blind = blind or text.startswith(_MEMORY)
+            found[key] = (text, size)
+        return blind
+
+    def _in_flight(self) -> bool:
+        """True when a socket of the call holds descriptors that were sent and not taken: what they lead to is in no
+        table of any process.
+        """
+        pids, folder = self._pids()
+        looked = 0
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                handle = os.open(f"{pid}/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+                try:
+                    for name in os.listdir(handle):
+                        looked += 1
+                        if looked > _FDS_LOOKED_AT:
+                            return True
+                        with contextlib.suppress(OSError):
+                            if os.readlink(name, dir_fd=handle).startswith("socket:") and _IN_FLIGHT.search(
+                                _read(f"{pid}/fdinfo/{name}", folder, 4096)
+                            ):
+                                return True
+                finally:
+                    os.close(handle)
+        return False
 
 
 def _folder(name: str, root: int) -> int:

@@ -184,11 +184,11 @@ class Watch:
             return Over("processes", self._limits.processes, self._limits.processes)
         self._look_for_full()
         if allowed is not None:
-            hidden = usage.machine_shared() - self._shared_before > allowed // 4
-            if seen.memory > allowed or hidden:
+            grown = usage.machine_shared() - self._shared_before
+            if seen.memory > allowed or grown > allowed // 4:
                 seen = self._tree.exact()
-            if seen.memory > allowed:
-                return Over("memory", seen.memory, allowed)
+            if (taken := seen.taken(grown)) > allowed:
+                return Over("memory", taken, allowed)
         return self._machine(seen.memory, allowed or ram())
 
     def _machine(self, taken: int, whole: int) -> Over | None:

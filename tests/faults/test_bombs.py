@@ -138,6 +138,36 @@ def test_memory_taken_as_files(floor: Floor, where: str) -> None:
     )
 
 
+HIDDEN = replace(SMALL, memory=64 * MIB)
+PIECES = """
+kept = []
+a, b = socket.socketpair()
+for _ in range(10):
+    fd = {made}
+    for _ in range(16):
+        os.write(fd, bytes(1 << 20))
+    {hide}
+    os.close(fd)
+"""
+"""Each below the limit while its descriptor is there, ten of them far above it."""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        PIECES.format(made="os.memfd_create('x')", hide="kept.append(mmap.mmap(fd, 16 << 20))"),
+        PIECES.format(made="os.memfd_create('x')", hide="kept.append(mmap.mmap(fd, 4096))"),
+        PIECES.format(made="os.memfd_create('x')", hide="socket.send_fds(a, [b'x'], [fd])"),
+        PIECES.format(made="os.open('/dev/shm', os.O_TMPFILE | os.O_RDWR)", hide="kept.append(mmap.mmap(fd, 4096))"),
+        "m = mmap.mmap(-1, 80 << 30, mmap.MAP_PRIVATE | 0x4000, mmap.PROT_READ)\n"
+        "for at in range(0, 80 << 30, 2 << 20):\n    m[at]\n",
+    ],
+    ids=["mapped", "a page of it mapped", "on its way", "nameless in shm", "page tables"],
+)
+def test_memory_behind_no_descriptor(floor: Floor, code: str) -> None:
+    ended_by(floor.bomb(f"import mmap, os, socket\n{code}{HOLD}", HIDDEN, 20), "memory")
+
+
 def test_memory_taken_as_shared_pages(floor: Floor) -> None:
     ended_by(
         floor.bomb(

@@ -72,16 +72,18 @@ class Work:
             return IN_PROGRESS
         return FAILED if one.failing else PENDING
 
-    def judged(self, seq: int, b: t.CheckVerdict, passes: dict[str, bool]) -> None:
-        """A verdict on a check; those of one round are of one attempt."""
+    def judged(self, seq: int, b: t.CheckVerdict, passes: dict[str, bool], *, by_task: bool) -> None:
+        """A verdict on a check; those of one round are of one attempt. ``by_task``: the tasks that were given out are
+        the attempts, so that a round is none by itself.
+        """
         of = together(b.call_id)
         for name in self.decided_by.get(b.command, ()):
             one = self.standing[name]
             first = one.round != of
             one.failing = not b.passed or (one.failing and not first)
-            if first and not one.begun and not passes[name]:
+            if first and not one.begun and not passes[name] and not by_task:
                 one.attempts += 1
-            one.begun = False
+            one.begun = one.begun and by_task
             one.round = of
             one.evidence = [*one.evidence, seq][-_EVIDENCE:]
 
@@ -109,6 +111,11 @@ class Work:
         """The task is over: nobody works on it."""
         if (one := self.standing.get(entry)) is not None:
             one.begun = False
+
+    def continued(self) -> None:
+        """Every entry may be tried again as often as allowed."""
+        for one in self.standing.values():
+            one.attempts = 0
 
     def undone(self) -> None:
         """What was judged was another state of the files."""

@@ -18,6 +18,7 @@ import msgspec
 from harness.events import said
 from harness.events import types as t
 from harness.events.call_states import NOT_RUN, CallEnd
+from harness.events.iteration_events import PASSED, UNDECIDED
 from harness.events.outcomes import NOT_VERIFIED, NOW_PASSES, STILL_PASSES
 
 _FAILED = frozenset({CallEnd.ERROR, CallEnd.TIMEOUT})
@@ -122,6 +123,8 @@ class Tally:
     """Calls that run."""
     thinking: bool = False
     claimed: bool = False
+    task: str = ""
+    """The entry of the plan at hand."""
     """The agent says that it is done, and nothing contradicted it yet."""
 
     def take(self, r: t.Record) -> None:
@@ -139,6 +142,12 @@ class Tally:
         """Something shows that the agent is not done, whatever it says; counted once for each time that it says so."""
         self.false_claims += self.claimed
         self.claimed = False
+
+    def meant(self, command: str) -> bool:
+        """Whether what the agent claimed is about this check: not when it is of other entries than the task's alone."""
+        task = self.entries.get(self.task)
+        others = any(command in entry.checks for name, entry in self.entries.items() if name != self.task)
+        return task is None or command in task.checks or not others
 
     def tried(self, thing: str, ok: bool) -> None:
         """One try at a thing: failures in a row are one failure, and the next success recovers it."""
@@ -306,7 +315,7 @@ def _user(y: Tally, b: t.UserMessage) -> None:
 
 
 def _proposed(y: Tally, b: t.ToolProposed) -> None:
-    if not (b.by_harness or b.not_of_agent):
+    if not (b.by_harness or b.own or b.by_judge or b.not_of_agent):
         y.things[b.call_id] = _thing(b)
 
 
@@ -338,8 +347,19 @@ def _verdict(y: Tally, b: t.CheckVerdict) -> None:
     y.checks[b.command] = b.passed
     y.outcomes[b.command] = b.outcome
     y.tried(f"check {b.command}", b.passed)
-    if not b.passed:
+    if not b.passed and y.meant(b.command):
         y.contradict()
+
+
+def _turned(y: Tally, b: t.IterationStarted) -> None:
+    y.task = b.entry
+
+
+def _turned_over(y: Tally, b: t.IterationEnded) -> None:
+    """What was claimed of a task that is over was so, whatever fails later."""
+    y.task = ""
+    if b.outcome in (PASSED, UNDECIDED):
+        y.claimed = False
 
 
 def _loaded(y: Tally, b: t.PlanLoaded) -> None:
@@ -414,6 +434,8 @@ _HANDLERS: Mapping[type[t.Body], Callable[[Tally, Any], None]] = {
     t.ToolInDoubt: _in_doubt,
     t.ToolResolved: _resolved,
     t.CheckVerdict: _verdict,
+    t.IterationStarted: _turned,
+    t.IterationEnded: _turned_over,
     t.PlanLoaded: _loaded,
     t.PlanFlipped: _flipped,
     t.PlanRestored: _plan_restored,

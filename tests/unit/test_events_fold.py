@@ -84,7 +84,7 @@ def _value(rng: random.Random, name: str, kind: object) -> Any:
         return [{"command": "make test | tail", "why": "the end of the pipe decides"}]
     if name == "checked":
         return [{"command": "make test", "outcome": "now_passes"}]
-    if name == "files":
+    if name == "files" and "str" not in text:
         return [{"path": "tests/a.py", "how": "deleted", "sha": "absent"}]
     if name == "ways":
         return {"fresh": "per-task"}

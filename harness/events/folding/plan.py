@@ -6,6 +6,7 @@ from harness.events import ratchet
 from harness.events import types as t
 from harness.events.course_events import ASSUMPTION
 from harness.events.folding.handlers import Handlers
+from harness.events.iteration_events import NEVER
 from harness.events.plan_state import Work
 from harness.events.session_state import SessionState
 
@@ -41,7 +42,8 @@ def _verdict(s: SessionState, r: t.Record, b: t.CheckVerdict) -> None:
     if b.ran is not None:
         s.first_counts.setdefault(b.command, (b.ran, b.excused or 0))
     if s.plan is not None:
-        s.plan.work.judged(r.seq, b, s.plan.passes)
+        by_task = s.intent is not None and s.intent.ways.fresh != NEVER
+        s.plan.work.judged(r.seq, b, s.plan.passes, by_task=by_task)
 
 
 @_on(t.CheckedBefore)

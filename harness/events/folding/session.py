@@ -103,6 +103,8 @@ def _continued(s: SessionState, r: t.Record, b: t.SessionContinued) -> None:
     s.failures_in_row = 0
     s.max_rounds = b.rounds or s.max_rounds
     s.iterations = s.iterations.continued()
+    if s.plan is not None and s.iterations.n:
+        s.plan.work.continued()
     s.caps = s.caps if b.caps is None else b.caps
     s.checks = dict.fromkeys(s.checks if b.checks is None else b.checks)
     s.judging.instructed()

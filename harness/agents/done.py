@@ -4,7 +4,7 @@ agent says. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.agents import judged
@@ -92,6 +92,8 @@ class Evidence:
     """Those of the criteria that hide their exit codes and decide nothing, also where a person lets them count."""
     trusted: tuple[str, ...] = ()
     """Those of them that a person lets count."""
+    tried: tuple[str, ...] = ()
+    """What the agent said in the attempt at hand, each reply in short."""
     at_work: str = ""
     """Which jobs still run, in words: nothing is checked while they may change what is looked at."""
 
@@ -165,7 +167,7 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
     if seen.task and seen.rounds >= seen.max_rounds:
         ends = [text for text in ran[failing[0]].ended.preview.split("\n") if text.strip()]
         why = f"{names}: {ends[-1] if ends else 'no output'}"[:_WHY]
-        return Turned(FAILED, f"{len(failing)} of {total} checks fail: {names}", _gist(claim.words), why)
+        return Turned(FAILED, f"{len(failing)} of {total} checks fail: {names}", _gist(claim.words, seen.tried), why)
     if seen.stuck:
         return _stuck(seen, f"{len(failing)} of {total} checks fail: {names}", summary)
     if seen.rounds >= seen.max_rounds:
@@ -218,12 +220,15 @@ def _stuck(seen: Evidence, checks: str, summary: str) -> End:
 
 
 def _turned(over: Turned, claim: Claim, seen: Evidence) -> Judge | Say | Park | Turned:
-    return over if seen.court is None else judged.of_task(over, seen.court, seen.task, _gist(claim.words))
+    return over if seen.court is None else judged.of_task(over, seen.court, seen.task, _gist(claim.words, seen.tried))
 
 
-def _gist(words: str) -> str:
+def _gist(words: str, tried: Sequence[str] = ()) -> str:
+    """What was tried, in the agent's words over the whole attempt: the last ones are often no more than a yes."""
     flat = " ".join(words[: 4 * _WHY].split())
-    return flat[:_WHY] or "it gave no words"
+    before = [one for one in tried if not flat.startswith(one)]
+    told = " … ".join(filter(None, (*before, flat)))
+    return told[:_WHY] or "it gave no words"
 
 
 def _judged(end: End, claim: Claim, seen: Evidence) -> Judge | Say | Park | End:

@@ -388,6 +388,7 @@ def _done(v: View, last: ModelTurn) -> Step:
         stuck=iterations.stuck(v.state),
         at_work=v.state.jobs.words() if v.state.jobs.running else "",
         held=task is not None and plan is not None and already.held(v.state, task.id),
+        tried=tuple(v.tried),
         masked=tuple(command for command in commands if v.state.masking.hides(command)),
         trusted=tuple(ratchet.trusted),
         court=_court(v, last, "" if task is None else task.id),

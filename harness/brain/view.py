@@ -33,6 +33,9 @@ from harness.plan import contract
 
 REBOOT = "reboot"
 """Component of the notes of a keeper that the model reads too."""
+_TRIED = 6
+_MOST_TRIED = 160
+"""Replies of an attempt that are remembered in short, and characters of each."""
 
 
 @dataclass(slots=True)
@@ -118,6 +121,8 @@ class View:
     """Replies in a row that ended their turn without a word or a call."""
     cleared_before: int = 0
     circles: Circles = field(default_factory=Circles)
+    tried: list[str] = field(default_factory=list)
+    """What the agent said in its replies since the task at hand began, each in short, the newest last."""
     court: Court = field(default_factory=Court)
     agreement: Agreement = field(default_factory=Agreement)
     spent: Spent = field(default_factory=Spent)
@@ -285,6 +290,7 @@ class View:
         self.fresh += _bytes(text)
 
     def _next_task(self, r: t.Record, body: t.IterationStarted) -> None:
+        self.tried = []
         self.task = body.digest
         self.handoff = carried(self.facts)
         self.begins_seq = r.seq
@@ -341,6 +347,9 @@ class View:
         self.turns.append(turn)
         self.models.append(turn)
         self.facts.replied(r.seq, parts)
+        words = " ".join(said.text_of(parts)[:_MOST_TRIED].split())
+        if words and words not in self.tried:
+            self.tried = [*self.tried, words][-_TRIED:]
         self.measured = body.context.total
         self.fresh = 0
         seen = [] if body.stop in DROPPED or turn.only_thought else shown(parts, body.stop == said.CALLS)

@@ -6,6 +6,8 @@ import itertools
 
 import pytest
 
+from harness.agents import done
+from harness.agents.steps import Turned
 from harness.events import types as t
 from harness.events.chores import COMMIT, SETUP
 from harness.events.evaluation_events import RAN_FOR
@@ -69,3 +71,18 @@ def test_a_claim_that_was_true_stays_so_when_another_entry_fails_at_the_end() ->
     assert (tally.claims, tally.false_claims) == (1, 0)
     put(t.IterationStarted(n=2, entry="B", attempt=1, digest=""), done, verdict(4, "test b"))
     assert (tally.claims, tally.false_claims) == (2, 1)
+
+
+def test_a_failed_approach_says_what_was_tried_and_not_only_the_last_word() -> None:
+    ended = t.ToolEnded(call_id="c1.0", status="error", exit_code=1, preview="no")
+    seen = done.Evidence(
+        ("make test",),
+        {"make test": done.Result(ended, verdict(1))},
+        rounds=5,
+        max_rounds=5,
+        task="A",
+        tried=("I cache the sums.", "The cache is stale, so I clear it.", "yes"),
+    )
+    over = done.settle(done.Claim("yes"), seen)
+    assert isinstance(over, Turned)
+    assert over.what == "I cache the sums. … The cache is stale, so I clear it. … yes"

@@ -6,14 +6,13 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from harness.memory.records import DELETED, Decided, Dropped, Entry, Origin, Place, Proposed, Scope, Written
+from harness.memory.records import DELETED, Decided, Dropped, Entry, Origin, Place, Proposed, Written
 
 VERSIONS = 50
 """Versions of one memory whose texts are at hand; the log holds all of them."""
 PENDING = "pending"
 ACCEPTED = "accepted"
 REJECTED = "rejected"
-_SIGHTINGS = 2
 _AROUND = ".,;:!?\"'`()[]"
 
 
@@ -66,13 +65,6 @@ class Lesson:
     @property
     def ident(self) -> str:
         return self.first.lesson
-
-    @property
-    def seen_twice(self) -> bool:
-        """True when sessions enough said it for a repository to believe it; what removes, or is the user's, waits for
-        a person.
-        """
-        return len(self.sightings) >= _SIGHTINGS and self.first.scope is Scope.REPOSITORY and not self.first.removes
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """What a wish about a memory leads to: the records that it adds, or why it is refused. Pure.
 
-Only a person writes what is the repository's or the user's. What an agent wants remembered there is a lesson: it enters
-the repository's memory when two sessions said the same, and the user's never without a person.
+Only a person writes what is the repository's or the user's. What an agent wants remembered there is a lesson: it
+enters only by a person, however many sessions say the same.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from harness.memory.records import (
     DELETED,
     MODIFIED,
     RESTORED,
-    Actor,
     Decided,
     Dropped,
     Entry,
@@ -106,9 +105,7 @@ def roll_back(m: Memories, wish: MemoryWish, to: int | None) -> list[Entry]:
 
 
 def propose(m: Memories, wish: MemoryWish, *, removes: bool = False) -> list[Entry]:
-    """An agent's wish beyond its session: one more sighting of the same lesson, or a new one; with it the memory
-    itself, once it was seen often enough. Raises NotRemembered.
-    """
+    """An agent's wish beyond its session: one more sighting of the same lesson, or a new one. Raises NotRemembered."""
     if not removes:
         _sound(wish)
     standing = _expected(m, wish)
@@ -133,25 +130,7 @@ def propose(m: Memories, wish: MemoryWish, *, removes: bool = False) -> list[Ent
         if waiting >= MOST_WAITING:
             raise NotRemembered("full", f"{MOST_WAITING} lessons of this session wait for a person already")
         return [said]
-    again = msgspec.structs.replace(said, lesson=same.ident)
-    seen = Lesson(same.first, list(same.sightings), list(same.lines), same.state)
-    seen.heard(wish.origin)
-    return [again, *believed(m, seen, wish.origin)]
-
-
-def believed(m: Memories, lesson: Lesson, origin: Origin) -> list[Entry]:
-    """The memory that a lesson becomes by itself; nothing while it was not seen twice, or where it would stand over
-    another memory.
-    """
-    first = lesson.first
-    if lesson.state != PENDING or not lesson.seen_twice or m.get(first.place, first.key, origin.ts) is not None:
-        return []
-    by = Origin(Actor.HARNESS, origin.ts, origin.author)
-    wish = MemoryWish(first.place, first.key, by, first.text, ABSENT, why=f"said by {' and '.join(lesson.sightings)}")
-    try:
-        return write(m, wish, lesson=lesson.ident)
-    except NotRemembered:
-        return []  # its place is full: it waits for a person
+    return [msgspec.structs.replace(said, lesson=same.ident)]
 
 
 def accept(m: Memories, ident: str, origin: Origin, why: str = "") -> list[Entry]:
@@ -244,7 +223,6 @@ __all__ = [
     "NotRemembered",
     "Scope",
     "accept",
-    "believed",
     "drop",
     "propose",
     "reject",

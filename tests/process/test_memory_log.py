@@ -110,19 +110,20 @@ def test_a_full_disk_is_said_and_the_next_change_goes_on_from_what_stands(tmp_pa
     store.close()
 
 
-def test_a_damaged_log_is_named_and_refused_and_what_was_seen_twice_before_a_fall_is_believed(tmp_path: Path) -> None:
+def test_a_damaged_log_is_named_and_refused_and_what_was_seen_twice_waits_for_a_person(tmp_path: Path) -> None:
     folder = tmp_path / "memory"
     store = FoldedLog.open(MEMORIES, folder)
     for session in ("s1", "s2"):
         said = MemoryWish(REPO, "style", Origin(Actor.AGENT, NOW, session), "tabs")
-        entry = wishes.propose(store.folded, said)[0]  # the second one is cut off from what follows from it
+        (entry,) = wishes.propose(store.folded, said)
         store.keep([entry])
         store.folded.apply(entry)
     store.close()
 
     async def play() -> None:
         book = open_book(folder, _nothing)
-        assert (await book.read()).get(REPO, "style", NOW) is not None
+        memories = await book.read()
+        assert (memories.get(REPO, "style", NOW), len(memories.pending())) == (None, 1)
         await book.close()
         first = folder / "000001.jsonl"
         first.write_bytes(first.read_bytes().replace(b"tabs", b"tubs", 1))

@@ -148,18 +148,13 @@ def _thought(m: Memories, wish: MemoryWish, *, removes: bool) -> list[Entry]:
 
 def _said(entry: Entry) -> str:
     match entry:
-        case Written() if entry.lesson:
-            return f"A second session has said it now: it is remembered in scope {entry.scope} as {entry.key!r}."
         case Written() if entry.sha:
             return f"Remembered: {entry.key!r}, version {entry.version}, sha {entry.sha[:SHA_CHARS]}."
         case Written():
             return f"Forgotten: {entry.key!r}."
         case Proposed():
-            wish = "that it be forgotten" if entry.removes else "it"
-            return (
-                f"Noted as lesson {entry.lesson}, not remembered yet: another session has to say {wish} too, or the"
-                " person has to accept it. Do not wait for that."
-            )
+            waits = "not remembered yet: the person has to accept it. Do not wait for that."
+            return f"Noted as lesson {entry.lesson}, {waits}"
     return ""
 
 

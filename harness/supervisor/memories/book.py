@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
-from harness.memory import wishes
 from harness.memory.model import Memories
-from harness.memory.records import Actor, Entry, Origin
+from harness.memory.records import Entry
 from harness.memory.store import MEMORIES
 from harness.supervisor.book import Book, BookWords
 
@@ -19,14 +18,7 @@ _WORDS = BookWords("what was remembered cannot be read", "this was not remembere
 
 def open_book(folder: Path, changed: Callable[[], None]) -> MemoryBook:
     """``changed`` is told after each change."""
-    return Book(MEMORIES, folder, _WORDS, changed=changed, owed=_believed)
-
-
-def _believed(memories: Memories) -> list[Entry]:
-    """What was seen twice when we fell is remembered now: the first such lesson, for it may stand in another's way."""
-    now = Origin(Actor.HARNESS, now_utc())
-    found = (wishes.believed(memories, lesson, now) for lesson in memories.pending())
-    return next(filter(None, found), [])
+    return Book(MEMORIES, folder, _WORDS, changed=changed)
 
 
 def now_utc() -> str:

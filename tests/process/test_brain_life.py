@@ -181,7 +181,7 @@ def test_what_is_wrong_with_the_conversation_parks_after_one_request(make: Make)
         assert house.until_exit(house.wake()) == 0
         assert len(server.requests) == 1
     (failed,) = house.of("model.failed")
-    assert failed["kind"] == "invalid"
+    assert failed["kind"] == "history"
     assert house.of("session.parked")[0]["why"] == "error"
     assert house.money.settled[0]["usage"] == {}
 

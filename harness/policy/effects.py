@@ -94,7 +94,7 @@ def _file(tool: str, asked: str, facts: Facts) -> Reach:
 
 def _program(tool: str, asked: Mapping[str, object], facts: Facts) -> Reach:
     access = _OF_NAME.get(wanted := asked_access(asked))
-    named = str(asked.get("cwd") or ".")
+    named = str(asked.get("cwd") or facts.folder)
     cwd = facts.resolved.get(named, absolute(named, facts.worktree, facts.home))
     kind = tools.kind_of(tool)
     if access is None:

@@ -73,6 +73,8 @@ class Facts:
     """The whole environment of a fenced child."""
     open_env: Mapping[str, str] = field(default_factory=dict)
     """The whole environment of a child outside the fence: the user's own home, no secret in a value."""
+    folder: str = "."
+    """Where a call runs that names no folder, from the top of the worktree."""
     identity: Mapping[str, int] = field(default_factory=dict)
     """``dev`` and ``ino`` of the worktree's folder."""
     cwd_identity: Mapping[str, int] = field(default_factory=dict)

@@ -74,13 +74,13 @@ class _Asked:
     unfenced: bool
 
 
-def _asked(kind: str, given: Mapping[str, object]) -> _Asked:
+def _asked(kind: str, given: Mapping[str, object], folder: str) -> _Asked:
     script = str(given.get("script") or "") if kind == ShellAction.KIND else ""
     unfenced = asked(given) == Access.UNFENCED
     syntax = parse_shell(script) if "push" in script or (unfenced and deletion.may_hold(script)) else None
     argv = fields.texts(given, "argv") if kind == ExecAction.KIND else shell.only_command(syntax)
     paths = (str(given.get("path") or "."),) if kind == FileAction.KIND else ()
-    return _Asked(kind, argv, script, syntax, str(given.get("cwd") or "."), paths, unfenced)
+    return _Asked(kind, argv, script, syntax, str(given.get("cwd") or folder), paths, unfenced)
 
 
 def gather(
@@ -102,7 +102,9 @@ def gather(
     root = str(tree.root)
     home = os.path.expanduser("~")
     binds = private_dir.binds(tree)
-    asked = _asked(tools.kind_of(tool), input)
+    # one that is gone would let nothing run, not even what brings it back
+    folder = tree.folder if tree.folder and os.path.isdir(tree.root / tree.folder) else "."
+    asked = _asked(tools.kind_of(tool), input, folder)
     resolved = {asked.cwd: _real(absolute(asked.cwd, root, home))}
     for path in asked.paths:
         resolved.setdefault(path, _real(absolute(path, root, home)))
@@ -119,6 +121,7 @@ def gather(
         branch=tree.branch,
         head=precheck.head(root, binds),
         home=home,
+        folder=folder,
         remotes={name: named[0].address for name, named in pushed.addresses.items()},
         target=pushed.target,
         fence=FenceFacts(tuple(os.path.realpath(p) for p in fence.read), (root,), tuple(binds)),

@@ -50,6 +50,10 @@ class Worktree:
     """The session's copy of ``admin``; its siblings hold objects and bookkeeping."""
     dirty: int = 0
     """Uncommitted files in the user's own checkout when the session began; they are not part of it."""
+    folder: str = ""
+    """Where commands run unless a call names another folder, from the top: the part of the repository it was launched
+    from.
+    """
 
     @property
     def objects(self) -> Path:

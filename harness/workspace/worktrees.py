@@ -64,6 +64,7 @@ class _Saved(msgspec.Struct, frozen=True):
     ready: bool = False
     head: str = ""
     """What its branch stands on before it is ready, when that is not the base."""
+    folder: str = ""
 
 
 def record(private: Path) -> Path:
@@ -101,6 +102,7 @@ def _tree(saved: _Saved, private: Path) -> Worktree:
         Path(saved.admin),
         private,
         saved.dirty,
+        saved.folder,
     )
 
 
@@ -134,6 +136,7 @@ def create(
             str(repository.common),
             dirty=0 if start is not None or at else _dirty(repository, begin.base, private),
             head=begin.head,
+            folder=folder_of(repository, repo, begin.head),
         )
         _save(private, saved)
         try:
@@ -157,6 +160,18 @@ def create(
         saved = msgspec.structs.replace(saved, ready=True)
         _save(private, saved)
     return tree
+
+
+def folder_of(repository: Repository, path: Path, commit: str) -> str:
+    """The folder of the commit that ``path`` names, from the top; empty for the top, and where there is no such one.
+    Raises GitFailed.
+    """
+    real = os.path.realpath(path)
+    if repository.bare or not real.startswith(f"{repository.root}/"):
+        return ""
+    folder = os.path.relpath(real, repository.root)
+    known = Git.of(repository.git_dir).call("cat-file", "-e", f"{commit}:{folder}/", ok=(0, 1, 128))[0] == 0
+    return folder if known else ""
 
 
 def _may_begin(repository: Repository, git: Git, begin: Start, branch: str, worktree: Path) -> None:

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from harness.events import types as t
 from harness.workspace import worktrees
 from harness.workspace.errors import NotARepository, PartialClone
 from harness.workspace.git import head_commit, open_repository
 from harness.workspace.private import publish
 from harness.workspace.repository_notes import look
+from tests.fleetlib import fleet, play
 from tests.process.test_workspace_worktrees import agent, git, repository, session
 
 
@@ -126,3 +128,33 @@ def test_a_form_of_repository_that_this_git_does_not_know_is_named(tmp_path: Pat
     git(repo, "config", "extensions.tomorrow", "true")
     with pytest.raises(NotARepository, match=r"tomorrow.*install a newer git"):
         head_commit(open_repository(repo))
+
+
+def test_a_session_of_a_subfolder_runs_there() -> None:
+    with fleet() as f:
+        repo = f.repository()
+        api = repo / "packages" / "api"
+        api.mkdir(parents=True)
+        (api / "marker").write_text("here\n")
+        git(repo, "add", "-A")
+        git(repo, "commit", "-qm", "api")
+        (repo / "new").mkdir()
+        out = f.run(
+            "launch",
+            "--repo",
+            str(api),
+            "--check",
+            "test -f marker",
+            "--goal",
+            play([("shell", {"script": "echo x >y; git add y; git commit -qm y; pwd"})], "Done."),
+        )
+        assert "launched from packages/api: commands and checks run there" in out.stdout + out.stderr
+        sid = f.json("ls")[0]["sid"]
+        f.wait_state(sid, "done")
+        said = [r.body for r in f.records(sid)]
+        assert any(isinstance(b, t.ToolEnded) and b.preview.strip().endswith("/packages/api") for b in said)
+        assert any(isinstance(b, t.UserMessage) and "folder packages/api" in b.text for b in said)
+        f.run("merge", sid)
+        assert (api / "y").read_text() == "x\n"
+        late = f.run("launch", "--repo", str(repo / "new"), "--goal", play("Done."))
+        assert "commands and checks run at the top" in late.stdout + late.stderr

@@ -52,6 +52,10 @@ from harness.workspace.private import Worktree
 
 T = TypeVar("T")
 _AGAIN_S = 10.0
+_IN_FOLDER = (
+    "You were launched from the folder {folder} of the repository: commands and checks run there unless a call names"
+    " another cwd. A cwd, and the paths of file tools, are from the top of the worktree."
+)
 _CHECK_S = 30.0
 """Seconds that looking at a repository may take."""
 _CREATE_S = 600.0
@@ -287,6 +291,8 @@ class Launcher:
             )
         if not session.track.has_goal:
             bodies.append(t.UserMessage(text=intent.goal, origin="goal"))
+        if tree.folder:
+            bodies.append(t.UserMessage(text=_IN_FOLDER.format(folder=tree.folder), origin="harness"))
         if intent.plan:
             wanted = (tree, intent.plan, intent.gates)
             bodies += await session.do("reading its plan", _CHECK_S, lambda: _plan(session, *wanted))

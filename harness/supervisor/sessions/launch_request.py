@@ -25,7 +25,7 @@ from harness.supervisor.calls import plans, project_rules
 from harness.supervisor.endpoints.credentials import given_credential, unusable
 from harness.supervisor.errors import OpError
 from harness.supervisor.sessions.starting import starting_at
-from harness.workspace import branch_names, masking, repository_notes
+from harness.workspace import branch_names, masking, repository_notes, worktrees
 from harness.workspace.errors import GitFailed, NotARepository, WorkspaceError
 from harness.workspace.git import Git, head_commit, open_repository
 from harness.workspace.merge_rules import OWN
@@ -111,7 +111,14 @@ def _found(repo: Path, start: str) -> list[str]:
     """What the session gets otherwise than the person has it. Raises OpError ``partial_clone``."""
     repository = open_repository(repo)
     try:
-        return repository_notes.look(repository, start or head_commit(repository))
+        commit = start or head_commit(repository)
+        found = repository_notes.look(repository, commit)
+        if not repository.bare and repo != repository.root:
+            if folder := worktrees.folder_of(repository, repo, commit):
+                found.insert(0, f"launched from {folder}: commands and checks run there")
+            else:
+                found.insert(0, f"{repo} is not in commit {commit[:12]}: commands and checks run at the top")
+        return found
     except WorkspaceError as exc:
         raise OpError(exc.code, str(exc)) from exc
 

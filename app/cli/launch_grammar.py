@@ -74,6 +74,13 @@ def _deciding(launch: argparse.ArgumentParser) -> None:
         'a phase of the plan that begins only with your word; why may say "above $5": from that sum on, or "on:'
         ' external message, delete": each such call asks (also: production write)',
     )
+    _repeated(
+        launch,
+        "--phrase",
+        "TEXT=CMD",
+        "criteria of the plan in these words, such as 'Tests pass=make test', are decided by this command; for good:"
+        " [plan.phrases] of the configuration",
+    )
     _repeated(launch, "--protect", "PATTERN", "further files that decide whether it is done, such as docs/spec/**")
     _repeated(
         launch,

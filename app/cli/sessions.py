@@ -72,6 +72,7 @@ def requested(args: argparse.Namespace, cfg: configuration.Config, goal: str, ch
         plan_from_goal=args.plan_from_goal,
         accept_plan=args.yes_plan,
         gates=args.gate,
+        phrases=_phrases(args.phrase),
         protect=args.protect,
         may_change=[*args.may_change, *(["**"] if args.may_change_tests else [])],
         role=args.role,
@@ -89,6 +90,14 @@ def _start(given: str | None) -> str:
     if given is not None and not given.strip():
         raise Usage("--branch takes the name of a branch, tag or commit")
     return given or ""
+
+
+def _phrases(given: list[str]) -> dict[str, str]:
+    """Phrases with their commands, each as ``TEXT=CMD``. Raises Usage."""
+    pairs = [one.partition("=") for one in given]
+    if wrong := next((one for one, pair in zip(given, pairs, strict=True) if not all(map(str.strip, pair))), None):
+        raise Usage(f"--phrase takes TEXT=CMD such as 'Tests pass=make test', not {wrong!r}")
+    return {text.strip(): command.strip() for text, _, command in pairs}
 
 
 def _decided(args: argparse.Namespace) -> bool:

@@ -28,6 +28,8 @@ class LaunchWish(msgspec.Struct, frozen=True, kw_only=True):
     plan_from_goal: str = ""
     accept_plan: bool = False
     gates: list[str] = []
+    phrases: dict[str, str] = {}
+    """Criteria of its plan in these words are decided by these commands, beside those configured."""
     role: str = ""
     fresh: str = ""
     """When its context begins anew as it goes through its plan; empty = as configured."""

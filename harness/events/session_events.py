@@ -45,6 +45,8 @@ class SessionIntent(Body, frozen=True, kw_only=True):
     draft_accepted: bool = False
     gates: list[str] = []
     """Gates of its phases beyond those of the file, each ``PHASE=reason``."""
+    phrases: dict[str, str] = {}
+    """Criteria of its plan in these words are decided by these commands."""
     judge: JudgeWanted | None = None
     contract: ContractWanted | None = None
     """Nobody works before planner and evaluator agreed on one."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.events.request import Request
 from harness.events.session_state import SessionState
-from harness.plan import progress
+from harness.plan import phrases, progress
 from harness.plan.criteria import ANY_FORM, Problem
 from harness.plan.criteria_lines import of_plan
 from harness.plan.formats import BadPlan, Plan, read
@@ -63,7 +63,7 @@ def _forms(path: str) -> tuple[str, ...]:
     return _OF_NAME.get(path.rpartition("/")[2], tuple(LISTS))
 
 
-def found(data: bytes | None, path: str, gates: Sequence[str] = ()) -> Found:
+def found(data: bytes | None, path: str, gates: Sequence[str] = (), bindings: Mapping[str, str] | None = None) -> Found:
     """What is in the file at ``path`` (None: there is none). Another form than its name says, and criteria that no
     machine decides, are problems of a plan that is one all the same.
     """
@@ -72,8 +72,9 @@ def found(data: bytes | None, path: str, gates: Sequence[str] = ()) -> Found:
     try:
         plan = read(data)
         phased(plan, gates)
-        progress.checks(map(progress.wanted, plan.entries))
-        lines = of_plan(plan)
+        known = phrases.bound(plan, bindings or {})
+        progress.checks(map(progress.wanted, known.entries))
+        lines = of_plan(known)
     except BadPlan as exc:
         return Found(None, (str(exc),))
     if not plan.entries:

@@ -139,9 +139,9 @@ class CheckpointConfig(msgspec.Struct, frozen=True):
 
 class PlanConfig(msgspec.Struct, frozen=True):
     """How a session goes through its plan: ``fresh`` says when its context begins anew (per-task, per-iteration,
-    never); so many ``attempts`` at each entry; ``setup_s`` seconds for ``init.sh``; ``commit`` says whether the harness
-    commits what a finished task left uncommitted; ``judge_at`` whether a judge looks at the end alone, or at each task
-    as well.
+    never); so many ``attempts`` at each entry; ``setup_s`` seconds for ``init.sh``; ``commit`` says whether the
+    harness commits what a finished task left uncommitted; ``phrases``: criteria in these words are decided by
+    these commands; ``judge_at`` whether a judge looks at the end alone, or at each task as well.
     """
 
     fresh: str = "per-task"
@@ -149,6 +149,7 @@ class PlanConfig(msgspec.Struct, frozen=True):
     setup_s: int = 300
     commit: bool = True
     judge_at: str = "end"
+    phrases: dict[str, str] = {}
 
 
 class HooksConfig(msgspec.Struct, frozen=True):

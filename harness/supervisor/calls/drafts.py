@@ -18,7 +18,7 @@ from harness.events.request import Request
 from harness.events.session_state import OpenApproval, SessionState
 from harness.events.states import Desired
 from harness.events.words import counted
-from harness.plan import already, draft, progress
+from harness.plan import already, draft, phrases, progress
 from harness.plan.formats import MAX_BYTES, Entry, Plan, read
 from harness.supervisor import ids
 from harness.supervisor.calls import plans
@@ -46,7 +46,7 @@ async def step(session: Session) -> None:
         data = await session.do("reading its plan", _LOOK_S, lambda: _read(session, intent.draft))
     except (WorkspaceError, OSError) as exc:
         raise held(exc) from exc
-    found = draft.found(data, intent.draft, intent.gates)
+    found = draft.found(data, intent.draft, intent.gates, intent.phrases)
     seen = t.PlanDrafted(
         path=intent.draft,
         count=len(found.plan.entries) if found.plan is not None else 0,
@@ -167,7 +167,10 @@ async def _accepted(session: Session, plan: Plan, by_word: Sequence[str] = ()) -
     there = await session.do("looking at what stands beside its plan", _LOOK_S, lambda: _beside(session))
     text = await put_blob(session, plan.text.encode(), plans.MEDIA)
     return [
-        msgspec.structs.replace(plans.record(intent.draft, plan, intent.gates, there, text), by_word=list(by_word)),
+        msgspec.structs.replace(
+            plans.record(intent.draft, phrases.bound(plan, intent.phrases), intent.gates, there, text),
+            by_word=list(by_word),
+        ),
         t.UserMessage(text=plans.TOLD.format(path=intent.draft), origin="harness"),
     ]
 

@@ -6,14 +6,14 @@ The text in the worktree is always the base's with the flips on record; whatever
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from harness.events import blobs
 from harness.events import types as t
 from harness.events.ratchet import PlanProgress
-from harness.plan import progress, progress_log
+from harness.plan import phrases, progress, progress_log
 from harness.plan.due import due
 from harness.plan.formats import MAX_BYTES, Entry, Plan, read
 from harness.plan.guard import tampered
@@ -38,11 +38,13 @@ _LOOK_S = 60.0
 """Seconds that reading or writing a plan may take."""
 
 
-def entries(git: Git, commit: str, path: str, gates: Sequence[str] = ()) -> list[Wanted]:
+def entries(
+    git: Git, commit: str, path: str, gates: Sequence[str] = (), bindings: Mapping[str, str] | None = None
+) -> list[Wanted]:
     """The entries of the plan at this path of a commit, which has the phases that the gates name. Raises BadPlan,
     GitFailed.
     """
-    plan = read_at(git, commit, path)
+    plan = phrases.bound(read_at(git, commit, path), bindings or {})
     phased(plan, gates)
     return [progress.wanted(entry) for entry in plan.entries]
 
@@ -52,10 +54,10 @@ def read_at(git: Git, commit: str, path: str) -> Plan:
     return read(git.run("cat-file", "blob", f"{commit}:{path}"))
 
 
-def loaded(tree: Worktree, path: str, gates: Sequence[str] = ()) -> t.PlanLoaded:
+def loaded(tree: Worktree, path: str, gates: Sequence[str], bindings: Mapping[str, str]) -> t.PlanLoaded:
     """The record of a plan as the base has it. Raises BadPlan, GitFailed."""
     found = tree.git.names("ls-tree", "-z", "--name-only", tree.base, "--", SETUP, *progress_log.NAMES)
-    return record(path, read_at(tree.git, tree.base, path), gates, found)
+    return record(path, phrases.bound(read_at(tree.git, tree.base, path), bindings), gates, found)
 
 
 def record(
@@ -86,7 +88,8 @@ def _entry(entry: Entry, made: Phased) -> t.PlanEntry:
 
 def entries_of(session: Session, tree: Worktree, plan: PlanProgress) -> tuple[Entry, ...]:
     """The entries of a session's plan as it was given, or accepted. Raises BadPlan, GitFailed, LogError."""
-    return tuple(_trusted(session, tree, plan).entries)
+    intent = session.state.intent
+    return phrases.bound(_trusted(session, tree, plan), intent.phrases if intent is not None else {}).entries
 
 
 async def guard(session: Session, call_id: str) -> None:

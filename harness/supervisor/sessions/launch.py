@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import shutil
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,7 +21,7 @@ from harness.events.launch_wish import LaunchWish
 from harness.events.states import State
 from harness.events.trouble import Trouble
 from harness.events.words import counted
-from harness.plan import draft
+from harness.plan import draft, phrases
 from harness.plan.formats import read
 from harness.protocol.api_key import DEFAULT_BASE_URL
 from harness.protocol.api_key import base_url as configured_url
@@ -123,7 +123,7 @@ class Launcher:
             raise OpError("no_repo", str(exc), "see whether the folder's file system answers") from exc
 
     async def _launch(self, request: LaunchWish) -> tuple[Session, Checked]:
-        checked = await self._looked(request.repo, lambda: check(request))
+        checked = await self._looked(request.repo, lambda: check(request, self._settings.config.plan.phrases))
         cast = await at_home(casting.of_launch, self._folders.config, request)
         begun = await self._begin(request.name, request.goal, lambda sid, name: self._intent(sid, name, checked, cast))
         if checked.notes:
@@ -236,6 +236,7 @@ class Launcher:
             draft=request.plan_from_goal,
             draft_accepted=request.accept_plan,
             gates=request.gates,
+            phrases=config.plan.phrases | request.phrases,
             caps=casting.within(caps, worker.limits),
             max_rounds=min(config.model.max_rounds, worker.limits.rounds or config.model.max_rounds),
             host=socket.gethostname(),
@@ -294,7 +295,7 @@ class Launcher:
         if tree.folder:
             bodies.append(t.UserMessage(text=_IN_FOLDER.format(folder=tree.folder), origin="harness"))
         if intent.plan:
-            wanted = (tree, intent.plan, intent.gates)
+            wanted = (tree, intent)
             bodies += await session.do("reading its plan", _CHECK_S, lambda: _plan(session, *wanted))
             bodies.append(t.UserMessage(text=plans.TOLD.format(path=intent.plan), origin="harness"))
         if intent.draft and intent.forked is not None and intent.forked.plan is not None:
@@ -332,13 +333,13 @@ class Launcher:
         task.add_done_callback(self._tasks.discard)
 
 
-def _plan(session: Session, tree: Worktree, path: str, gates: Sequence[str]) -> list[t.Body]:
+def _plan(session: Session, tree: Worktree, intent: t.SessionIntent) -> list[t.Body]:
     """The records with which a plan begins. Blocking; raises BadPlan, GitFailed."""
-    return progress.begin(session, tree, plans.loaded(tree, path, gates))
+    return progress.begin(session, tree, plans.loaded(tree, intent.plan, intent.gates, intent.phrases))
 
 
 def _taken_over(session: Session, tree: Worktree, intent: t.SessionIntent, text: t.BlobRef) -> list[t.Body]:
     """The same for one that another session wrote and that counted there."""
-    plan = read(blobs.get(session.folder.blobs, text.sha))
+    plan = phrases.bound(read(blobs.get(session.folder.blobs, text.sha)), intent.phrases)
     made = plans.record(intent.draft, plan, intent.gates, plans.beside(tree), text)
     return progress.begin(session, tree, made)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -15,8 +16,9 @@ from harness.events.evaluation_events import AT_END, AT_TASK
 from harness.events.iteration_events import NEVER
 from harness.events.launch_wish import LaunchWish
 from harness.events.masked_checks import MaskedCheck
+from harness.events.words import counted
 from harness.linux.scarce import scarce
-from harness.plan import patterns, progress
+from harness.plan import patterns, phrases, progress
 from harness.plan.formats import BadPlan
 from harness.protocol.config_sections import FRESH, JUDGE_AT, PlanConfig
 from harness.protocol.credential import Credential
@@ -33,6 +35,7 @@ from harness.workspace.merge_rules import OWN
 MAX_GOAL = 256 * 1024
 MAX_NAME = 60
 MAX_CHECKS = 50
+_MOST_TEXT = 1 << 20
 _NOTES = 20
 """Lines said of what a plan holds and is not read."""
 
@@ -63,7 +66,7 @@ def parse(arguments: Mapping[str, object]) -> LaunchWish:
         raise OpError("bad_request", f"launch: {exc}") from exc
 
 
-def check(request: LaunchWish) -> Checked:
+def check(request: LaunchWish, configured: Mapping[str, str] | None = None) -> Checked:
     """Look at the repository and the texts (blocking). Raises OpError with a code for each thing that can be wrong."""
     if not request.goal.strip():
         raise OpError("bad_goal", "the goal is empty", "say what the agent should achieve")
@@ -98,12 +101,16 @@ def check(request: LaunchWish) -> Checked:
     if request.plan_from_goal:
         _to_be_written(repo, request, start)
     _fits_its_plan(request)
-    of_plan = _plan_checks(repo, request.plan, request.gates, start) if request.plan else ()
+    bindings = {**(configured or {}), **request.phrases}
+    for phrase, command in request.phrases.items():
+        if not phrase.strip() or (problem := tool_input.validate(tools.CHECK, {"command": command})):
+            raise OpError("bad_phrase", f"the phrase {phrase!r}: {problem if phrase.strip() else 'it is empty'}")
+    of_plan = _plan_checks(repo, request.plan, request.gates, start, bindings) if request.plan else ()
     checks = tuple(dict.fromkeys([*request.checks, *of_plan]))
     credential = given_credential(request.credential)
     found = _found(repo, start)
     prefix, notes = _named(repo)
-    notes += (*found, *_rules(repo, start), *(_unread(repo, request.plan, start) if request.plan else ()))
+    notes += (*found, *_rules(repo, start), *(_unread(repo, request.plan, start, bindings) if request.plan else ()))
     return Checked(request, repo, credential, checks, start, tuple(_masked(repo, start, checks)), prefix, notes)
 
 
@@ -183,7 +190,7 @@ def _to_be_written(repo: Path, request: LaunchWish, start: str) -> None:
         raise OpError("bad_plan", f"{path} is there already", f"work on it with --plan {path}, or name another file")
 
 
-def _plan_checks(repo: Path, path: str, gates: list[str], start: str) -> list[str]:
+def _plan_checks(repo: Path, path: str, gates: list[str], start: str, bindings: Mapping[str, str]) -> list[str]:
     """The commands that decide the plan at this path of the commit it begins from. Raises OpError ``bad_plan``."""
     repository = open_repository(repo)
     commit = start or head_commit(repository)
@@ -191,22 +198,41 @@ def _plan_checks(repo: Path, path: str, gates: list[str], start: str) -> list[st
     if git.call("cat-file", "-e", f"{commit}:{path}", ok=(0, 1, 128))[0]:
         raise _no_plan(repository.root, path, commit)
     try:
-        found = progress.checks(plans.entries(git, commit, path, []))
+        found = progress.checks(plans.entries(git, commit, path, [], bindings))
     except (BadPlan, WorkspaceError) as exc:
         hint = f"mend it and commit that; this says what is wrong with it: watchfloor spec check {path}"
         raise OpError("bad_plan", f"{path} at commit {commit[:12]} is no plan: {exc}", hint) from exc
     try:
-        return progress.checks(plans.entries(git, commit, path, gates)) if gates else found
+        return progress.checks(plans.entries(git, commit, path, gates, bindings)) if gates else found
     except BadPlan as exc:
         hint = "name a phase of the plan before the =, or none for the whole plan"
         raise OpError("bad_plan", f"a --gate does not fit {path}: {exc}", hint) from exc
 
 
-def _unread(repo: Path, path: str, start: str) -> tuple[str, ...]:
-    """What the plan holds that looks as if it were meant and is not read."""
+def _unread(repo: Path, path: str, start: str, bindings: Mapping[str, str]) -> tuple[str, ...]:
+    """What the plan holds that looks as if it were meant and is not read, and phrases that no command decides."""
     repository = open_repository(repo)
-    plan = plans.read_at(Git.of(repository.git_dir), start or head_commit(repository), path)
-    return tuple(f"{path}: {text}" for text in (*plan.unread, *plan.notes)[:_NOTES])
+    git = Git.of(repository.git_dir)
+    commit = start or head_commit(repository)
+    plan = phrases.bound(plans.read_at(git, commit, path), bindings)
+    found = phrases.unbound(plan)
+    names = set(git.names("ls-tree", "-z", "--name-only", commit)) if found else set()
+    texts = {name: _text(git, commit, name) for name in phrases.FILES if name in names}
+    told = [f"{path}: {text}" for text in (*plan.unread, *plan.notes)]
+    return (*told, *(_offer(text, count, phrases.guess(text, names, texts)) for text, count in found))[:_NOTES]
+
+
+def _text(git: Git, commit: str, name: str) -> str:
+    """A file at the top of a commit; nothing of one that is too large to look at."""
+    if int(git.run("cat-file", "-s", f"{commit}:{name}")) > _MOST_TEXT:
+        return ""
+    return git.run("cat-file", "blob", f"{commit}:{name}").decode("utf-8", "replace")
+
+
+def _offer(text: str, count: int, guess: str) -> str:
+    """That criteria say a phrase that no command decides, and how to bind it."""
+    binding = shlex.quote(f"{text}={guess or 'COMMAND'}")
+    return f"{counted(count, 'criterion', 'criteria')} “{text}”: no command decides; bind it with --phrase {binding}"
 
 
 def _no_plan(root: Path, path: str, commit: str) -> OpError:

@@ -70,15 +70,12 @@ def found(data: bytes | None, path: str, gates: Sequence[str] = (), bindings: Ma
     if data is None:
         return Found(None, ("there is no such file",))
     try:
-        plan = read(data)
+        plan = phrases.bound(read(data), bindings or {})
         phased(plan, gates)
-        known = phrases.bound(plan, bindings or {})
-        progress.checks(map(progress.wanted, known.entries))
-        lines = of_plan(known)
+        progress.checks(map(progress.wanted, plan.entries))
+        lines = of_plan(plan)
     except BadPlan as exc:
         return Found(None, (str(exc),))
-    if not plan.entries:
-        return Found(None, ("it has no entry",))
     passing = [f"{entry.id} says that it passes, before anything was done" for entry in plan.entries if entry.passes]
     vague = [
         f"{line.where}: {line.found.text}: {line.found.why}; better: {line.found.instead}"

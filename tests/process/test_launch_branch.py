@@ -72,7 +72,7 @@ def test_a_plan_that_is_in_no_commit_is_told_in_words(tmp_path: Path) -> None:
     git(repo, "commit", "-q", "-m", "no plan")
     with pytest.raises(OpError) as refused:
         launch_request.check(LaunchWish(repo=str(repo), goal="x", plan="prd.json"))
-    assert "is no plan: it is neither" in refused.value.message
+    assert "is no plan: it holds no list of entries" in refused.value.message
     assert refused.value.hint.endswith("watchfloor spec check prd.json")
     assert "commit it first" not in refused.value.hint
 

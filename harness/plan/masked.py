@@ -271,12 +271,20 @@ class _Ways:
 
 
 def _plain(text: str) -> Mapping[str, object] | None:
-    """The syntax tree of a single plain command, as most are; None for what a shell has to read."""
-    if not _PLAIN.fullmatch(text) or "\n" in text.strip() or re.match(r"\s*(?:\w+=|$)", text):
-        return None
-    place = {"Pos": {"Offset": 0}, "End": {"Offset": len(text.encode())}}
-    words = [{"Parts": [{"Type": "Lit", "Value": word}]} for word in text.split()]
-    return {"Stmts": [{**place, "Cmd": {"Type": "CallExpr", "Args": words, **place}}]}
+    """The syntax tree of plain commands joined by ``&&``, as most checks are; None for what a shell has to read."""
+    tree: dict[str, object] | None = None
+    at = 0
+    for part in text.split("&&"):
+        if not _PLAIN.fullmatch(part) or "\n" in part.strip() or re.match(r"\s*(?:\w+=|$)", part):
+            return None
+        size = len(part.encode())
+        place = {"Pos": {"Offset": at}, "End": {"Offset": at + size}}
+        words = [{"Parts": [{"Type": "Lit", "Value": word}]} for word in part.split()]
+        made: dict[str, object] = {**place, "Cmd": {"Type": "CallExpr", "Args": words, **place}}
+        joined = {"Type": "BinaryCmd", "Op": "&&", "X": tree, "Y": made}
+        tree = made if tree is None else {**place, "Cmd": joined}
+        at += size + 2
+    return {"Stmts": [tree]}
 
 
 def _told(piece: Piece, site: _Site, lost: Lost, where: str) -> MaskedCheck:

@@ -316,20 +316,6 @@ def test_the_person_keeps_the_original_and_it_goes_on(f: Fleet) -> None:
     assert "the test is right" in told[0]
 
 
-def test_the_person_does_not_let_a_check_count_that_cannot_fail_and_it_goes_on(f: Fleet) -> None:
-    blind = write("app.py", APP + "\nimport unittest\nunittest.TestCase.assertEqual = lambda *a, **k: None\n")
-    repaired: list[tuple[str, dict[str, Any]]] = [("shell", {"script": write("app.py", APP.replace("a - b", "a + b"))})]
-    sid = launch(f, UNITTEST, blind, repaired, "Now it is.")
-    asked = request(f, sid)
-    assert UNITTEST in asked["title"]
-    f.run("reject", asked["approval_id"], "--reason", "repair the sum")
-    row = f.wait_state(sid, "done", "failed", "waiting")
-    assert (row["state"], row["verified"]) == ("done", True), row
-    told = [b.text for b in bodies(f, sid, t.UserMessage) if b.origin == "harness"]
-    assert "keeps tests from failing" in told[0]
-    assert "repair the sum" in told[0]
-
-
 def test_a_name_over_two_lines_begins_no_comparison_of_its_own(f: Fleet) -> None:
     name = "tests/x\ndiff --git a/app.py b/app.py/test_app.py"
     repo = make_repository(f.root / "odd", {"app.py": APP, name: TEST})

@@ -27,6 +27,8 @@ _MOST_PIECES = 60
 _MOST_CHECKERS = 40
 _MOST_WAYS = 32
 _MOST_SHOWN = 60
+_ASKED = re.compile(r"# (?:GET|HEAD|POST|PUT|PATCH|DELETE) /[^\n]*\n")
+"""So begins the script that the harness makes of a request in a plan: it ends with the code of its own."""
 _INSTALLED = re.compile(r"(?:^|/)(?:node_modules|\.?venv|env|vendor|target|build|dist|bin)/")
 """Where programs lie that are installed or built, not written."""
 _PLAIN = re.compile(r"[\w\s./:=,@%+-]+")
@@ -61,6 +63,8 @@ def masked(commands: Collection[str], read: Read, parse: Parse, there: Callable[
     """
     found: list[MaskedCheck] = []
     for command in dict.fromkeys(commands):
+        if _ASKED.match(command):
+            continue
         look = _Look(read, parse, there)
         hidden = look.hidden(Piece(command), Options(), alone=True)
         if hidden is not None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from harness.hands.git_names import refused_by_git
-from harness.workspace import listings, stamps
+from harness.workspace import listings, stamps, submodules
 from harness.workspace.errors import CannotKeep, GitFailed, TooMuchToRead
 from harness.workspace.git import Git
 from harness.workspace.ground import Ground, Item, Kind
@@ -89,7 +89,23 @@ class View:
     def walk(self, *, complete: bool = False) -> Seen:
         """Find every file. Ignored folders are entered only when ``complete``. Raises TooMuchToRead."""
         known = {path for path, entry in self.entries.items() if entry.mode != GITLINK}
-        return _Walk(self.ground, self.scratch, known, complete).run()
+        seen = _Walk(self.ground, self.scratch, known, complete).run()
+        if len(known) < len(self.entries):
+            self._leave_submodules(seen)
+        return seen
+
+    def _leave_submodules(self, seen: Seen) -> None:
+        """Files of submodules that lie there as we laid them are nobody's work."""
+        links = tuple(f"{path}/" for path, entry in self.entries.items() if entry.mode == GITLINK)
+        theirs = {path for found in (seen.untracked, seen.ignored) for path in found if path.startswith(links)}
+        if not theirs:
+            return
+        laid = submodules.files(self._tree.repo, self._tree.common, self.commit)
+        for found in (seen.untracked, seen.ignored):
+            for path in theirs & found.keys() & laid.keys():
+                with contextlib.suppress(OSError):  # what cannot be read may be work
+                    if self.oid(path, found[path]) == laid[path].oid:
+                        del found[path]
 
     def changes(self, seen: Seen) -> Changes:
         """What became of the commit's files; our index then holds the worktree's state of them. Raises GitFailed."""

@@ -407,6 +407,12 @@ def commit_all(tree: Worktree, message: str) -> str:
                 f"{nested}/ is a repository of its own, which no commit takes; move it out of the worktree"
             )
         files = {path: seen.tracked[path] for path in found.different} | seen.untracked
+        links = tuple(f"{path}/" for path, entry in view.entries.items() if entry.mode == GITLINK)
+        if inside := next((path for path in sorted(files) if path.startswith(links)), ""):
+            raise CannotKeep(
+                f"{inside} is in a submodule, and a commit of the repository takes no file of it; take it over yourself"
+                f" from {tree.root}, or put it back"
+            )
         load = kept.Load(files, found.gone)
         if not load:
             return head

@@ -4,19 +4,18 @@ of the repository runs and nothing is fetched.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from harness.events.words import counted
+from harness.workspace import submodules
 from harness.workspace.errors import PartialClone
 from harness.workspace.git import Git, Repository
 from harness.workspace.private import alternates
 
 _NAMED = 3
 _FILTER = re.compile(r"\sfilter=(\S+)")
-_GITLINK = b"160000 "
 
 
 def look(repository: Repository, commit: str) -> list[str]:
@@ -30,10 +29,17 @@ def look(repository: Repository, commit: str) -> list[str]:
         _whole(repository, git, commit)
     rows = git.run("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0")
     notes: list[str] = []
-    if links := [os.fsdecode(row.partition(b"\t")[2]) for row in rows if row.startswith(_GITLINK)]:
+    found = submodules.find(repository.git_dir, commit, submodules.links_in(rows))
+    if there := [one.path for one in found if one.git_dir is not None]:
         notes.append(
-            f"{counted(len(links), 'submodule')} ({_some(links)}): their folders are empty in the session's worktree;"
-            " what needs them does not work there"
+            f"{counted(len(there), 'submodule')} ({_some(there)}): their files are in the session's worktree, from your"
+            " clone; what it changes there is in no commit"
+        )
+    if lacking := [one.path for one in found if one.git_dir is None]:
+        notes.append(
+            f"{counted(len(lacking), 'submodule')} ({_some(lacking)}) not in your clone at the recorded commit: empty"
+            f" in the session's worktree; fetch with git -C {repository.root} submodule update --init --recursive, then"
+            " launch again"
         )
     rules = [row for row in rows if row.endswith((b"/.gitattributes", b"\t.gitattributes"))]
     for name, count, first in _filtered(git, rules):

@@ -13,7 +13,7 @@ import msgspec
 from harness.hands import reading
 from harness.linux import durable
 from harness.workspace import private as private_dir
-from harness.workspace import shown_repository
+from harness.workspace import shown_repository, submodules
 from harness.workspace.branch_names import blocking
 from harness.workspace.discard import discard
 from harness.workspace.errors import (
@@ -25,7 +25,7 @@ from harness.workspace.errors import (
 )
 from harness.workspace.git import Git, Repository, head_commit, open_repository, parted
 from harness.workspace.locks import repository_lock
-from harness.workspace.look import look
+from harness.workspace.look import GITLINK, look
 from harness.workspace.private import Worktree
 from harness.workspace.repository_notes import fetches, fetching
 from harness.workspace.scratch import quoted, scratch
@@ -147,6 +147,7 @@ def create(
             tree = _tree(saved, private)
             if start is not None:
                 _fill(tree, start)
+            submodules.fill(repository.git_dir, begin.head, tree.root, private.parent)
             private_dir.make(tree, identity(repository), start.head if start is not None else "")
             private_dir.prepare(tree)
         except BaseException as exc:
@@ -291,7 +292,8 @@ def _dirty(repository: Repository, base: str, private: Path) -> int:
     with look(checkout, base) as view:
         seen = view.walk()
         found = view.differences(seen)
-        return len({*found.different, *found.gone, *view.staged(), *seen.untracked, *seen.nested})
+        links = {path for path, entry in view.entries.items() if entry.mode == GITLINK}
+        return len({*found.different, *found.gone, *view.staged(), *seen.untracked, *seen.nested} - links)
 
 
 def identity(repository: Repository) -> tuple[str, str]:

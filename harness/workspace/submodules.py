@@ -1,0 +1,121 @@
+"""The submodules of a commit, taken from the person's clone. Blocking; nothing that a repository configures runs, and
+nothing is fetched.
+
+A session gets the files of its submodules at the recorded commits, without git directories of their own: it reads,
+builds and tests with them. What it writes there is in no commit.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.workspace import listings
+from harness.workspace.errors import GitFailed
+from harness.workspace.git import Git, common_of, entries, open_repository
+from harness.workspace.listings import Entry
+from harness.workspace.scratch import scratch
+
+MOST = 500
+_DEEPEST = 8
+_PATH = re.compile(r"submodule\.(.+)\.path", re.DOTALL)
+_GITLINK = b"160000 "
+_AS_THEY_LIE = "* -text -ident -filter -working-tree-encoding -crlf\n"
+_PLAINLY = (("core.autocrlf", "false"), ("core.protectHFS", "true"), ("core.protectNTFS", "false"))
+
+
+@dataclass(frozen=True, slots=True)
+class Submodule:
+    """One at ``path`` from the top; ``git_dir`` is where the clone has its commit, None when it has not."""
+
+    path: str
+    commit: str
+    git_dir: Path | None
+
+
+def files(repo: Path, common: Path, commit: str) -> dict[str, Entry]:
+    """The files of the submodules of a commit, by their paths from the top. Raises GitFailed."""
+    found: dict[str, Entry] = {}
+    git_dir = open_repository(repo).git_dir if repo.is_dir() else common
+    for one in find(git_dir, commit):
+        if one.git_dir is not None:
+            found |= {f"{one.path}/{path}": entry for path, entry in listings.of(one.git_dir, one.commit).items()}
+    return found
+
+
+def find(git_dir: Path, commit: str, links: dict[str, str] | None = None) -> list[Submodule]:
+    """The submodules of a commit, and theirs, those above first; at most `MOST`. ``git_dir`` is that of the person's
+    checkout, ``links`` what is known of the first of them. Raises GitFailed.
+    """
+    found: list[Submodule] = []
+    pending = [("", git_dir, commit, links_of(git_dir, commit) if links is None else links, 0)]
+    while pending and len(found) < MOST:
+        above, owner, at, below, deep = pending.pop(0)
+        for path, oid, place in _below(owner, at, below):
+            one = Submodule(f"{above}{path}", oid, place)
+            found.append(one)
+            if place is not None and deep < _DEEPEST:
+                pending.append((f"{one.path}/", place, oid, links_of(place, oid), deep + 1))
+    return found[:MOST]
+
+
+def links_of(git_dir: Path, commit: str) -> dict[str, str]:
+    """The commits of the submodules of a commit, by their paths. Raises GitFailed."""
+    return links_in(Git(git_dir).run("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0"))
+
+
+def links_in(rows: list[bytes]) -> dict[str, str]:
+    """The same, of what ``git ls-tree -z`` wrote."""
+    pairs = (row.partition(b"\t") for row in rows if row.startswith(_GITLINK))
+    return {os.fsdecode(path): about.split(b" ")[2].decode() for about, _, path in pairs}
+
+
+def _below(git_dir: Path, commit: str, links: dict[str, str]) -> Iterator[tuple[str, str, Path | None]]:
+    named = _names(Git(git_dir), commit) if links else {}
+    for path, oid in links.items():
+        stores = dict.fromkeys((git_dir / "modules", common_of(git_dir) / "modules"))
+        yield path, oid, next((s / named[path] for s in stores if path in named and _has(s, named[path], oid)), None)
+
+
+def _names(git: Git, commit: str) -> dict[str, str]:
+    """What ``.gitmodules`` calls the submodule at a path; a name that leads anywhere but below is none."""
+    status, text = git.call("cat-file", "blob", f"{commit}:.gitmodules", ok=(0, 128))
+    try:
+        listed = () if status else entries(text)
+    except GitFailed:
+        return {}
+    pairs = ((_PATH.fullmatch(name), value) for name, value in listed)
+    found = {value: match[1] for match, value in pairs if match is not None and value}
+    return {path: name for path, name in found.items() if not {"", ".", ".."} & {*name.split("/")} and "\0" not in name}
+
+
+def _has(store: Path, name: str, oid: str) -> bool:
+    """Whether a git directory lies there, in its own place and with no link in the way, that has the commit."""
+    real = Path(os.path.realpath(store))
+    place = real / name
+    if os.path.realpath(place) != str(place) or not (place / "HEAD").is_file() or not (place / "objects").is_dir():
+        return False
+    try:
+        return Git(place).commit(oid) == oid
+    except GitFailed:
+        return False
+
+
+def fill(git_dir: Path, commit: str, root: Path, beside: Path) -> None:
+    """Lay the files of the submodules into the worktree ``root``, wherever git left an empty folder for them;
+    ``beside`` is a folder of ours. What cannot be filled stays empty. Raises GitFailed, OSError.
+    """
+    for one in find(git_dir, commit):
+        place = root / one.path
+        if one.git_dir is None or os.path.realpath(place) != str(place) or not place.is_dir() or any(place.iterdir()):
+            continue
+        with scratch(one.git_dir, beside) as made:
+            git = replace(made.git, work_tree=place, extra=(*made.git.extra, *_PLAINLY))
+            (git.git_dir / "info" / "attributes").write_text(_AS_THEY_LIE, "ascii")
+            git.run("read-tree", one.commit)
+            git.run("checkout-index", "--all", "--quiet")
+            for below in links_of(one.git_dir, one.commit):
+                (place / below).mkdir(parents=True, exist_ok=True)

@@ -50,6 +50,7 @@ def evidence(row: SessionRow) -> list[tuple[str, str]]:
         ("repository", row.repo),
         ("branch", row.branch),
         ("worktree", row.worktree),
+        *([("runs in", row.folder)] if row.folder else []),
         ("model", row.model + (f" ({row.price})" if row.price else "")),
         *([("context", row.context)] if row.context else []),
         *layer_facts(row),

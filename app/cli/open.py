@@ -23,10 +23,13 @@ def opened(ctx: Context, args: argparse.Namespace) -> int:
     with ctx.look() as client:
         row = ask(client, SessionShown, "session", sid=args.id).row
     folder = Path(row.worktree)
+    inner = folder / row.folder
     if not row.worktree or folder.is_symlink() or not folder.is_dir():
         raise Refused(
             f"{safe(row.name)} has no worktree here; its commits are on branch {safe(row.branch)} of {safe(row.repo)}"
         )
+    if inner.is_dir() and inner.resolve().is_relative_to(folder.resolve()):
+        folder = inner
     if args.path:
         print(folder)
         return exits.OK

@@ -230,6 +230,7 @@ def show(ctx: Context, args: argparse.Namespace) -> int:
         ("repository", safe(row.repo)),
         ("branch", safe(row.branch)),
         ("worktree", safe(row.worktree)),
+        *([("runs in", safe(row.folder))] if row.folder else []),
         ("model", safe(row.model) + (f" ({safe(row.price)})" if row.price else "")),
         (
             "spent",

@@ -94,6 +94,7 @@ def _plain(sid: str, s: SessionState, live: Liveness, money: Money) -> SessionRo
         repo=i.repo if i else "",
         branch=i.branch if i else "",
         worktree=i.worktree if i else "",
+        folder=s.created.folder if s.created is not None else "",
         model=i.model if i else "",
         goal=i.goal if i else "",
         created=s.first_ts,

@@ -66,6 +66,8 @@ class SessionCreated(Body, frozen=True, kw_only=True):
     worktree: str
     branch: str
     dirty: int = 0
+    folder: str = ""
+    """Where below the worktree commands run: the part of the repository that it was launched from."""
 
 
 class SessionDesired(Body, frozen=True, kw_only=True):

@@ -83,6 +83,8 @@ class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
     repo: str = ""
     branch: str = ""
     worktree: str = ""
+    folder: str = ""
+    """Where below its worktree commands run, when not at the top."""
     model: str = ""
     goal: str = ""
     created: str = ""

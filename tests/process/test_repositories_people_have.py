@@ -152,7 +152,9 @@ def test_a_session_of_a_subfolder_runs_there() -> None:
         )
         assert "launched from packages/api: commands and checks run there" in out.stdout + out.stderr
         sid = f.json("ls")[0]["sid"]
-        f.wait_state(sid, "done")
+        row = f.wait_state(sid, "done")
+        assert row["folder"] == "packages/api"
+        assert f.run("open", sid, "--path").stdout.strip() == f"{row['worktree']}/packages/api"
         said = [r.body for r in f.records(sid)]
         assert any(isinstance(b, t.ToolEnded) and b.preview.strip().endswith("/packages/api") for b in said)
         assert any(isinstance(b, t.UserMessage) and "folder packages/api" in b.text for b in said)

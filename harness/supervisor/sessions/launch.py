@@ -309,9 +309,10 @@ class Launcher:
         await forking.tell_parent(self._fleet, self._keepers, session)
         bodies += await session.do("looking for its project's rules", _CHECK_S, lambda: project_rules.at_start(tree))
         bodies += await session.do("looking for its policy", _CHECK_S, lambda: repository_policy.at_start(tree))
-        await session.append(
-            *bodies, t.SessionCreated(base=tree.base, worktree=str(tree.root), branch=tree.branch, dirty=tree.dirty)
+        made = t.SessionCreated(
+            base=tree.base, worktree=str(tree.root), branch=tree.branch, dirty=tree.dirty, folder=tree.folder
         )
+        await session.append(*bodies, made)
         self._keep_the_start(session)
 
     def _of_others(self, session: Session, tree: Worktree) -> list[t.Body]:

@@ -79,7 +79,7 @@ def touches_told(places: Sequence[Steered]) -> str:
         return ""
     more = len(places) - _PLACES
     lines = [to_display(one.told, limit=_PATH) for one in places[:_PLACES]]
-    rest = f" (and {more} more: watchfloor diff --stat)" if more > 0 else ""
+    rest = f" (and {more} more: watchfloor diff --stat ID)" if more > 0 else ""
     return "\n".join((f"touches how tests are found, run, compared or ended{rest}:", *lines))
 
 

@@ -218,11 +218,11 @@ _CODES = {
     # What a client or an agent asked for and did not get: its message says why and its hint what to do, and nothing is
     # held up by it.
     "refused": (
-        "ambiguous archived bad_caps bad_check bad_edit bad_goal bad_grant bad_name bad_option bad_pattern bad_plan"
-        " bad_request bad_role bad_start bad_value brain_hello_first busy cancelled cannot_start cap conflict denied"
-        " ended expired gone name_taken no_alarm no_commits no_repo no_worktree not_ended not_found not_git not_kept"
-        " not_open not_ready not_running not_undone nothing other_host paused poison refused stale stale_lease"
-        " submodule too_large uncommitted undeleted unexamined unreadable unsaved untyped yours"
+        "ambiguous archived bad_caps bad_check bad_edit bad_goal bad_grant bad_name bad_option bad_pattern bad_phrase"
+        " bad_plan bad_request bad_role bad_start bad_value blind brain_hello_first busy cancelled cannot_start cap"
+        " conflict denied ended expired gone name_taken no_alarm no_commits no_repo no_worktree not_ended not_found"
+        " not_git not_kept not_open not_ready not_running not_undone nothing other_host paused poison refused"
+        " stale stale_lease submodule too_large uncommitted undeleted unexamined unreadable unsaved untyped yours"
     ),
 }
 CODES: dict[str, str] = {code: kind for kind, codes in _CODES.items() for code in codes.split()}

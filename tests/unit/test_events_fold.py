@@ -58,6 +58,8 @@ def _value(rng: random.Random, name: str, kind: object) -> Any:
         return {"client": "tui"}
     if "BlobRef" in text:
         return {"sha": "0" * 64, "bytes": 3}
+    if name == "parts" and "RulesPart" in text:
+        return [{"path": "docs/x.md", "sha": "0" * 64, "bytes": 5, "text": "hello", "by": "AGENTS.md"}]
     if name == "parts":
         return [
             {"part": "text", "text": "hello\x1b[2J\nworld"},
@@ -68,6 +70,8 @@ def _value(rng: random.Random, name: str, kind: object) -> Any:
         return [{"id": "7dec9de", "subject": "Add it"}]
     if name == "entries":
         return [{"id": "US-1", "title": "One", "checks": ["true"]}]
+    if name == "phrases":
+        return {"Tests pass": "make test"}
     if name == "phases":
         return [{"name": "ship", "gate": "it goes out"}]
     if name == "memories":

@@ -245,7 +245,12 @@ class House:
                     self.link.append(("tool.ended", {"call_id": call["call_id"], **answer}))
                     if call["tool"] == "check":
                         passed = answer["status"] == "ok" and answer.get("exit_code") == 0
-                        verdict = {"call_id": call["call_id"], "command": call["input"]["command"], "passed": passed}
+                        verdict = {
+                            "call_id": call["call_id"],
+                            "command": call["input"]["command"],
+                            "passed": passed,
+                            "before": "failed",
+                        }
                         self.link.append(("check.verdict", verdict))
 
     def until_exit(

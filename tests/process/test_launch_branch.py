@@ -122,7 +122,7 @@ def test_the_worktree_holds_what_was_named() -> None:
         wrong = f.run("launch", "--repo", str(repo), "--goal", "x", "--branch", "nobody", check=False)
         assert (wrong.returncode, "'nobody' is no branch" in wrong.stderr) == (5, True)
         empty = f.run("launch", "--repo", str(repo), "--goal", "x", "--branch", "", check=False)
-        assert (empty.returncode, "--branch takes" in empty.stderr) == (2, True)
+        assert (empty.returncode, "--branch: is empty" in empty.stderr) == (2, True)
         assert f.json("ls") == []
         told = f.json("launch", "--repo", str(repo), "--goal", play("Done."), "--branch", "topic", "--no-criterion")
         sid = str(told[0]["sid"])

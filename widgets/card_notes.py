@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from harness.events.action import PushAction
+from harness.events.access import Access
+from harness.events.action import Action, PushAction, command_of
 from harness.events.card_facts import LAST_SEEN, CardNotes, CommitNote, FileCount, Going, Outgoing, RunFile
 from harness.events.untrusted import to_display
 from harness.events.words import counted
@@ -94,9 +95,16 @@ def counted_from(notes: CardNotes) -> list[CardLine]:
     ]
 
 
-def runs_of(notes: CardNotes) -> list[CardLine]:
-    """The files of its own worktree that run, line by line."""
-    return [line for one in notes.runs for line in _file_that_runs(one)]
+def runs_of(action: Action, notes: CardNotes | None) -> list[CardLine]:
+    """What of its own worktree runs outside the fence: the files that are known to, line by line, and any other one
+    unless it is known that no other does.
+    """
+    files = notes.runs if notes is not None else []
+    out: list[CardLine] = []
+    if action.access == Access.UNFENCED and command_of(action) and not (notes is not None and notes.runs_only):
+        besides = ", not only what follows" if files else ""
+        out.append(CardLine(f"  It may run any file of its worktree{besides}.", "warn"))
+    return [*out, *(line for one in files for line in _file_that_runs(one))]
 
 
 def _file_that_runs(one: RunFile) -> list[CardLine]:

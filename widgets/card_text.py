@@ -123,8 +123,7 @@ def card(view: ApprovalView) -> Card:
         rest += effects.rest
     if action is not None:
         out += will_run(action, WILL_RUN if asks else "WAS TO RUN", compared=whole, told=known)
-    if notes is not None:
-        out += runs_of(notes)
+        out += runs_of(action, notes)
     shown, sides = ([], []) if changes.above else compared(view.diff, whole=whole)
     out += [*changes.above, *shown]
     plain = asks and action is not None and view.rule == _DEFAULT

@@ -102,7 +102,7 @@ class CardNotes(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``unusual`` are those that no approved request had so; ``before`` counts the approved ones that equal it in all;
     ``first``: none of its kind was approved. ``going_unknown``: the words of a deletion, as written, that only its
-    run turns into names.
+    run turns into names. ``runs_only``: the call is known to run no file of its worktree but ``runs``.
     """
 
     of: str = ""
@@ -116,6 +116,7 @@ class CardNotes(msgspec.Struct, frozen=True, omit_defaults=True):
     going_unknown: list[str] = []
     going_unknown_more: int = 0
     runs: list[RunFile] = []
+    runs_only: bool = False
     goal: str = ""
     step: str = ""
     checks: int = 0

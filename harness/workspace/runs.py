@@ -1,9 +1,9 @@
 """Which files of a session's own worktree a call outside the fence would run: an agent writes them, so that their names
 say nothing. Blocking.
 
-Looked at are a command's program and what follows the name of an interpreter, in a script for each of its commands;
-then what these come to run in their turn: the target of a Makefile, the script of a ``package.json``, a shell script's
-own commands.
+Looked at is what a command names (`harness.workspace.run_names`), then what these files come to run in their turn: the
+target of a Makefile, the script of a ``package.json``, a shell script's own commands. A program may run what nobody
+names, so that a list is never taken for all of it unless every command is known to run nothing else.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from harness.events.access import Access
 from harness.events.action import Action, ExecAction, ShellAction, command_of
@@ -19,6 +20,8 @@ from harness.events.card_facts import RunFile
 from harness.hands import reading
 from harness.plan import scripts
 from harness.policy.effects import inside
+from harness.workspace import run_names
+from harness.workspace.run_names import Name
 
 MOST = 6
 """Files that are shown."""
@@ -29,29 +32,67 @@ _MOST_FOLLOWED = 256 << 10
 """Bytes of a file in which further ones are looked for."""
 _MOST_FOLLOWED_IN_ALL = 512 << 10
 _MOST_SHOWN = 12_000
-_MOST_WORDS = 400
 _TEXT = 300
-_INTERPRETER = re.compile(
-    r"(?:.*/)?(?:\.|source|(?:ba|da|z|k|fi)?sh|python[0-9.]*|node|deno|bun|ruby|perl|php|Rscript|lua)"
-)
-_BEFORE = re.compile(r"(?:.*/)?(?:sudo|env|exec|time|nohup|nice|command|if|then|else|elif|while|until|do|!)|\w+=.*")
-"""Words that a command may stand behind."""
-_ENDS = "\n;|&()`{}"
-_WORD = re.compile(rf"[{re.escape(_ENDS)}]|[^\s<>'\"{re.escape(_ENDS)}]+")
+_START = re.compile(r'"(?:main|module)"\s*:\s*"([^"\n]{1,200})"')
+_SHEBANG = re.compile(r"#!\s*(?:/usr)?/bin/(?:env\s+)?(?:ba|da)?sh\b[^\n]*\n")
 
 
-def runs(action: Action) -> list[RunFile]:
-    """What a call without a fence runs of its own worktree, as it is now; empty for any other call."""
+class Runs(NamedTuple):
+    """The files that are known to run; ``only``: it is known that no other file of the worktree does."""
+
+    files: list[RunFile]
+    only: bool = False
+
+
+def runs(action: Action) -> Runs:
+    """What a call without a fence runs of its own worktree, as it is now; nothing for any other call."""
     if action.access != Access.UNFENCED:
-        return []
+        return Runs([], only=True)
     root = os.path.realpath(action.fence.worktree)
-    names = dict.fromkeys(filter(None, (_shown(root, os.path.join(action.cwd, name)) for name in _names(action))))
-    further, targets = _followed(action, root, list(names))
-    followed = dict.fromkeys([*names, *further])
+    names = dict.fromkeys(filter(None, (_there(root, name) for name in _names(action))))
+    starts = dict.fromkeys(filter(None, (_start(root, name) for name in names)))
+    direct = [*names, *(name for name in starts if name not in names)]
+    further, targets = _followed(action, root, direct)
+    followed = dict.fromkeys([*direct, *further])
     found = [_read(root, name, targets.get(name, ())) for name in list(followed)[:MOST]]
-    return found + [
-        RunFile(name[:_TEXT], problem=f"only the first {MOST} files are") for name in list(followed)[MOST:_MOST_NAMED]
-    ]
+    only = len(followed) <= MOST and _only(action, root, found)
+    left_out = [RunFile(name[:_TEXT], problem=f"only the first {MOST} files are") for name in list(followed)[MOST:]]
+    return Runs(found + left_out[: _MOST_NAMED - MOST], only)
+
+
+def _there(root: str, name: Name) -> str:
+    """The file of the worktree that a name means, from its root; empty when there is none."""
+    found = next(filter(None, (_shown(root, os.path.join(folder, name.path)) for folder in name.folders)), "")
+    return found if found and (not name.program or os.access(os.path.join(root, found), os.X_OK)) else ""
+
+
+def _start(root: str, name: str) -> str:
+    """The file with which the package begins that a ``package.json`` describes."""
+    if os.path.basename(name) != "package.json":
+        return ""
+    match = _START.search(_text_of(root, name))
+    folder = os.path.join(root, os.path.dirname(name))
+    paths = [os.path.join(folder, match[1] + end) for end in ("", ".js", "/index.js")] if match else []
+    return next(filter(None, (_shown(root, path) for path in paths)), "")
+
+
+def _only(action: Action, root: str, found: Sequence[RunFile]) -> bool:
+    """True when the command, and each file that it runs, is known to run nothing that is not among these."""
+    path = action.env.get("PATH", "")
+    folders = path.split(":") if path else []
+    if any(not folder.startswith("/") or inside(_real(folder), root) for folder in folders):
+        return False
+    known: set[str] = set()
+
+    def is_known(word: str) -> bool:
+        return _shown(root, os.path.join(action.cwd, word)) in known
+
+    for one in reversed(found):  # what a file runs stands behind it
+        text = "\n".join(one.lines) + "\n"
+        shell = not text.startswith("#!") or _SHEBANG.match(text)
+        if one.whole and shell and run_names.runs_only(text, is_known):
+            known.add(one.path)
+    return run_names.runs_only(command_of(action), is_known)
 
 
 def _shown(root: str, name: str) -> str:
@@ -101,34 +142,11 @@ def _real(path: str) -> str:
         return ""
 
 
-def _names(action: Action) -> Iterator[str]:
+def _names(action: Action) -> Iterator[Name]:
     if isinstance(action, ExecAction):
-        yield from _of(action.argv)
-        for word in action.argv:
-            if len(word.split()) > 1:  # a script, as ``sh -c`` takes it
-                yield from _of(_WORD.findall(word)[:_MOST_WORDS])
+        yield from run_names.of_argv(action.argv, action.cwd)
     elif isinstance(action, ShellAction):
-        yield from _of(_WORD.findall(action.script)[:_MOST_WORDS])
-
-
-def _of(words: Sequence[str]) -> Iterator[str]:
-    """Names of files that run by themselves, or by the interpreter before them."""
-    begins = True
-    interpreted = False
-    for word in words:
-        if word and word in _ENDS:
-            begins = True
-            interpreted = False
-        elif (interpreted and word.startswith("-")) or (begins and _BEFORE.fullmatch(word)):
-            continue
-        elif begins and _INTERPRETER.fullmatch(word):
-            begins = False
-            interpreted = True
-        else:
-            if interpreted or (begins and "/" in word):
-                yield word
-            begins = False
-            interpreted = False
+        yield from run_names.of_script(action.script, action.cwd)
 
 
 def _read(root: str, name: str, targets: Sequence[str]) -> RunFile:

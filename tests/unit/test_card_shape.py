@@ -423,11 +423,14 @@ def test_words_that_are_known_take_one_row() -> None:
 
 
 def test_a_file_that_is_shown_from_within_says_where_and_keeps_its_numbers() -> None:
-    (*_, one) = [line.text for line in runs_of(CardNotes(runs=[RunFile("Makefile", ["all:", "\tx"], 300, first=210)]))]
+    action = from_wire(UNFENCED)
+
+    def of(file: RunFile) -> list[str]:
+        return [line.text for line in runs_of(action, CardNotes(runs=[file], runs_only=True))]
+
+    (*_, one) = of(RunFile("Makefile", ["all:", "\tx"], 300, first=210))
     assert one == "  and 300 more lines, not shown"
-    title, first, *_ = [
-        line.text for line in runs_of(CardNotes(runs=[RunFile("Makefile", ["a:", "b:"], 1, first=210)]))
-    ]
+    title, first, *_ = of(RunFile("Makefile", ["a:", "b:"], 1, first=210))
     assert title == "WHICH RUNS  Makefile of its worktree, 3 lines, shown from line 210 on, where what runs is"
     assert first == "  210 │a:"
 
@@ -511,3 +514,20 @@ def _request(kind: str, diff: str) -> ApprovalView:
 def _split(lines: list[str], at: str) -> tuple[list[str], list[str]]:
     cut = next(i for i, line in enumerate(lines) if at in line)
     return lines[:cut], lines[cut:]
+
+
+def test_that_any_file_may_run_is_said_unless_it_is_known_that_no_other_does() -> None:
+    """Silence is no answer: without notes, and of a command that names no file, it is said too."""
+    alone = "  It may run any file of its worktree."
+    besides = "  It may run any file of its worktree, not only what follows."
+    files = [RunFile("deploy.sh", ["ls"])]
+
+    def said(notes: CardNotes | None, action: dict[str, Any] = UNFENCED) -> list[str]:
+        return [line.text for line in runs_of(from_wire(action), notes) if "any file" in line.text]
+
+    assert said(None) == said(CardNotes()) == [alone]
+    assert said(CardNotes(runs=files)) == [besides]
+    assert said(CardNotes(runs=files, runs_only=True)) == said(CardNotes(runs_only=True)) == []
+    assert said(None, NETWORK) == said(None, OUTSIDE) == [], "the fence holds it"
+    above = [line.text for line in card(view(CardNotes(), UNFENCED)).above]
+    assert alone in above, "where it has to be seen before it is approved"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from harness.events.action import Action, PushAction
 from harness.events.approved import Shape
-from harness.events.card_facts import CardNotes, Outgoing, RunFile
+from harness.events.card_facts import CardNotes, Outgoing
 from harness.events.session_state import SessionState
 from harness.policy.shape import compared, facts_of, kind_of, ordinary
 from harness.supervisor.calls.ground import private_of
@@ -15,7 +15,7 @@ from harness.supervisor.fleet.session import Session
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.going import Gone, going
 from harness.workspace.outgoing import outgoing
-from harness.workspace.runs import runs
+from harness.workspace.runs import Runs, runs
 from harness.workspace.worktrees import open_worktree
 
 _LOOK_S = 30.0
@@ -26,8 +26,8 @@ async def notes(session: Session, action: Action, past: Iterable[Shape]) -> Card
     """The notes of a request for this action. ``past`` is what was approved in the whole fleet. Raises OpError."""
     of = kind_of(action)
     known = list(past)
-    files = await _runs(session, action)
-    read = frozenset(os.path.join(action.fence.worktree, one.path) for one in files if one.whole)
+    found = await _runs(session, action)
+    read = frozenset(os.path.join(action.fence.worktree, one.path) for one in found.files if one.whole)
     facts = facts_of(action, read)
     before, unusual = compared(of, facts, known, ordinary(action, read))
     entry, title = _step(session.state)
@@ -43,7 +43,8 @@ async def notes(session: Session, action: Action, past: Iterable[Shape]) -> Card
         going_more=gone.more,
         going_unknown=gone.unknown,
         going_unknown_more=gone.unknown_more,
-        runs=files,
+        runs=found.files,
+        runs_only=found.only,
         goal=_goal(session.state),
         step=f"{entry}: {title}" if title else entry,
         checks=len(session.state.checks),
@@ -73,11 +74,11 @@ async def _going(session: Session, action: Action) -> Gone:
         return Gone([], 0, [], 0)  # the command itself stands on the card
 
 
-async def _runs(session: Session, action: Action) -> list[RunFile]:
+async def _runs(session: Session, action: Action) -> Runs:
     try:
         return await session.do("reading what it would run", _LOOK_S, lambda: runs(action))
     except WorkspaceError:
-        return []  # the command itself stands on the card
+        return Runs([])  # the command itself stands on the card
 
 
 def _goal(s: SessionState) -> str:

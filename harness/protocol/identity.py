@@ -216,16 +216,16 @@ def who(state: Path) -> dict[str, str | int]:
 
 def other_fleet(told: object, state: Path) -> str:
     """The state folder a process named as its own, by path, when that is not ``state``; empty when it is, or when it
-    names none.
+    names none. A folder that is not there yet is no other fleet's.
     """
     if not isinstance(told, dict) or not isinstance(told.get("path"), str):
         return ""
+    if told["path"] != os.path.realpath(state):
+        return str(told["path"])
     try:
         mine = who(state)
     except OSError:
         return ""
-    if told["path"] != mine["path"]:
-        return str(told["path"])
     return (
         ""
         if (told.get("device"), told.get("inode")) == (mine["device"], mine["inode"])

@@ -164,3 +164,8 @@ def test_who_answers_is_compared(tmp_path: Path) -> None:
     assert identity.other_fleet(identity.who(one), one) == ""
     assert identity.other_fleet(identity.who(one), two) == os.path.realpath(one)
     assert identity.other_fleet(None, two) == "", "an older supervisor does not say"
+    gone = tmp_path / "not-there-yet"
+    assert identity.other_fleet(identity.who(one), gone) == os.path.realpath(one), "a folder that is yet to be made"
+    told = identity.who(two)
+    two.rename(tmp_path / "moved")
+    assert identity.other_fleet(told, two) == "", "its own, which is gone"

@@ -31,6 +31,7 @@ from harness.events.alarm_state import until
 from harness.events.fold import advance
 from harness.events.log import LogWriter
 from harness.events.reader import read
+from harness.events.replies import Outcome
 from harness.events.row_state import Liveness
 from harness.events.rows import row
 from harness.events.session_state import SessionState
@@ -457,6 +458,10 @@ class World(Remembering, Granting, Taken):
         self.push_approvals()
         return {"decision_id": "d1"}
 
+    def _op_outcome(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        call = self._find(r).state.calls.open.get(r["call_id"])
+        return msgspec.structs.asdict(Outcome(became="ended" if call is None else "pending"))
+
     def _op_defer(self, r: dict[str, Any], w: asyncio.StreamWriter) -> None:
         session, view = self._open(r, "not_open")
         session.views[view.approval_id] = msgspec.structs.replace(view, deferred="")
@@ -515,7 +520,7 @@ class World(Remembering, Granting, Taken):
             raise Refused("no_repo", f"{r['repo']} does not exist")
         session = self.add(r.get("name") or "session", goal=r["goal"])
         self.push_rows(session)
-        return {"sid": session.sid, "name": session.state.name, "warnings": self.warnings}
+        return {"sid": session.sid, "name": session.state.name, "warnings": self.warnings, "masked": []}
 
     def _op_starts(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         if not Path(r["repo"]).is_dir():
@@ -544,7 +549,7 @@ class World(Remembering, Granting, Taken):
 
     def _op_diff(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         session = self._find(r)
-        return {**session.diff, "truncated": False, "seen": self.seen(session.sid)}
+        return {"touches": [], **session.diff, "truncated": False, "seen": self.seen(session.sid)}
 
     def seen(self, sid: str) -> str:
         """What somebody who reads the diff of a session has seen."""

@@ -111,4 +111,5 @@ class Taken:
             "name": session.state.name,
             "checkpoint_id": r["checkpoint"] or "k1",
             "warnings": [],
+            "masked": [],
         }

@@ -304,6 +304,7 @@ DONE: list[tuple[str, dict[str, Any]]] = [
             "message": "no",
         },
     ),
+    ("outcome", {"sid": "$deciding", "approval_id": "$deciding.approval", "call_id": ""}),
     (
         "grant_preview",
         GRANT | {"approval_id": "$asking.approval", "action_hash": "$asking.hash"},

@@ -38,8 +38,8 @@ FRAMEWORK = {
     f"CSI ?{mode}{end}" for mode in (7, 25, 1000, 1003, 1004, 1006, 1015, 1016, 1049, 2004, 2026, 2048) for end in "hl"
 }
 
-OURS = {"OSC 2", "CSI 22;2t", "CSI 23;2t"}
-"""The title of the terminal: kept, set, given back."""
+OURS = {"OSC 2", "CSI 22;2t", "CSI 23;2t", "ESC 7", "ESC 8", "CSI C"}
+"""The title of the terminal: kept, set, given back; and the cursor, put behind what may be drawn narrower."""
 TITLE = re.compile(rb"\x1b\]2;([^\x1b\a]*)\a|\x1b\[(2[23]);2t")
 
 

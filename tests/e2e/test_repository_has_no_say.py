@@ -112,7 +112,7 @@ def test_a_model_cannot_pass_its_own_checks() -> None:
         f.wait_state(sid, "failed")
         ended = {r.body.call_id: r.body for r in f.records(sid) if isinstance(r.body, t.ToolEnded)}
         proposed = [r.body for r in f.records(sid) if isinstance(r.body, t.ToolProposed)]
-        assert [ended[p.call_id].status for p in proposed if p.ref] == ["refused"] * 3
+        assert [ended[p.call_id].status for p in proposed if p.ref and not p.before_work] == ["refused"] * 3
         assert all(ended[p.call_id].exit_code == 1 for p in proposed if p.by_harness)
         row = f.row(sid)
         assert (row.get("checks_passed", 0), row["checks_total"], row.get("verified", False)) == (0, 1, False)

@@ -27,7 +27,7 @@ from tests.process.test_judge_fleet import bodies, simulate, write
 from tests.process.test_supervisor_life import parent, replaced
 
 pytestmark = pytest.mark.timeout(300)
-CHECK = "until [ -e go ]; do sleep 0.02; done; rm go; test -s one.txt"
+CHECK = "test -s one.txt || exit 1; until [ -e go ]; do sleep 0.02; done; rm go"
 
 
 @pytest.fixture
@@ -75,7 +75,8 @@ def before_the_judge(f: Fleet, sid: str, count: int) -> None:
 
 def _checks(f: Fleet, sid: str) -> int:
     records = f.records(sid)
-    ours = {r.body.call_id for r in records if isinstance(r.body, t.ToolProposed) and r.body.tool == tools.CHECK}
+    proposed = [r.body for r in records if isinstance(r.body, t.ToolProposed)]
+    ours = {b.call_id for b in proposed if b.tool == tools.CHECK and not b.before_work}
     return sum(isinstance(r.body, t.ToolStarted) and r.body.call_id in ours for r in records)
 
 

@@ -27,8 +27,6 @@ _MOST_PIECES = 60
 _MOST_CHECKERS = 40
 _MOST_WAYS = 32
 _MOST_SHOWN = 60
-_ASKED = re.compile(r"# (?:GET|HEAD|POST|PUT|PATCH|DELETE) /[^\n]*\n")
-"""So begins the script that the harness makes of a request in a plan: it ends with the code of its own."""
 _INSTALLED = re.compile(r"(?:^|/)(?:node_modules|\.?venv|env|vendor|target|build|dist|bin)/")
 """Where programs lie that are installed or built, not written."""
 _PLAIN = re.compile(r"[\w\s./:=,@%+-]+")
@@ -63,8 +61,6 @@ def masked(commands: Collection[str], read: Read, parse: Parse, there: Callable[
     """
     found: list[MaskedCheck] = []
     for command in dict.fromkeys(commands):
-        if _ASKED.match(command):
-            continue
         look = _Look(read, parse, there)
         hidden = look.hidden(Piece(command), Options(), alone=True)
         if hidden is not None:
@@ -114,7 +110,9 @@ class _Look:
                     why = f"make ignores how `{_shown(inside.text)}` ends"
                     return _finding(where or f"what `{said}` runs", why, "leave out the - before it")
                 deeper = inside.script or where or f"what `{said}` runs"
-                if (found := self.hidden(inside, how, deeper, alone=bool(inside.script))) is not None:
+                if (
+                    found := self.hidden(inside, how, deeper, alone=bool(inside.script) and not call.aside)
+                ) is not None:
                     return found
                 kind = Kind.CHECKER if checks else kind
             if word := ignoring(made):

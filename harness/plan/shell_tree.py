@@ -17,13 +17,20 @@ class Call:
 
     at: tuple[int, int]
     words: tuple[str | None, ...]
+    aside: bool = False
+    """It runs in the background, or within what does."""
 
 
 def calls(tree: object) -> list[Call]:
     """Every simple command of a script, in the order of its text."""
     known = _constants(tree)
+    beside = [span(node) for node in nodes(tree) if node.get("Background") or node.get("Coprocess")]
     found = [
-        Call(span(node), tuple(word(one, known).text for one in items(node, "Args")))
+        Call(
+            span(node),
+            tuple(word(one, known).text for one in items(node, "Args")),
+            any(begin <= span(node)[0] < end for begin, end in beside),
+        )
         for node in nodes(tree)
         if node.get("Type") == "CallExpr" and items(node, "Args")
     ]

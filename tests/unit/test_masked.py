@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.events.masked_checks import MaskedCheck
+from harness.plan.criteria import commands
 from harness.plan.masked import masked
 from harness.workspace.gather_facts import parse_shell
 
@@ -209,6 +210,24 @@ def test_a_check_that_passes_although_its_runner_fails_is_named(command: str) ->
 @pytest.mark.parametrize("command", HONEST)
 def test_an_honest_check_raises_nothing(command: str) -> None:
     assert not hides(command), found(command)
+
+
+SERVES = "#!/bin/sh\npython3 -m http.server 8000 &\n"
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    ["GET /health returns 200", "With `sh init.sh` running, GET http://127.0.0.1:8000/ returns 200"],
+)
+def test_what_serves_in_the_background_does_not_decide(criterion: str) -> None:
+    """The request behind it does, whose code the script of such a criterion ends with."""
+    (made,) = commands([criterion])
+    assert masked([made.command], lambda path: SERVES if path == "init.sh" else "", parse_shell, lambda _: True) == []
+
+
+def test_a_comment_about_a_request_hides_nothing() -> None:
+    assert hides("# GET /health returns 200\npytest || true")
+    assert hides("sh check.sh & wait")
 
 
 def test_what_to_write_instead_can_be_copied() -> None:

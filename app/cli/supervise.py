@@ -17,8 +17,8 @@ from app.cli.output import emit, safe, say, warn
 from app.replies import ask, read
 from harness.events.replies import Halted, Hello, Sessions
 from harness.linux.proc import Identity, alive, command, identify
-from harness.protocol import locks
-from harness.protocol.client import Client, Mute, OtherFleet, Unreachable, keep_stopped
+from harness.protocol import locks, stop_mark
+from harness.protocol.client import Client, Mute, OtherFleet, Unreachable
 
 STOP_S = 240.0
 """Longest wait for the answer to a stop; the supervisor gives every session its time to end in order."""
@@ -66,7 +66,8 @@ def _stop(ctx: Context, args: argparse.Namespace) -> int:
             raise Unreachable(
                 f"a supervisor holds {ctx.folders.supervisor_lock} and does not answer; nothing was stopped ({exc})"
             ) from exc
-        keep_stopped(ctx.folders)
+        with contextlib.suppress(OSError):  # who asked has it stopped all the same, on a full disk too
+            stop_mark.write(ctx.folders.runtime)
         ended = _end_guardian(ctx.folders.guardian_lock)
         if args.sessions == "leave" or not locks.kept(ctx.folders):
             _tell(args, {"running": False}, "stopped before it came up" if ended else "not running")

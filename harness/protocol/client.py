@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.linux import durable, own_file, proc
-from harness.protocol import frames, identity, locks, supervisor_words
+from harness.linux import proc
+from harness.protocol import frames, identity, locks, stop_mark, supervisor_words
 from harness.protocol.blocking import Connection
 from harness.protocol.exchange import JSON, Broken, Codec, Ended, Exchange, Silent, refusal
 from harness.protocol.looking import LOOKING
-from harness.protocol.paths import STOPPING, FolderError, Folders, ensure_private
+from harness.protocol.paths import FolderError, Folders, ensure_private
 from harness.protocol.transport import Transport, UnixSocket
 
 if TYPE_CHECKING:
@@ -154,32 +154,16 @@ def abandoned(folders: Folders) -> bool:
     """True when no supervisor lives, none is being started, and the last one was not asked to stop: nobody else will
     start one.
     """
-    return not _lives(folders) and not told_to_stop(folders)
+    return not _lives(folders) and not stop_mark.names_last(folders.runtime)
 
 
 def at_rest(folders: Folders) -> bool:
     """True when no supervisor lives, none is being started, and the last one was asked to stop."""
-    return not _lives(folders) and told_to_stop(folders)
+    return not _lives(folders) and stop_mark.names_last(folders.runtime)
 
 
 def _lives(folders: Folders) -> bool:
     return locks.held(folders.supervisor_lock) or locks.held(folders.guardian_lock)
-
-
-def told_to_stop(folders: Folders) -> bool:
-    """True when the last supervisor was asked to stop."""
-    try:
-        last = json.loads(own_file.read(folders.runtime / "supervisor.json"))["pid"]
-        return own_file.text(folders.runtime / STOPPING).strip() == str(last)
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-
-
-def keep_stopped(folders: Folders) -> None:
-    """Have whoever would bring the last supervisor back know that a stop was asked for."""
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        last = json.loads(own_file.read(folders.runtime / "supervisor.json"))["pid"]
-        durable.swap_file(folders.runtime / STOPPING, str(last).encode())
 
 
 _LOG_BYTES = 4 * 1024 * 1024

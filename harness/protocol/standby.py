@@ -53,12 +53,12 @@ def _wanted() -> bool:
     """Wait until it is certain whether a guardian has to be started: none lives, no supervisor is there to start one,
     and nobody asked for a stop.
     """
-    from harness.protocol import client, locks, paths  # while it only waits it needs none of it
+    from harness.protocol import locks, paths, stop_mark  # while it only waits it needs none of it
 
     folders = paths.resolve()
     while not locks.held(folders.guardian_lock):
         if not locks.held(folders.supervisor_lock):
-            return folders.state.is_dir() and not client.told_to_stop(folders)
+            return folders.state.is_dir() and not stop_mark.names_last(folders.runtime)
         time.sleep(_LOOK_S)
     return False
 

@@ -15,9 +15,9 @@ import time
 from collections import deque
 from pathlib import Path
 
-from harness.linux import durable, groups, kernel, own_file
-from harness.protocol import locks, standby
-from harness.protocol.paths import STOPPING, FolderError, ensure_private, resolve
+from harness.linux import groups, kernel
+from harness.protocol import locks, standby, stop_mark
+from harness.protocol.paths import FolderError, ensure_private, resolve
 from harness.supervisor import sign_of_life
 
 EXIT_ASKED = 0
@@ -129,13 +129,6 @@ def _watch(child: int, signals: set[signal.Signals], sign: int, successor: Stand
             os.kill(child, signal.SIGKILL)
 
 
-def _was_stopping(runtime: Path, child: int) -> bool:
-    try:
-        return own_file.text(runtime / STOPPING).strip() == str(child)
-    except (OSError, UnicodeDecodeError):
-        return False
-
-
 def run(runtime: Path, credentials: int, successor: Standby) -> int:
     """Keep one supervisor alive until it is asked to stop; returns the exit code."""
     signals = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT}
@@ -149,7 +142,7 @@ def run(runtime: Path, credentials: int, successor: Standby) -> int:
         status, asked = _watch(child, signals, sign, successor)
         if asked:
             with contextlib.suppress(OSError):
-                durable.swap_file(runtime / STOPPING, str(child).encode())  # so that no open screen starts another one
+                stop_mark.write(runtime, child)  # so that neither an open screen nor a standby starts another one
             os.kill(child, signal.SIGTERM)
             status, _ = _wait(child, signals - {signal.SIGTERM, signal.SIGINT}, _STOP_GRACE)
             if status is None:
@@ -159,7 +152,7 @@ def run(runtime: Path, credentials: int, successor: Standby) -> int:
         code = os.waitstatus_to_exitcode(status or 0)
         if code in (EXIT_ASKED, EXIT_REFUSED, EXIT_OTHER_LIVES):
             return code
-        if _was_stopping(runtime, child):
+        if stop_mark.names(runtime, child):
             say("the supervisor was killed while it was stopping; it stays stopped")
             return EXIT_ASKED
         deaths.append(time.monotonic())
@@ -175,7 +168,6 @@ def run(runtime: Path, credentials: int, successor: Standby) -> int:
 
 def main() -> int:
     """Entry point; folders come through ``WATCHFLOOR_STATE`` and its siblings, or the user's defaults."""
-    from harness.protocol.client import told_to_stop
     from harness.supervisor.stderr import say_without_fail
 
     os.umask(0o077)
@@ -187,7 +179,7 @@ def main() -> int:
         succeeds = standby.SUCCEEDS in sys.argv
         if locks.take(folders.guardian_lock, 0.0 if succeeds else _LOCK_WAIT) is None:
             return EXIT_ASKED
-        if succeeds and told_to_stop(folders):
+        if succeeds and stop_mark.names_last(folders.runtime):
             return EXIT_ASKED
     except (FolderError, OSError) as exc:
         print(f"refused: {exc}", file=sys.stderr, flush=True)

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from functools import partial
 
 from harness.events import types as t
-from harness.linux import durable
 from harness.linux.proc import Identity
-from harness.protocol.paths import STOPPING, Folders
+from harness.protocol import stop_mark
+from harness.protocol.paths import Folders
 from harness.supervisor.calls import grant_book
 from harness.supervisor.calls.answers import Answers
 from harness.supervisor.calls.approvals import Approvals
@@ -192,7 +192,7 @@ class Supervisor:
     async def _asked_to_stop(self) -> None:
         """Stop, and return when everything is closed but the connection that asked."""
         with contextlib.suppress(OSError):  # who asked has it stopped all the same, on a full disk too
-            durable.swap_file(self.folders.runtime / STOPPING, str(os.getpid()).encode())
+            stop_mark.write(self.folders.runtime, os.getpid())
         if self.orphaned:  # it was leaving for another one to take over, which nobody wants any more
             self.orphaned = False
             self.exit_code = EXIT_ASKED

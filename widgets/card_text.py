@@ -50,7 +50,7 @@ _KINDS: dict[str, str] = {
     Request.RESTART: "has failed and waits for you",
     Request.HISTORY: "has an endpoint that refuses its conversation",
     Request.BILL: "has an endpoint whose bills cannot be",
-    Request.PROTECTED: "changed what decides whether its work is done",
+    Request.PROTECTED: "asks what decides whether its work is done",
     Request.PLAN: "wrote a plan from its goal, to be worked on once you accept it",
     Request.GATE: "has come to a gate of its plan",
     trouble.HELD: "does not go on, and asks nothing",

@@ -6,7 +6,7 @@ from harness.linux import own_file
 
 _MOST = 1 << 20
 """Bytes of a text that is named: more than any goal, policy or memory may have."""
-EMPTY = "is empty; leave it out for the default"
+EMPTY = "is empty: give it a value, or leave the option out"
 
 
 class Usage(Exception):

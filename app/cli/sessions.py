@@ -52,9 +52,7 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
         if request.caps is not None and request.caps.usd_nano == 0:
             say("its cap of $0.00 spends nothing, so it asks you at once; --cap-usd none lifts it")
         if not (checks or _decided(args)):
-            say(
-                f"{_NONE} no criterion was given: it ends on the agent's word, and stays marked; give --check or --plan"
-            )
+            say("no criterion was given: it ends on the agent's word, and stays marked; give --check or --plan")
     return exits.OK
 
 

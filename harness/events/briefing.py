@@ -214,7 +214,9 @@ def _verdict(c: Briefing, r: t.Record, b: t.CheckVerdict) -> None:
     c.checks[b.command] = b.passed
     if b.command in c.planned or b.passed == bool(before):
         return
-    if b.passed:
+    if b.passed and b.masked:
+        c.tell(r, COURSE, f"exits with 0, which decides nothing: {b.command}", "warn")
+    elif b.passed:
         c.tell(r, PASSED, f"{WORDS[b.outcome]}: {b.command}", "good")
     else:
         c.tell(r, ANOMALY, f"passes no more: {b.command}", "bad")

@@ -72,7 +72,7 @@ class RatchetViolation(Body, frozen=True, kw_only=True):
     """Files that decide whether the work is done are not as they were at the start; they are put back before a check
     runs. What was there lies in the session's folder, under ``aside/<violation_id>/<index>``.
 
-    Without files it is a ``check`` that passes whatever it runs says; ``why`` that is so.
+    Without files it is a ``check`` that hides an exit code; ``why`` that is so.
     """
 
     TYPE = "ratchet.violation"

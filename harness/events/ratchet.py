@@ -125,7 +125,7 @@ class Ratchet:
 
 def cannot_fail(b: t.RatchetViolation) -> str:
     """In words, that a check says nothing of what it runs."""
-    return f"{b.check} passes whatever it runs says"
+    return f"`{b.check}` hides an exit code and decides nothing"
 
 
 def told_of(how: str) -> str:

@@ -179,10 +179,15 @@ class SessionState:
 
     @property
     def outcomes(self) -> dict[str, str]:
-        """How each check stands against what it said before the work; those that were not run since are left out."""
-        ran = {command: code == 0 for command, code in self.checks.items() if code is not None}
+        """How each check that decides stands against what it said before the work; those not run since are left out."""
+        ran = {c: code == 0 for c, code in self.checks.items() if code is not None and self.decides(c)}
         return {c: outcomes.outcome(self.before.word(c), passed=passed) for c, passed in ran.items()}
+
+    def decides(self, command: str) -> bool:
+        """Whether a check's exit code counts: it hides none, or a person lets it count."""
+        return not self.masking.hides(command) or command in self.ratchet.trusted
 
     @property
     def checks_passed(self) -> int:
-        return sum(1 for code in self.checks.values() if code == 0)
+        """How many checks pass, of those whose exit code counts."""
+        return sum(1 for command, code in self.checks.items() if code == 0 and self.decides(command))

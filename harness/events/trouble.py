@@ -321,7 +321,7 @@ PARKED: dict[str, Words] = {
         person=True,
     ),
     Request.PROTECTED: Words(
-        "changed what decides whether its work is done",
+        "asks what decides whether its work is done",
         "its checks ran on the originals; nothing more happens before you say what counts",
         "allow its changes to count, or keep the originals",
         "go.queue",
@@ -391,7 +391,7 @@ REQUESTS: dict[str, str] = {
     Request.RESTART: "could not go on",
     Request.HISTORY: "conversation refused",
     Request.BILL: "bill that cannot be",
-    Request.PROTECTED: "changed what decides",
+    Request.PROTECTED: "what decides",
     Request.GATE: "gate",
     Request.PLAN: "wrote a plan",
 }

@@ -18,7 +18,7 @@ def due(s: SessionState) -> list[Flip]:
             v.passed,
             v.call_id,
             v.outcome,
-            masked=bool(s.masking.hides(command)) and command not in s.ratchet.trusted,
+            masked=not s.decides(command),
         )
         for command, v in s.verdicts.items()
     }

@@ -114,7 +114,7 @@ def _leave_and_come_back(it: Terminal) -> None:
 
 def _decide(it: Terminal) -> None:
     it.press("2")
-    it.see("faster changed what decides", "ctrl+y accept")
+    it.see("faster asks what decides", "ctrl+y accept")
     it.look("The queue, what matters most first: one agent has weakened a test")
     it.press("r")
     it.see("reason")

@@ -277,7 +277,7 @@ def _not_blind(session: Session, asked: Asked) -> None:
         return
     raise OpError(
         "blind",
-        f"nothing would show that the result works: {hidden[0]!r} passes whatever it runs says"
+        f"nothing would show that the result works: `{hidden[0]}` hides an exit code and decides nothing"
         f" ({s.masking.hides(hidden[0])})",
         f"give it another check: watchfloor continue {session.sid} --check …; or merge on your own word: watchfloor"
         f" merge --no-checks {session.sid}",

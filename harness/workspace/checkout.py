@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
 from harness.hands import reading
 from harness.linux import durable
-from harness.workspace import stamps
+from harness.workspace import filters, stamps
 from harness.workspace.errors import GitFailed, WorkspaceError, held
 from harness.workspace.git import Git, common_of
 from harness.workspace.look import look
 from harness.workspace.private import Worktree
+from harness.workspace.worktrees import recorded_root
 
 _MARK = b"watchfloor merge "
 _UNDER_WAY = {
@@ -31,8 +33,6 @@ _UNDER_WAY = {
     "BISECT_LOG": "a bisect",
 }
 _MOVED_BY_REBASE = ("rebase-merge/head-name", "rebase-apply/head-name", "rebase-merge/update-refs")
-_FILTER = "filter"
-_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 class Place(Protocol):
@@ -261,28 +261,21 @@ def _passable(git: Git, place: Place, old: str, new: str, folder: Path) -> None:
             f"{blocked} in {place.root} is in no commit and would be overwritten; move it away, then try again"
         )
     touched = git.names("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=AMT", old, new)
-    asked = b"".join(os.fsencode(path) + b"\0" for path in touched)
-    looked = Git(git.git_dir, place.root, git.extra)
-    found = (
-        looked.run("check-attr", "-z", "--stdin", _FILTER, stdin=asked).decode("utf-8", "surrogateescape").split("\0")
-    )
-    configured = _filters(place)
-    for path, value in zip(found[::3], found[2::3], strict=False):
-        if value in configured:
-            mend = f"git -C {place.root} merge {new}"
-            if not git.run("cat-file", "blob", f"{new}:{path}").startswith(_POINTER):
-                mend = f"git -C {place.root} show {new}:{path} >{place.root}/{path}, then add and commit it"
+    covered = filters.attributes(Git(git.git_dir, place.root, git.extra), touched)
+    own = {path: name for path, name in covered.items() if name in filters.configured(place.git_dir)}
+    for path, name in own.items():
+        oid = git.text("rev-parse", f"{new}:{path}")
+        text = git.run("cat-file", "blob", oid)
+        if mend := filters.advice(folder, recorded_root(folder / "private"), place.root, path, oid, new, text):
             raise CannotMove(
-                f"{path} goes through the filter {value}, which is yours to run and no session runs; bring it yourself:"
-                f" {mend}"
+                f"{path} goes through the filter {name}, and {new[:12]} has what git would not commit of it, or what"
+                f" only the session has the content of; bring it yourself: {mend}"
             )
-
-
-def _filters(place: Place) -> set[str]:
-    """Names of the filters that the person's own git has a program for: it leaves files as they are for any other."""
-    git = Git(place.git_dir, personal=True)
-    listed = git.call("config", "--list", "-z", "--name-only")[1].decode("utf-8", "surrogateescape").split("\0")
-    return {name.removeprefix("filter.").rpartition(".")[0] for name in listed if name.startswith("filter.")}
+    for path, name in own.items():
+        raise CannotMove(
+            f"{path} goes through the filter {name}, which is yours to run and no session runs; bring it yourself:"
+            f" git -C {shlex.quote(str(place.root))} merge {new}"
+        )
 
 
 def _in_the_way(root: Path, name: str, tracked: set[str]) -> str:

@@ -7,7 +7,6 @@ a file which git keeps otherwise than it lies there (line ends) counts as not co
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections.abc import Iterable, Sequence
@@ -20,6 +19,7 @@ from harness.policy.effects import inside
 from harness.workspace.checkout import branch_of
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.git import Git, common_of
+from harness.workspace.listings import blob_id
 
 _TIMEOUT_S = 5.0
 _MOST_BYTES = 16 << 20
@@ -166,14 +166,8 @@ def _ids(files: Sequence[str], length: int) -> dict[str, str]:
         except OSError:
             continue
         room -= len(content)
-        found[file] = _id(content, length)
+        found[file] = blob_id(content, length)
     return found
-
-
-def _id(content: bytes, length: int) -> str:
-    made = hashlib.sha1(usedforsecurity=False) if length == 40 else hashlib.sha256()
-    made.update(b"blob %d\0" % len(content) + content)
-    return made.hexdigest()
 
 
 def _remote(home: _Home, commit: str) -> str:
@@ -221,7 +215,7 @@ def _in_checkout(home: _Home, file: str, oid: str, gone: list[str]) -> str:
         if root == home.root or any(inside(other, one) for one in gone):
             continue
         try:
-            same = os.lstat(other).st_size == size and _id(reading.read_beneath(root, name, size), len(oid)) == oid
+            same = os.lstat(other).st_size == size and blob_id(reading.read_beneath(root, name, size), len(oid)) == oid
         except OSError:
             continue
         if same:

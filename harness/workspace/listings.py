@@ -4,6 +4,7 @@ compared with the same one before and after every check.
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -49,3 +50,10 @@ def _listed(git: Git, commit: str) -> dict[str, Entry]:
         mode, _, oid = about.split(" ")
         found[path] = Entry(mode, oid)
     return found
+
+
+def blob_id(content: bytes, length: int) -> str:
+    """What git calls this content in a repository whose ids have ``length`` digits."""
+    made = hashlib.sha1(usedforsecurity=False) if length == 40 else hashlib.sha256()
+    made.update(b"blob %d\0" % len(content) + content)
+    return made.hexdigest()

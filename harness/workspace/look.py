@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from harness.hands.git_names import refused_by_git
-from harness.workspace import listings, stamps, submodules
+from harness.workspace import filters, listings, stamps, submodules
 from harness.workspace.errors import CannotKeep, GitFailed, TooMuchToRead
 from harness.workspace.git import Git
 from harness.workspace.ground import Ground, Item, Kind
@@ -202,9 +202,17 @@ class View:
         if stamp is not None and stamp.oid == entry.oid and stamp.fits(info):
             return True
         try:
-            return self.oid(path, item) == entry.oid
+            return self.oid(path, item) == entry.oid or self._cleaned(path, item, entry)
         except OSError:
             return False
+
+    def _cleaned(self, path: str, item: Item, entry: Entry) -> bool:
+        """Whether the file is what a filter makes the committed one of. Raises OSError."""
+        ours = self._tree.private.parent
+        if item.kind is not Kind.FILE or not (ours / filters.FOLDER).is_dir():
+            return False
+        with open(self.ground.file(path), "rb", buffering=0) as file:
+            return filters.stands_for(ours, hashlib.file_digest(file, "sha256").hexdigest(), entry.oid)
 
     def oid(self, path: str, item: Item) -> str:
         """The object id that the file's bytes have as they are. Raises OSError."""

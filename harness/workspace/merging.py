@@ -14,7 +14,7 @@ from pathlib import Path
 from harness.events import merge_events as m
 from harness.events.untrusted import to_display
 from harness.plan.protected import Rules, chosen
-from harness.workspace import checkout, decisive, kept, originals
+from harness.workspace import checkout, decisive, filters, kept, originals, submodules
 from harness.workspace import private as private_dir
 from harness.workspace.errors import CannotKeep, GitTooOld, MovesSubmodule
 from harness.workspace.git import Git, open_repository, version
@@ -219,6 +219,9 @@ def lay_out(tree: Worktree, commit: str, root: Path) -> None:
         (git.git_dir / "info" / "attributes").write_text(AS_THEY_LIE, "ascii")
         git.run("read-tree", commit)
         git.run("checkout-index", "--all", "--quiet")
+    repository = open_repository(tree.repo)
+    submodules.fill(repository.git_dir, commit, root, root.parent)
+    filters.lay(repository, commit, root, root.parent, None)
 
 
 def let_go(tree: Worktree) -> None:
@@ -412,6 +415,13 @@ def commit_all(tree: Worktree, message: str) -> str:
             raise CannotKeep(
                 f"{inside} is in a submodule, and a commit of the repository takes no file of it; take it over yourself"
                 f" from {tree.root}, or put it back"
+            )
+        covered = filters.attributes(view.scratch.git, sorted(files)) if (tree.root / ".gitattributes").exists() else {}
+        own = {filters.LFS, *filters.configured(tree.common)} if covered else set()
+        if behind := next((path for path, name in covered.items() if name in own), ""):
+            raise CannotKeep(
+                f"{behind} goes through the filter {covered[behind]}, and would be committed as it lies there; have the"
+                f' agent commit it, whose git has the filter: watchfloor continue ID "commit your work"'
             )
         load = kept.Load(files, found.gone)
         if not load:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from harness.hands import reading
 from harness.linux import durable
-from harness.workspace import shown_repository
+from harness.workspace import filters, shown_repository
 from harness.workspace.discard import discard
 from harness.workspace.errors import DamagedWorktree, GitFailed, PublishFailed
 from harness.workspace.git import Git
@@ -154,6 +154,7 @@ def make(tree: Worktree, identity: tuple[str, str], head: str = "") -> None:
     name, email = (re.sub(r'["\\\n\x00-\x1f]', " ", x) for x in identity)
     _write(
         tree.private.parent / "gitconfig",
+        f"[include]\n\tpath = {filters.FOLDER}/config\n"
         f'[user]\n\tname = "{name}"\n\temail = "{email}"\n[safe]\n\tdirectory = *\n[gc]\n\tauto ='
         ' 0\n[maintenance]\n\tauto = false\n[core]\n\thooksPath = /dev/null\n\tpager = cat\n[protocol "ext"]\n\tallow'
         " = never\n[commit]\n\tgpgSign = false\n[tag]\n\tgpgSign = false\n[core]\n\tfsmonitor ="
@@ -235,7 +236,7 @@ def binds(tree: Worktree) -> list[tuple[str, str, str]]:
         (root, root, "rw"),
         (str(tree.dotgit), f"{root}/.git", "ro"),
     ]
-    return listed
+    return listed + filters.binds(ours, tree.common)
 
 
 def environment(tree: Worktree) -> dict[str, str]:
@@ -333,6 +334,7 @@ def publish(tree: Worktree) -> Published:
         git.run(*args)
         _write(tree.private.parent / "published", head)
         _let_go(tree)
+        filters.carry(tree.private.parent, tree.common, old or tree.base, head)
         git.run("read-tree", "--reset", head)
     return Published(head, True)
 

@@ -5,17 +5,21 @@ of the repository runs and nothing is fetched.
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from harness.events.words import counted
-from harness.workspace import submodules
+from harness.workspace import filters, submodules
 from harness.workspace.errors import PartialClone
 from harness.workspace.git import Git, Repository
 from harness.workspace.private import alternates
 
 _NAMED = 3
-_FILTER = re.compile(r"\sfilter=(\S+)")
+_OWN_PROGRAM = (
+    "; for new content its program runs in the sandbox, so it must be there ([fence] read shows folders), or such a"
+    " change stays uncommitted"
+)
 
 
 def look(repository: Repository, commit: str) -> list[str]:
@@ -42,11 +46,8 @@ def look(repository: Repository, commit: str) -> list[str]:
             " launch again"
         )
     rules = [row for row in rows if row.endswith((b"/.gitattributes", b"\t.gitattributes"))]
-    for name, count, first in _filtered(git, rules):
-        notes.append(
-            f"{counted(count, 'pattern')} of .gitattributes ({first}, …) go through the filter {name}, which no session"
-            " runs: it sees such files as they are committed, and changes of them are not for merging"
-        )
+    if rules or (repository.common / "info" / "attributes").is_file():
+        notes += _filtered(repository, commit)
     if settings.get("core.sparsecheckout") == "true":
         notes.append("its checkout is sparse: the session's worktree leaves out the same files")
     if (repository.common / "shallow").is_file():
@@ -76,17 +77,27 @@ def fetching(root: Path, git: Git, commit: str) -> str:
     return f"git -C {root} diff --shortstat {empty} {commit}"
 
 
-def _filtered(git: Git, rules: list[bytes]) -> list[tuple[str, int, str]]:
-    """(filter, how many patterns name it, the first of them)."""
-    oids = [row.partition(b"\t")[0].split(b" ")[2] for row in rules]
-    if not oids:
-        return []
-    found: dict[str, list[str]] = {}
-    texts = git.run("cat-file", "--batch", "--buffer", stdin=b"\n".join(oids) + b"\n")
-    for line in texts.decode("utf-8", "replace").split("\n"):
-        if not line.startswith("#") and (named := _FILTER.search(line)):
-            found.setdefault(named[1], []).append(line.split()[0])
-    return [(name, len(patterns), patterns[0]) for name, patterns in found.items()]
+def _filtered(repository: Repository, commit: str) -> list[str]:
+    """What a session gets of files behind a filter that the person's git has a program for, or that LFS has."""
+    with tempfile.TemporaryDirectory(prefix="watchfloor-look-") as folder:
+        found = filters.behind(repository, commit, Path(folder), {filters.LFS, *filters.configured(repository.git_dir)})
+    notes: list[str] = []
+    for name in dict.fromkeys(one.filter for one in found):
+        there = [one.path for one in found if one.filter == name and one.content is not None]
+        lacking = [one.path for one in found if one.filter == name and one.content is None]
+        if there:
+            notes.append(
+                f"{counted(len(there), 'file')} ({_some(there)}) behind the filter {name}: the session has what they"
+                " hold here and commits what the filter makes of them" + ("" if name == filters.LFS else _OWN_PROGRAM)
+            )
+        if lacking:
+            fetch = "lfs pull" if name == filters.LFS else "checkout the branch"
+            notes.append(
+                f"{counted(len(lacking), 'file')} ({_some(lacking)}) behind the filter {name}, and what they hold is"
+                f" not in your clone: the session sees them as they are committed; git -C {repository.root} {fetch},"
+                " then launch again"
+            )
+    return notes
 
 
 def _some(names: list[str]) -> str:

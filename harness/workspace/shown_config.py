@@ -58,8 +58,8 @@ def shown(git: Git, file: Path) -> bytes:
         sub, dot, variable = rest.rpartition(".")
         if section not in _SECTIONS or not variable or name in _NOT_SHOWN or _HELD_BACK.search(variable):
             continue
-        text = f" = {_quoted(strip_credential(value)[0])}" if value is not None else ""
-        lines += [f"[{section} {_quoted(strip_credential(sub)[0])}]" if dot else f"[{section}]", f"\t{variable}{text}"]
+        text = f" = {quoted(strip_credential(value)[0])}" if value is not None else ""
+        lines += [f"[{section} {quoted(strip_credential(sub)[0])}]" if dot else f"[{section}]", f"\t{variable}{text}"]
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
 
 
@@ -69,6 +69,7 @@ def _entries(git: Git, file: Path) -> Sequence[tuple[str, str | None]]:
     return parted(git.run("config", "--file", str(file), "--no-includes", "--list", "-z"))
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text as a value or a name in git's own format."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     return f'"{escaped}"'

@@ -12,8 +12,8 @@ import msgspec
 
 from harness.hands import reading
 from harness.linux import durable
+from harness.workspace import filters, shown_repository, submodules
 from harness.workspace import private as private_dir
-from harness.workspace import shown_repository, submodules
 from harness.workspace.branch_names import blocking
 from harness.workspace.discard import discard
 from harness.workspace.errors import (
@@ -148,6 +148,7 @@ def create(
             if start is not None:
                 _fill(tree, start)
             submodules.fill(repository.git_dir, begin.head, tree.root, private.parent)
+            filters.lay(repository, begin.head, tree.root, private.parent, tree.admin)
             private_dir.make(tree, identity(repository), start.head if start is not None else "")
             private_dir.prepare(tree)
         except BaseException as exc:
@@ -314,6 +315,7 @@ def _undo(git: Git, saved: _Saved, private: Path) -> None:
         private.parent / "objects",
         private.parent / "shared-objects",
         private.parent / shown_repository.FOLDER,
+        *(private.parent / name for name in (filters.FOLDER, filters.MADE, filters.OBJECTS)),
     ):
         shutil.rmtree(path, ignore_errors=True)
     (private.parent / "published").unlink(missing_ok=True)

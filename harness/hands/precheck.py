@@ -219,7 +219,7 @@ def head(worktree: str, binds: Sequence[tuple[str, str, str]]) -> str:
     private = next((bind[0] for bind in binds if bind[1] == folder and bind[2] == "rw"), None) if binds else folder
     if private is None:
         return FOREIGN
-    return _resolve(private, _common(folder), "HEAD", _DEPTH)
+    return _resolve(private, private if binds else _common(folder), "HEAD", _DEPTH)
 
 
 def ref(common: str, name: str) -> str:

@@ -1,11 +1,12 @@
 """The private git directory of a session: what its agent can write of git, and how its commits come out.
 
-Inside the fence the repository is read-only. Over the worktree's administrative directory lies a private copy with a
-detached HEAD, over the object store a private one that borrows from the real store. So an agent commits as it likes and
-can reach no other branch, no hook, no configuration and no object of anybody else. `publish` carries its commits out.
+Inside the fence the repository is not there. Where the worktree's ``.git`` leads lies a git directory of the session's
+own, with a detached HEAD, refs, configuration and objects that borrow from the real store, which is read-only. So an
+agent commits, branches, tags and stashes as it likes, and can reach no branch, no hook, no configuration and no object
+of anybody else. `publish` carries the commits of its HEAD out; its other refs stay here.
 
-Nothing that is bound has its source or its mount point below a folder that the agent can write, the ``.git`` file
-excepted, which is a mount point in every call and therefore cannot be replaced from inside.
+Nothing that is bound has its source or its mount point below a folder that the agent can write, but for two mount
+points of every call, which therefore cannot be replaced from inside: the ``.git`` file and the folder of objects.
 """
 
 from __future__ import annotations
@@ -18,18 +19,20 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.hands import reading
+from harness.hands import precheck, reading
 from harness.linux import durable
 from harness.workspace import filters, shown_repository
 from harness.workspace.discard import discard
 from harness.workspace.errors import DamagedWorktree, GitFailed, PublishFailed
 from harness.workspace.git import Git
 from harness.workspace.locks import repository_lock
+from harness.workspace.planting import plant
 
 _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LOOSE = re.compile(r"[0-9a-f]{38}(?:[0-9a-f]{24})?")
 _PACK = re.compile(r"pack-[0-9a-f]+\.(pack|idx)")
 _KEEP = "watchfloor: publishing"
+_ON = "ref: refs/heads/"
 _TRIES = 8
 MAX_OBJECT = 8 << 30
 """Bytes that one object file or pack of an agent may have to be published."""
@@ -47,7 +50,7 @@ class Worktree:
     admin: Path
     """``<common>/worktrees/<name>``."""
     private: Path
-    """The session's copy of ``admin``; its siblings hold objects and bookkeeping."""
+    """The session's own git directory, which lies over ``admin``; its siblings hold objects and bookkeeping."""
     dirty: int = 0
     """Uncommitted files in the user's own checkout when the session began; they are not part of it."""
     folder: str = ""
@@ -143,10 +146,10 @@ def make(tree: Worktree, identity: tuple[str, str], head: str = "") -> None:
     """Create the private directory: HEAD detached at ``head`` (by default the base), index as the worktree's record has
     it, an empty object store.
     """
-    for folder in (tree.private, tree.objects / "info", tree.objects / "pack", tree.shared):
+    for folder in (tree.private / "refs" / "heads", tree.objects / "info", tree.objects / "pack", tree.shared):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for name in ("commondir", "gitdir", "index"):
-        shutil.copyfile(tree.admin / name, tree.private / name, follow_symlinks=False)
+    shutil.copyfile(tree.admin / "index", tree.private / "index", follow_symlinks=False)
+    _write(tree.private / "config", _own_config(tree))
     _write(tree.private / "HEAD", f"{head or tree.base}\n")
     if head:
         _write(tree.private.parent / "published", head)
@@ -154,12 +157,37 @@ def make(tree: Worktree, identity: tuple[str, str], head: str = "") -> None:
     name, email = (re.sub(r'["\\\n\x00-\x1f]', " ", x) for x in identity)
     _write(
         tree.private.parent / "gitconfig",
-        f"[include]\n\tpath = {filters.FOLDER}/config\n"
+        f"{_included(tree)}[include]\n\tpath = {filters.FOLDER}/config\n"
         f'[user]\n\tname = "{name}"\n\temail = "{email}"\n[safe]\n\tdirectory = *\n[gc]\n\tauto ='
         ' 0\n[maintenance]\n\tauto = false\n[core]\n\thooksPath = /dev/null\n\tpager = cat\n[protocol "ext"]\n\tallow'
         " = never\n[commit]\n\tgpgSign = false\n[tag]\n\tgpgSign = false\n[core]\n\tfsmonitor ="
         " false\n\tuntrackedCache = false\n[advice]\n\tdetachedHead = false\n",
     )
+
+
+def _own_config(tree: Worktree) -> str:
+    """What git must know of a git directory before it reads anything else; the agent may add to it."""
+    known = dict(tree.git.configured())
+    kept = {name: value for name in ("partialclone", "noop") if (value := known.get(f"extensions.{name}"))}
+    if len(tree.base) == 64:
+        kept["objectformat"] = "sha256"
+    lines = [f"[core]\n\trepositoryformatversion = {int(bool(kept))}\n\tbare = false\n\tlogAllRefUpdates = true\n"]
+    lines += [f"[extensions]\n\t{name} = {_value(value)}\n" for name, value in kept.items()]
+    return "".join(lines)
+
+
+def _included(tree: Worktree) -> str:
+    """The person's configuration as it is shown: for the session's own git directory, and no other one."""
+    pattern = re.sub(r"([*?\[\\])", r"\\\1", str(tree.admin))
+    shown = _value(f"{tree.private.parent}/{shown_repository.FOLDER}/{shown_repository.CONFIG}")
+    places = (f"gitdir:{pattern}", f"gitdir:{pattern}/**")
+    return "".join(f"[includeIf {_value(place)}]\n\tpath = {shown}\n" for place in places)
+
+
+def _value(text: str) -> str:
+    """As a configuration file quotes it."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{escaped}"'
 
 
 def prepare(tree: Worktree) -> list[Path]:
@@ -184,7 +212,7 @@ def prepare(tree: Worktree) -> list[Path]:
     shared.mkdir(mode=0o700, exist_ok=True)
     borrowed = alternates(tree.common)
     info = objects / "info"
-    for folder in (info, objects / "pack"):
+    for folder in (info, objects / "pack", tree.private / "objects", tree.private / "refs"):
         if not stat.S_ISDIR(_mode(folder)):
             folder.unlink(missing_ok=True)
             folder.mkdir(mode=0o700)
@@ -225,13 +253,13 @@ def binds(tree: Worktree) -> list[tuple[str, str, str]]:
     store = str(real_objects(tree.common))
     ours = tree.private.parent
     root = str(tree.root)
-    shown = shown_repository.refresh(tree.common, tree.admin, ours, borrowed)
-    listed: list[tuple[str, str, str]] = [(str(shown), str(tree.common), "ro")]
-    listed += [(str(a), str(a), "ro") for a in borrowed]
+    shown = str(shown_repository.refresh(tree.common, tree.private, tree.branch))
+    listed: list[tuple[str, str, str]] = [(str(a), str(a), "ro") for a in borrowed]
     listed += [
         (str(tree.private), str(tree.admin), "rw"),
         (store, str(tree.shared), "ro"),
-        (str(tree.objects), store, "rw"),
+        (str(tree.objects), f"{tree.admin}/objects", "rw"),
+        (shown, shown, "ro"),
         (f"{ours}/gitconfig", f"{ours}/gitconfig", "ro"),
         (root, root, "rw"),
         (str(tree.dotgit), f"{root}/.git", "ro"),
@@ -252,16 +280,17 @@ def environment(tree: Worktree) -> dict[str, str]:
 
 def agent_head(tree: Worktree) -> str | None:
     """The commit the agent's HEAD names, or None when it names none that can be published. Does not follow links."""
+    found = precheck.ref(str(tree.private), "HEAD")
+    return found if _HEX.fullmatch(found) else None
+
+
+def agent_branch(tree: Worktree) -> str:
+    """The branch of its own that the agent is on, without ``refs/heads/``; empty when its HEAD is detached."""
     try:
         text = reading.read_beneath(tree.private, "HEAD", 4096).decode("utf-8", "replace").strip()
     except OSError:
-        return None
-    if _HEX.fullmatch(text):
-        return text
-    ref = text.removeprefix("ref:").strip()
-    if text.startswith("ref:") and ref.startswith("refs/") and not ref.startswith("refs/worktree/"):
-        return Git.of(tree.admin).commit(ref)
-    return None
+        return ""
+    return text.removeprefix(_ON) if text.startswith(_ON) else ""
 
 
 def _collect(tree: Worktree, into: Path) -> list[Path]:
@@ -344,11 +373,10 @@ def _at_rest(tree: Worktree, commit: str) -> bool:
     first too: most calls commit nothing, and starting git only to hear that would cost more than the call.
     """
     try:
-        named = [reading.read_beneath(tree.private, "HEAD", 4096)]
-        named.append(reading.read_beneath(tree.common, f"refs/heads/{tree.branch}", 4096))
+        there = reading.read_beneath(tree.common, f"refs/heads/{tree.branch}", 4096)
     except OSError:
         return False
-    return all(text.strip() == commit.encode() for text in named)
+    return there.strip() == commit.encode() and agent_head(tree) == commit
 
 
 def _published(tree: Worktree) -> str:
@@ -367,8 +395,43 @@ def _adopt(tree: Worktree, commit: str) -> None:
     shutil.copyfile(tree.admin / "index", tree.private.parent / "index.new", follow_symlinks=False)
     _make_way(tree.private / "index")
     (tree.private.parent / "index.new").rename(tree.private / "index")
-    _write(tree.private / "HEAD", f"{commit}\n")
+    branch = agent_branch(tree)
+    if not branch or not plant(tree.private, f"refs/heads/{branch}", f"{commit}\n".encode()):
+        _write(tree.private / "HEAD", f"{commit}\n")
     _write(tree.private.parent / "published", commit)
+
+
+def reading_own(tree: Worktree, folder: Path) -> Git:
+    """A runner on the repository that also finds the agent's own objects; ``folder`` is an empty one of ours that must
+    stand as long. Raises PublishFailed, GitFailed.
+    """
+    return _inner(tree, Git.of(tree.admin), folder)[0]
+
+
+def _inner(tree: Worktree, git: Git, folder: Path) -> tuple[Git, list[Path]]:
+    clean = folder / "objects"
+    (clean / "pack").mkdir(parents=True)
+    loose = _collect(tree, clean)
+    safe = (("core.commitGraph", "false"), ("core.multiPackIndex", "false"))
+    inner = Git(git.git_dir, None, (*git.extra, *safe)).with_env(
+        GIT_OBJECT_DIRECTORY=str(clean),
+        GIT_ALTERNATE_OBJECT_DIRECTORIES=_quoted(real_objects(tree.common)),
+        GIT_INDEX_FILE=str(folder / "index"),
+    )
+    return inner, loose
+
+
+def bring(tree: Worktree, commit: str) -> None:
+    """Copy what a commit of the agent's needs into the repository, where a ref must hold it at once. Raises
+    PublishFailed, GitFailed.
+    """
+    with repository_lock(tree.common, tree.root.parent):
+        _bring(tree, Git.of(tree.admin), commit)
+
+
+def let_go(tree: Worktree) -> None:
+    """A ref holds what `bring` brought."""
+    _let_go(tree)
 
 
 def _bring(tree: Worktree, git: Git, head: str) -> None:
@@ -376,15 +439,7 @@ def _bring(tree: Worktree, git: Git, head: str) -> None:
     before the ref moves.
     """
     with tempfile.TemporaryDirectory(prefix="publish-", dir=tree.private.parent) as name:
-        clean = Path(name) / "objects"
-        (clean / "pack").mkdir(parents=True)
-        loose = _collect(tree, clean)
-        safe = (("core.commitGraph", "false"), ("core.multiPackIndex", "false"))
-        inner = Git(git.git_dir, None, (*git.extra, *safe)).with_env(
-            GIT_OBJECT_DIRECTORY=str(clean),
-            GIT_ALTERNATE_OBJECT_DIRECTORIES=_quoted(real_objects(tree.common)),
-            GIT_INDEX_FILE=str(Path(name) / "index"),
-        )
+        inner, loose = _inner(tree, git, Path(name))
         try:
             wanted = inner.run("rev-list", "--objects", "--no-object-names", head, "--not", "--all")
             packed = inner.run("pack-objects", "--stdout", "--quiet", stdin=wanted) if wanted else b""

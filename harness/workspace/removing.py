@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.linux import durable
-from harness.workspace import kept, worktrees
+from harness.workspace import kept, own_refs, worktrees
 from harness.workspace import private as private_dir
 from harness.workspace.discard import discard
 from harness.workspace.errors import CannotKeep, DamagedWorktree, GitFailed, PublishFailed, UnsavedWork
@@ -97,10 +97,13 @@ def _saved_elsewhere(tree: Worktree, sid: str, force_keep: bool, pushed: Iterabl
     commits = unpushed(tree, pushed)
     with look(tree, commit) as view:
         work = _work(tree, view)
-        if not (work.load or work.odd or work.unreadable or commits or damaged):
+        own = _own_refs(tree)
+        if not (work.load or work.odd or work.unreadable or commits or damaged or own):
             return commit, []
         if not force_keep:
             why = f"commits that could not be brought into the repository ({damaged})" if damaged else ""
+            if own and not why:
+                why = f"commits that only refs of the agent's own have ({own_refs.told(own)})"
             raise UnsavedWork(work.files, commits, work.nested, work.ignored, work.reproducible, why)
         if work.unreadable:
             raise CannotKeep(
@@ -114,7 +117,20 @@ def _saved_elsewhere(tree: Worktree, sid: str, force_keep: bool, pushed: Iterabl
             work.archive(path, source)
         if damaged:
             _git_folder(tree, work, folder)
-        return commit, [kept.keep(tree, sid, view, work.load)]
+        else:
+            for ref in own:
+                private_dir.bring(tree, ref.oid)
+            work.load.parents += list(dict.fromkeys(view.scratch.git.commit(ref.oid) or ref.oid for ref in own))
+        refs = [kept.keep(tree, sid, view, work.load)]
+        private_dir.let_go(tree)
+        return commit, refs
+
+
+def _own_refs(tree: Worktree) -> list[own_refs.OwnRef]:
+    try:
+        return own_refs.only_there(tree)
+    except (PublishFailed, GitFailed, OSError):  # then nothing of it could be carried out, which is said
+        return []
 
 
 def _carried_out(tree: Worktree) -> str:

@@ -1,10 +1,12 @@
-"""The repository's git directory as an agent may see it: a folder of ours with listed parts, which the fence shows in
-its place.
+"""What an agent sees of the person's repository: the parts that git needs, brought into the session's own git directory
+when a call begins.
 
 People and tools keep much in a git directory: credentials, backups of the configuration, hooks, submodules, the stash,
-records of other worktrees. None of it is there. What is: HEAD, the refs as they are when a call begins, the safe form
-of the configuration, lists of ignored files and attributes, the depth of a shallow clone, and empty folders over which
-the fence lays what is the session's own.
+records of other worktrees. None of it is there. What is: the refs as they are when a call begins, without those of
+other sessions, the safe form of the configuration, lists of ignored files and attributes, the depth of a shallow clone.
+
+The agent's own refs lie among those that are shown. What it made, moved or deleted stays as it left it; everything else
+follows the repository.
 """
 
 from __future__ import annotations
@@ -12,49 +14,62 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
+from harness.hands import reading
 from harness.linux import durable
 from harness.workspace import shown_config
+from harness.workspace.discard import discard
 from harness.workspace.errors import DamagedWorktree
 from harness.workspace.git import Git
+from harness.workspace.merge_rules import OWN
+from harness.workspace.planting import plant
 
 FOLDER = "shown-repository"
+"""Ours, beside the private git directory: the configuration as it is shown, and what was shown last of the rest."""
 STAMP = "shown-repository.stamp"
-_COPIED = ("HEAD", "shallow", "info/exclude", "info/attributes")
-_SHOWN = ("config", "packed-refs", "reftable", "objects", *_COPIED)
+CONFIG = "config"
+_PACKED = "packed-refs"
+_COPIED = ("shallow", "info/exclude", "info/attributes")
+_SHOWN = ("config", "packed-refs", "reftable", *_COPIED)
 """What is looked at to know whether the folder is in step with the repository, beside its refs."""
 _HIDDEN = ("refs/stash", "refs/bisect/", "refs/rewritten/", "refs/watchfloor/", "refs/worktree/")
+_BRANCHES = "refs/heads/"
+_REMOTES = "refs/remotes/"
 _MAX_COPY = 64 << 20
 _WHOLE_SECONDS_NS = 2 * 10**9
 _FRACTIONS_NS = 50 * 10**6
 _REF = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_LINE = re.compile(rb"([0-9a-f]{40}(?:[0-9a-f]{24})?) (refs/[^\x00-\x20\x7f]+)")
+_VERSION = 2
 
 
-def refresh(common: Path, admin: Path, beside: Path, places: Iterable[Path] = ()) -> Path:
-    """Bring the shown folder, in ``beside`` (ours), in step with the repository and return it. Raises DamagedWorktree,
-    GitFailed, OSError.
+class Seen(NamedTuple):
+    """Refs by name: the commits (or other objects) they name, and where symbolic ones lead."""
 
-    ``places`` are folders that the fence mounts; one inside the git directory needs a folder to be mounted on.
+    plain: Mapping[str, str]
+    symbolic: Mapping[str, str] = {}
+
+
+def refresh(common: Path, private: Path, branch: str) -> Path:
+    """Bring the session's ``private`` git directory in step with the repository and return the folder of what is shown
+    beside it. Raises DamagedWorktree, GitFailed, OSError.
     """
-    shown = beside / FOLDER
-    stamp = beside / STAMP
+    shown = private.parent / FOLDER
+    stamp = private.parent / STAMP
     began = time.time_ns()
-    inner = sorted(str(place.relative_to(common)) for place in places if place.is_relative_to(common))
-    newest, wanted = _state(common, admin)
-    wanted += f"\n{inner}"
-    if shown.is_dir() and _text(stamp) == wanted:
+    newest, wanted = _state(common, branch)
+    if shown.is_dir() and (private / _PACKED).is_file() and _text(stamp) == wanted:
         return shown
     git = Git(common)
-    _folders(common, admin, shown)
-    for name in inner:
-        (shown / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+    (shown / "info").mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in _COPIED:
-        _copy(common / name, shown / name)
-    # each in one step: the folder may be mounted in a fence that runs
-    durable.swap_file(shown / "config", shown_config.shown(git, common / "config"))
-    _refs(git, shown)
+        _copy(common / name, shown / name, private, name)
+    # in one step: the folder may be mounted in a fence that runs
+    durable.swap_file(shown / CONFIG, shown_config.shown(git, common / "config"))
+    _refs(git, shown, private, branch)
     if settled(newest, began):
         durable.swap_file(stamp, wanted.encode("utf-8", "surrogateescape"))
     else:
@@ -73,26 +88,22 @@ def settled(newest: int, began: int) -> bool:
     return began - newest > grain
 
 
-def _state(common: Path, admin: Path) -> tuple[int, str]:
+def _state(common: Path, branch: str) -> tuple[int, str]:
     """(time of the newest change, what identifies everything that is shown).
 
     A ref changes by a rename in its folder.
     """
-    parts = [str(common), str(admin), str(shown_config.VERSION)]
+    parts = [str(common), branch, f"{_VERSION}.{shown_config.VERSION}"]
     newest = 0
     folder = os.fspath(common)
-    store = f"{folder}/objects"
     for path in (*(f"{folder}/{name}" for name in _SHOWN), *_ref_folders(f"{folder}/refs")):
         try:
             info = os.lstat(path)
         except OSError:
             parts.append(f"{path}: none")
             continue
-        if path == store:
-            parts.append(f"{path}: {os.path.realpath(path)}")
-        else:
-            newest = max(newest, info.st_mtime_ns, info.st_ctime_ns)
-            parts.append(f"{path}: {info.st_dev} {info.st_ino} {info.st_size} {info.st_mtime_ns} {info.st_ctime_ns}")
+        newest = max(newest, info.st_mtime_ns, info.st_ctime_ns)
+        parts.append(f"{path}: {info.st_dev} {info.st_ino} {info.st_size} {info.st_mtime_ns} {info.st_ctime_ns}")
     return newest, "\n".join(parts)
 
 
@@ -108,56 +119,116 @@ def _ref_folders(refs: str) -> Iterator[str]:
             continue
 
 
-def _folders(common: Path, admin: Path, shown: Path) -> None:
-    """The folders git looks for, and the places over which the fence mounts."""
-    for name in ("info", "refs/heads", "refs/tags", f"worktrees/{admin.name}"):
-        (shown / name).mkdir(mode=0o700, parents=True, exist_ok=True)
-    store = common / "objects"
-    place = shown / "objects"
-    if place.is_symlink() or (store.is_symlink() and place.exists()):
-        place.unlink() if place.is_symlink() else place.rmdir()
-    if store.is_symlink():
-        place.symlink_to(os.path.realpath(store))
+def visible(name: str, branch: str) -> bool:
+    """Whether a session whose own branch is ``branch`` sees a ref of the repository: not what git keeps for itself, and
+    not the work of other sessions.
+    """
+    if name.startswith(_HIDDEN):
+        return False
+    if name.startswith(_BRANCHES):
+        short = name.removeprefix(_BRANCHES)
+    elif name.startswith(_REMOTES):
+        short = name.removeprefix(_REMOTES).partition("/")[2]
     else:
-        place.mkdir(mode=0o700, exist_ok=True)
+        return True
+    return short == branch or not short.startswith(OWN)
 
 
-def _refs(git: Git, shown: Path) -> None:
-    """All refs but the hidden ones: as one sorted file, symbolic ones each in its own."""
-    packed = ["# pack-refs with: sorted \n"]
+def shown_refs(private: Path) -> dict[str, str]:
+    """The refs that were shown last, by name."""
+    return parse(_bytes(private.parent / FOLDER / _PACKED))
+
+
+def parse(packed: bytes) -> dict[str, str]:
+    """The refs of a packed-refs file; what is no such line is passed over."""
+    found = (_LINE.fullmatch(line) for line in packed.split(b"\n"))
+    return {os.fsdecode(match[2]): match[1].decode() for match in found if match is not None}
+
+
+def _refs(git: Git, shown: Path, private: Path, branch: str) -> None:
+    """The agent's packed refs with those of the repository; loose ones are its own, and come first for git."""
+    now = _listed(git, branch)
+    before = Seen(parse(_bytes(shown / _PACKED)), _symbolic(_bytes(shown / "symbolic")))
+    try:
+        there = parse(reading.read_beneath(private, _PACKED, _MAX_COPY))
+    except OSError:  # it has none, or spoiled it
+        there = dict(before.plain)
+    session = f"{_BRANCHES}{branch}"
+    own = {name: oid for name, oid in there.items() if name != session and before.plain.get(name) != oid}
+    gone = {name for name, oid in before.plain.items() if name not in there and now.plain.get(name) == oid} - {session}
+    folders = {folder for name in own for folder in _above(name)}
+    kept = {
+        name: oid
+        for name, oid in now.plain.items()
+        if name not in gone and name not in folders and own.keys().isdisjoint(_above(name))
+    }
+    if (private / _PACKED).is_dir() and not (private / _PACKED).is_symlink():
+        discard(private / _PACKED)  # a file of git's that an agent made a folder of
+    if not plant(private, _PACKED, b"# pack-refs with: sorted \n" + _packed({**kept, **own})):
+        raise DamagedWorktree(f"{private / _PACKED} cannot be written; look at it and remove it, then go on")
+    for name in before.symbolic.keys() - now.symbolic.keys():
+        plant(private, name, None)
+    for name, target in now.symbolic.items():
+        plant(private, name, f"ref: {target}\n".encode("utf-8", "surrogateescape"))
+    durable.swap_file(shown / _PACKED, _packed(now.plain))
+    lines = "".join(f"{name} {target}\n" for name, target in now.symbolic.items())
+    durable.swap_file(shown / "symbolic", lines.encode("utf-8", "surrogateescape"))
+
+
+def _above(name: str) -> list[str]:
+    """The folders of a ref, which can be no refs beside it."""
+    parts = name.split("/")
+    return ["/".join(parts[:count]) for count in range(3, len(parts))]
+
+
+def _listed(git: Git, branch: str) -> Seen:
+    plain = dict[str, str]()
     symbolic = dict[str, str]()
     listed = git.run("for-each-ref", "--format=%(objectname)%00%(refname)%00%(symref)")
     for line in listed.decode("utf-8", "surrogateescape").split("\n"):
         oid, _, rest = line.partition("\0")
         name, _, target = rest.partition("\0")
-        if not _REF.fullmatch(oid) or name.startswith(_HIDDEN):
+        if not _REF.fullmatch(oid) or not visible(name, branch):
             continue
-        if target:
+        if not target:
+            plain[name] = oid
+        elif visible(target, branch):
             symbolic[name] = target
-        else:
-            packed.append(f"{oid} {name}\n")
-    for path in sorted((shown / "refs").rglob("*")):
-        if path.is_file() and str(path.relative_to(shown)) not in symbolic:
-            path.unlink()
-    durable.swap_file(shown / "packed-refs", "".join(packed).encode("utf-8", "surrogateescape"))
-    for name, target in symbolic.items():
-        path = shown / name
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        durable.swap_file(path, f"ref: {target}\n".encode("utf-8", "surrogateescape"))
+    return Seen(plain, symbolic)
 
 
-def _copy(source: Path, target: Path) -> None:
+def _packed(refs: Mapping[str, str]) -> bytes:
+    lines = sorted((os.fsencode(name), oid.encode()) for name, oid in refs.items())
+    return b"".join(oid + b" " + name + b"\n" for name, oid in lines)
+
+
+def _symbolic(text: bytes) -> dict[str, str]:
+    pairs = (line.partition(" ") for line in text.decode("utf-8", "surrogateescape").split("\n") if line)
+    return {name: target for name, _, target in pairs}
+
+
+def _copy(source: Path, kept: Path, private: Path, name: str) -> None:
+    """Bring a list along when it changed, so that what an agent made of its own stays until then."""
     try:
         size = source.stat().st_size
         if not source.is_file() or size > _MAX_COPY:
             raise DamagedWorktree(f"{source} is no file of at most {_MAX_COPY >> 20} MiB; put it right, then try again")
-        durable.swap_file(target, source.read_bytes())
+        data = source.read_bytes()
+        if not kept.is_file() or kept.read_bytes() != data:
+            plant(private, name, data)
+            durable.swap_file(kept, data)
     except FileNotFoundError:
-        target.unlink(missing_ok=True)
+        if kept.is_file():
+            plant(private, name, None)
+            kept.unlink()
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
 
 
 def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", "surrogateescape")
-    except OSError:
-        return ""
+    return _bytes(path).decode("utf-8", "surrogateescape")

@@ -266,8 +266,7 @@ def move(private: Path, root: Path) -> bool:
     if saved is None or saved.root == str(root):
         return False
     with repository_lock(Path(saved.common), root.parent):
-        for record in (Path(saved.admin) / "gitdir", private / "gitdir"):
-            private_dir.replace(record, f"{root}/.git\n")
+        private_dir.replace(Path(saved.admin) / "gitdir", f"{root}/.git\n")
         _save(private, msgspec.structs.replace(saved, root=str(root)))
     return True
 

@@ -272,7 +272,7 @@ def test_a_damaged_git_folder_stops_a_removal_and_can_be_kept(tree: Worktree, da
     assert removing.remove(tree, "s1", force_keep=True) == [KEPT]
     assert shown(tree, "a.txt") == b"work\n"
     with tarfile.open(fileobj=io.BytesIO(shown(tree, "private.watchfloor.tar"))) as archive:
-        assert "private/commondir" in archive.getnames()
+        assert "private/config" in archive.getnames()
     assert b"root:" not in shown(tree, "private.watchfloor.tar")
 
 

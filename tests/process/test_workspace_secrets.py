@@ -44,9 +44,9 @@ def test_no_credential_of_the_repository_is_readable_inside(tmp_path: Path) -> N
     common = repo / ".git"
     out = agent(
         tree,
-        f"grep -rs {CANARY} {common} . && echo LEAK; git config --list --show-origin; git remote -v; set -e; cat"
-        f" {common}/config >/dev/null; echo x > x; git add x; git commit -qm x; git log -1 --format=%s; ! echo y >>"
-        " $(git rev-parse --git-common-dir)/config",
+        f"grep -rs {CANARY} {common} {tree.private.parent} . && echo LEAK; git config --list --show-origin; git remote"
+        " -v; set -e; echo x > x; git add x; git commit -qm x; git log -1 --format=%s; cat $(git config --list"
+        " --show-origin | sed -n 's,^file:\\([^\\t]*\\).*,\\1,p' | sort -u | grep ^/)",
     )
     assert CANARY not in out
     assert "LEAK" not in out

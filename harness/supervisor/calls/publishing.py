@@ -10,9 +10,9 @@ from harness.events import types as t
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for, private_of
 from harness.supervisor.errors import Later, LinkLost, OpError, for_now, locked
 from harness.supervisor.fleet.session import Session
-from harness.workspace import look
+from harness.workspace import look, own_refs
 from harness.workspace.errors import GitFailed, WorkspaceError
-from harness.workspace.private import publish
+from harness.workspace.private import agent_branch, publish
 from harness.workspace.worktrees import open_worktree
 
 _CANNOT = "its commits cannot be published"
@@ -75,6 +75,25 @@ def _brought(private: Path, seen: str) -> t.WorkCommitted | None:
     return t.WorkCommitted(head=head, before=seen, commits=[t.Commit(*one) for one in new], more=more, files=files)
 
 
+async def _say_what_stays(session: Session) -> None:
+    """On which branch of its own the agent ended, and what only its own refs have: a person looks at the session's
+    branch.
+    """
+    text = await session.do("looking at its own branches", _PUBLISH_S, lambda: _stays(private_of(session)))
+    if text and text != session.published.told:
+        session.published.told = text
+        await session.append(t.HarnessNote(level="info", text=text, component="workspace"), cls="B")
+
+
+def _stays(private: Path) -> str:
+    tree = open_worktree(private)
+    on = agent_branch(tree)
+    told = [f"the agent ended on its own branch {on}, whose commits are on {tree.branch}"] if on else []
+    if left := own_refs.only_there(tree):
+        told.append(f"only its own refs have the commits of {own_refs.told(left)}; rm asks before they go")
+    return "; ".join(told)
+
+
 async def _held_back(session: Session, why: str) -> None:
     if session.state.held_back != why:
         with contextlib.suppress(OpError, LinkLost):
@@ -96,6 +115,7 @@ async def last(session: Session) -> None:
             moved = await session.do("publishing its commits", _PUBLISH_S, lambda: _brought(private_of(session), seen))
             if moved is not None:
                 await session.append(moved, cls="B")
+            await _say_what_stays(session)
     except (WorkspaceError, OSError) as exc:
         known = session.published
         if known.until is None:

@@ -106,6 +106,10 @@ FILES = (
         "$ADMIN/HEAD.lock",
         "$ADMIN/MERGE_HEAD",
         "$ADMIN/locked",
+        "$ADMIN/config",
+        "$ADMIN/packed-refs",
+        "$ADMIN/refs",
+        "$ADMIN/refs/heads",
         "$ADMIN/info/exclude",
         "$OBJECTS/info/alternates",
     ),
@@ -266,7 +270,7 @@ def _attempt(name: str, script: str) -> Outside:
             ground.watch.look(ground.keeper)
             (tree.root / "evil").write_text(EVIL.format(beside=base / "beside"))
             (tree.root / "evil").chmod(0o755)
-            names = f"ADMIN={tree.admin} COMMON={tree.common} OBJECTS={tree.common}/objects\n"
+            names = f"ADMIN={tree.admin} COMMON={tree.common} OBJECTS={tree.admin}/objects\n"
             text = script.replace("{beside}", str(base / "beside")).replace(
                 "{secret}", str(base / "home" / ".ssh" / "id_rsa")
             )

@@ -155,12 +155,12 @@ _MADE = frozenset(
 
 
 def is_work(path: bytes) -> bool:
-    """True for a name whose change is progress: a file of the worktree that no tool makes by itself, or where HEAD is
-    (a commit).
+    """True for a name whose change is progress: a file of the worktree that no tool makes by itself, or where HEAD or a
+    branch of the agent's is (a commit).
     """
     letter, _, rest = path.partition(b"/")
     if letter == b"g":
-        return rest == b"HEAD"
+        return rest == b"HEAD" or rest.startswith(b"refs/heads/")
     return letter == b"w" and bool(rest) and _MADE.isdisjoint(rest.split(b"/"))
 
 

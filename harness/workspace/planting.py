@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from harness.linux import durable
+from harness.workspace.discard import discard
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -49,3 +50,28 @@ def _put(folder: int, name: str, data: bytes | None) -> None:
     finally:
         os.close(fd)
     os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def put(path: Path, text: str) -> None:
+    """Put a file of ours in place of whatever is there, a folder too; what an agent left under the temporary name
+    goes. Raises OSError.
+    """
+    temporary = path.with_name(f".{path.name}.new")
+    clear(temporary)
+    make_way(path)
+    with durable.swapping(path, temporary, sync=False) as fd:
+        durable.write_all(fd, os.fsencode(text))
+
+
+def make_way(path: Path) -> None:
+    """A folder cannot be replaced by a file."""
+    if path.is_dir() and not path.is_symlink():
+        clear(path)
+
+
+def clear(path: Path) -> None:
+    """Take away what has this name, whatever it is; a folder with all that is in it."""
+    try:
+        path.unlink(missing_ok=True)
+    except IsADirectoryError:
+        discard(path)

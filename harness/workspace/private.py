@@ -20,13 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.hands import precheck, reading
-from harness.linux import durable
-from harness.workspace import filters, shown_repository
-from harness.workspace.discard import discard
+from harness.workspace import filters, own_settings, shown_repository
 from harness.workspace.errors import DamagedWorktree, GitFailed, PublishFailed
 from harness.workspace.git import Git
 from harness.workspace.locks import repository_lock
-from harness.workspace.planting import plant
+from harness.workspace.planting import make_way, plant, put
 
 _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LOOSE = re.compile(r"[0-9a-f]{38}(?:[0-9a-f]{24})?")
@@ -74,6 +72,11 @@ class Worktree:
         return self.private.parent / "dotgit"
 
     @property
+    def settings(self) -> Path:
+        """The configuration of every git inside, which no agent can write."""
+        return self.private.parent / own_settings.FILE
+
+    @property
     def git(self) -> Git:
         """A runner outside the fence, on the real administrative directory."""
         return Git.of(self.admin, self.root)
@@ -85,36 +88,6 @@ class Published:
 
     head: str
     moved: bool
-
-
-def _write(path: Path, text: str) -> None:
-    """Put a file of ours in place of whatever is there, a folder too; what an agent left under the temporary name
-    goes.
-    """
-    temporary = path.with_name(f".{path.name}.new")
-    _clear(temporary)
-    _make_way(path)
-    with durable.swapping(path, temporary, sync=False) as fd:
-        durable.write_all(fd, os.fsencode(text))
-
-
-def replace(path: Path, text: str) -> None:
-    """Put a small file of git's in place of the one there. Raises OSError."""
-    _write(path, text)
-
-
-def _make_way(path: Path) -> None:
-    """A folder cannot be replaced by a file."""
-    if path.is_dir() and not path.is_symlink():
-        _clear(path)
-
-
-def _clear(path: Path) -> None:
-    """Take away what has this name, whatever it is; a folder with all that is in it."""
-    try:
-        path.unlink(missing_ok=True)
-    except IsADirectoryError:
-        discard(path)
 
 
 def real_objects(common: Path) -> Path:
@@ -149,45 +122,11 @@ def make(tree: Worktree, identity: tuple[str, str], head: str = "") -> None:
     for folder in (tree.private / "refs" / "heads", tree.objects / "info", tree.objects / "pack", tree.shared):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     shutil.copyfile(tree.admin / "index", tree.private / "index", follow_symlinks=False)
-    _write(tree.private / "config", _own_config(tree))
-    _write(tree.private / "HEAD", f"{head or tree.base}\n")
+    put(tree.private / "HEAD", f"{head or tree.base}\n")
     if head:
-        _write(tree.private.parent / "published", head)
-    _write(tree.dotgit, f"gitdir: {tree.admin}\n")
-    name, email = (re.sub(r'["\\\n\x00-\x1f]', " ", x) for x in identity)
-    _write(
-        tree.private.parent / "gitconfig",
-        f"{_included(tree)}[include]\n\tpath = {filters.FOLDER}/config\n"
-        f'[user]\n\tname = "{name}"\n\temail = "{email}"\n[safe]\n\tdirectory = *\n[gc]\n\tauto ='
-        ' 0\n[maintenance]\n\tauto = false\n[core]\n\thooksPath = /dev/null\n\tpager = cat\n[protocol "ext"]\n\tallow'
-        " = never\n[commit]\n\tgpgSign = false\n[tag]\n\tgpgSign = false\n[core]\n\tfsmonitor ="
-        " false\n\tuntrackedCache = false\n[advice]\n\tdetachedHead = false\n",
-    )
-
-
-def _own_config(tree: Worktree) -> str:
-    """What git must know of a git directory before it reads anything else; the agent may add to it."""
-    known = dict(tree.git.configured())
-    kept = {name: value for name in ("partialclone", "noop") if (value := known.get(f"extensions.{name}"))}
-    if len(tree.base) == 64:
-        kept["objectformat"] = "sha256"
-    lines = [f"[core]\n\trepositoryformatversion = {int(bool(kept))}\n\tbare = false\n\tlogAllRefUpdates = true\n"]
-    lines += [f"[extensions]\n\t{name} = {_value(value)}\n" for name, value in kept.items()]
-    return "".join(lines)
-
-
-def _included(tree: Worktree) -> str:
-    """The person's configuration as it is shown: for the session's own git directory, and no other one."""
-    pattern = re.sub(r"([*?\[\\])", r"\\\1", str(tree.admin))
-    shown = _value(f"{tree.private.parent}/{shown_repository.FOLDER}/{shown_repository.CONFIG}")
-    places = (f"gitdir:{pattern}", f"gitdir:{pattern}/**")
-    return "".join(f"[includeIf {_value(place)}]\n\tpath = {shown}\n" for place in places)
-
-
-def _value(text: str) -> str:
-    """As a configuration file quotes it."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-    return f'"{escaped}"'
+        put(tree.private.parent / "published", head)
+    put(tree.dotgit, f"gitdir: {tree.admin}\n")
+    own_settings.write(tree.private, tree.admin, tree.base, identity)
 
 
 def prepare(tree: Worktree) -> list[Path]:
@@ -209,6 +148,8 @@ def prepare(tree: Worktree) -> list[Path]:
             )
         if mode & 0o700 != 0o700:  # an agent may close to us what is ours
             folder.chmod(stat.S_IMODE(mode) | 0o700)
+    if _mode(tree.private / "commondir"):
+        own_settings.stand_alone(tree.private, tree.admin, tree.base)
     shared.mkdir(mode=0o700, exist_ok=True)
     borrowed = alternates(tree.common)
     info = objects / "info"
@@ -218,13 +159,13 @@ def prepare(tree: Worktree) -> list[Path]:
             folder.mkdir(mode=0o700)
     stores = "".join(f"{s}\n" for s in (shared, *borrowed))
     if not _holds(info / "alternates", stores):
-        _write(info / "alternates", stores)
+        put(info / "alternates", stores)
     dotgit = tree.root / ".git"
     wanted = f"gitdir: {tree.admin}\n"
     if stat.S_ISDIR(_mode(dotgit)):
         raise DamagedWorktree(f"{dotgit} was replaced by a folder; look at it and remove it, then go on")
     if not _holds(dotgit, wanted):
-        _write(dotgit, wanted)
+        put(dotgit, wanted)
     return borrowed
 
 
@@ -251,7 +192,6 @@ def binds(tree: Worktree) -> list[tuple[str, str, str]]:
     """
     borrowed = prepare(tree)
     store = str(real_objects(tree.common))
-    ours = tree.private.parent
     root = str(tree.root)
     shown = str(shown_repository.refresh(tree.common, tree.private, tree.branch))
     listed: list[tuple[str, str, str]] = [(str(a), str(a), "ro") for a in borrowed]
@@ -260,17 +200,17 @@ def binds(tree: Worktree) -> list[tuple[str, str, str]]:
         (store, str(tree.shared), "ro"),
         (str(tree.objects), f"{tree.admin}/objects", "rw"),
         (shown, shown, "ro"),
-        (f"{ours}/gitconfig", f"{ours}/gitconfig", "ro"),
+        (str(tree.settings), str(tree.settings), "ro"),
         (root, root, "rw"),
         (str(tree.dotgit), f"{root}/.git", "ro"),
     ]
-    return listed + filters.binds(ours, tree.common)
+    return listed + filters.binds(tree.private.parent, tree.common)
 
 
 def environment(tree: Worktree) -> dict[str, str]:
     """What git needs inside the fence."""
     return {
-        "GIT_CONFIG_GLOBAL": str(tree.private.parent / "gitconfig"),
+        "GIT_CONFIG_GLOBAL": str(tree.settings),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_PAGER": "cat",
@@ -348,7 +288,7 @@ def publish(tree: Worktree) -> Published:
             _adopt(tree, old)
         return Published(old, False)
     if head == old:
-        _write(tree.private.parent / "published", head)
+        put(tree.private.parent / "published", head)
         return Published(head, False)
     with repository_lock(tree.common, tree.root.parent):
         _let_go(tree)
@@ -361,7 +301,7 @@ def publish(tree: Worktree) -> Published:
             )
         args = ["update-ref", "-m", "watchfloor: work of the session", ref, head] + ([old] if old else [])
         git.run(*args)
-        _write(tree.private.parent / "published", head)
+        put(tree.private.parent / "published", head)
         _let_go(tree)
         filters.carry(tree.private.parent, tree.common, old or tree.base, head)
         git.run("read-tree", "--reset", head)
@@ -393,12 +333,12 @@ def _adopt(tree: Worktree, commit: str) -> None:
     follows.
     """
     shutil.copyfile(tree.admin / "index", tree.private.parent / "index.new", follow_symlinks=False)
-    _make_way(tree.private / "index")
+    make_way(tree.private / "index")
     (tree.private.parent / "index.new").rename(tree.private / "index")
     branch = agent_branch(tree)
     if not branch or not plant(tree.private, f"refs/heads/{branch}", f"{commit}\n".encode()):
-        _write(tree.private / "HEAD", f"{commit}\n")
-    _write(tree.private.parent / "published", commit)
+        put(tree.private / "HEAD", f"{commit}\n")
+    put(tree.private.parent / "published", commit)
 
 
 def reading_own(tree: Worktree, folder: Path) -> Git:

@@ -21,11 +21,10 @@ from typing import NamedTuple
 from harness.hands import reading
 from harness.linux import durable
 from harness.workspace import shown_config
-from harness.workspace.discard import discard
 from harness.workspace.errors import DamagedWorktree
 from harness.workspace.git import Git
 from harness.workspace.merge_rules import OWN
-from harness.workspace.planting import plant
+from harness.workspace.planting import make_way, plant
 
 FOLDER = "shown-repository"
 """Ours, beside the private git directory: the configuration as it is shown, and what was shown last of the rest."""
@@ -36,6 +35,8 @@ _COPIED = ("shallow", "info/exclude", "info/attributes")
 _SHOWN = ("config", "packed-refs", "reftable", *_COPIED)
 """What is looked at to know whether the folder is in step with the repository, beside its refs."""
 _HIDDEN = ("refs/stash", "refs/bisect/", "refs/rewritten/", "refs/watchfloor/", "refs/worktree/")
+_BASE = "shown-refs"
+"""Among the session's own: what was shown last when its refs were as they are. An undo brings both back together."""
 _BRANCHES = "refs/heads/"
 _REMOTES = "refs/remotes/"
 _MAX_COPY = 64 << 20
@@ -61,7 +62,7 @@ def refresh(common: Path, private: Path, branch: str) -> Path:
     stamp = private.parent / STAMP
     began = time.time_ns()
     newest, wanted = _state(common, branch)
-    if shown.is_dir() and (private / _PACKED).is_file() and _text(stamp) == wanted:
+    if shown.is_dir() and (private / _PACKED).is_file() and _text(stamp) == wanted + _stamp_of(private / _BASE):
         return shown
     git = Git(common)
     (shown / "info").mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -71,7 +72,7 @@ def refresh(common: Path, private: Path, branch: str) -> Path:
     durable.swap_file(shown / CONFIG, shown_config.shown(git, common / "config"))
     _refs(git, shown, private, branch)
     if settled(newest, began):
-        durable.swap_file(stamp, wanted.encode("utf-8", "surrogateescape"))
+        durable.swap_file(stamp, f"{wanted}{_stamp_of(private / _BASE)}".encode("utf-8", "surrogateescape"))
     else:
         stamp.unlink(missing_ok=True)
     return shown
@@ -103,8 +104,19 @@ def _state(common: Path, branch: str) -> tuple[int, str]:
             parts.append(f"{path}: none")
             continue
         newest = max(newest, info.st_mtime_ns, info.st_ctime_ns)
-        parts.append(f"{path}: {info.st_dev} {info.st_ino} {info.st_size} {info.st_mtime_ns} {info.st_ctime_ns}")
+        parts.append(f"{path}: {_identity(info)}")
     return newest, "\n".join(parts)
+
+
+def _identity(info: os.stat_result) -> str:
+    return f"{info.st_dev} {info.st_ino} {info.st_size} {info.st_mtime_ns} {info.st_ctime_ns}"
+
+
+def _stamp_of(path: Path) -> str:
+    try:
+        return f"\n{_identity(os.lstat(path))}"
+    except OSError:
+        return "\nnone"
 
 
 def _ref_folders(refs: str) -> Iterator[str]:
@@ -148,11 +160,9 @@ def parse(packed: bytes) -> dict[str, str]:
 def _refs(git: Git, shown: Path, private: Path, branch: str) -> None:
     """The agent's packed refs with those of the repository; loose ones are its own, and come first for git."""
     now = _listed(git, branch)
-    before = Seen(parse(_bytes(shown / _PACKED)), _symbolic(_bytes(shown / "symbolic")))
-    try:
-        there = parse(reading.read_beneath(private, _PACKED, _MAX_COPY))
-    except OSError:  # it has none, or spoiled it
-        there = dict(before.plain)
+    last = parse(_bytes(shown / _PACKED))
+    before = Seen(_parsed(private, _BASE, last), _symbolic(_bytes(shown / "symbolic")))
+    there = _parsed(private, _PACKED, before.plain)
     session = f"{_BRANCHES}{branch}"
     own = {name: oid for name, oid in there.items() if name != session and before.plain.get(name) != oid}
     gone = {name for name, oid in before.plain.items() if name not in there and now.plain.get(name) == oid} - {session}
@@ -162,8 +172,8 @@ def _refs(git: Git, shown: Path, private: Path, branch: str) -> None:
         for name, oid in now.plain.items()
         if name not in gone and name not in folders and own.keys().isdisjoint(_above(name))
     }
-    if (private / _PACKED).is_dir() and not (private / _PACKED).is_symlink():
-        discard(private / _PACKED)  # a file of git's that an agent made a folder of
+    for name in (_PACKED, _BASE):
+        make_way(private / name)
     if not plant(private, _PACKED, b"# pack-refs with: sorted \n" + _packed({**kept, **own})):
         raise DamagedWorktree(f"{private / _PACKED} cannot be written; look at it and remove it, then go on")
     for name in before.symbolic.keys() - now.symbolic.keys():
@@ -171,8 +181,17 @@ def _refs(git: Git, shown: Path, private: Path, branch: str) -> None:
     for name, target in now.symbolic.items():
         plant(private, name, f"ref: {target}\n".encode("utf-8", "surrogateescape"))
     durable.swap_file(shown / _PACKED, _packed(now.plain))
+    plant(private, _BASE, _packed(now.plain))
     lines = "".join(f"{name} {target}\n" for name, target in now.symbolic.items())
     durable.swap_file(shown / "symbolic", lines.encode("utf-8", "surrogateescape"))
+
+
+def _parsed(private: Path, name: str, otherwise: Mapping[str, str]) -> dict[str, str]:
+    """The refs of a file of the agent's git directory; ``otherwise`` when it has none, or spoiled it."""
+    try:
+        return parse(reading.read_beneath(private, name, _MAX_COPY))
+    except OSError:
+        return dict(otherwise)
 
 
 def _above(name: str) -> list[str]:

@@ -26,6 +26,7 @@ from harness.workspace.errors import (
 from harness.workspace.git import Git, Repository, head_commit, open_repository, parted
 from harness.workspace.locks import repository_lock
 from harness.workspace.look import GITLINK, look
+from harness.workspace.planting import put
 from harness.workspace.private import Worktree
 from harness.workspace.repository_notes import fetches, fetching
 from harness.workspace.scratch import quoted, scratch
@@ -266,7 +267,7 @@ def move(private: Path, root: Path) -> bool:
     if saved is None or saved.root == str(root):
         return False
     with repository_lock(Path(saved.common), root.parent):
-        private_dir.replace(Path(saved.admin) / "gitdir", f"{root}/.git\n")
+        put(Path(saved.admin) / "gitdir", f"{root}/.git\n")
         _save(private, msgspec.structs.replace(saved, root=str(root)))
     return True
 

@@ -4,6 +4,7 @@ person's repository but the commits that HEAD stands on.
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,40 @@ def test_a_session_sees_its_own_branch_and_no_other_sessions(tmp_path: Path) -> 
     assert {f"refs/heads/{tree.branch}", "refs/remotes/origin/far", "refs/tags/v1"} <= {*out.split()}
 
 
+def test_an_undo_brings_own_refs_back_and_the_repositorys_still_move_on(tree: Worktree, tmp_path: Path) -> None:
+    agent(tree, "git branch mine")
+    shutil.copytree(tree.private, tmp_path / "kept", symlinks=True)
+    agent(tree, f"{COMMIT}git branch later; git pack-refs --all --prune; git branch -D mine")
+    git(tree.repo, "commit", "-q", "--allow-empty", "-m", "moved")
+    git(tree.repo, "branch", "new")
+    assert "later" in agent(tree, "git branch")
+    shutil.rmtree(tree.private)
+    shutil.copytree(tmp_path / "kept", tree.private, symlinks=True)
+    moved = git(tree.repo, "rev-parse", "main")
+    for _ in range(2):
+        out = agent(tree, "git for-each-ref --format='%(refname:short) %(objectname)' refs/heads")
+        assert f"main {moved}\n" in out
+        assert f"new {moved}\n" in out
+        assert {"mine", "later"} & {*out.split()} == {"mine"}
+        git(tree.repo, "commit", "-q", "--allow-empty", "-m", "again")
+        moved = git(tree.repo, "rev-parse", "main")
+        git(tree.repo, "branch", "-f", "new", "main")
+
+
+def test_a_session_of_an_earlier_version_goes_on(tree: Worktree) -> None:
+    settings = tree.settings.read_text()
+    shutil.rmtree(tree.private / "refs")
+    (tree.private / "config").unlink()
+    tree.settings.write_text(settings[settings.index("[user]") :])
+    (tree.private / "commondir").write_text("../..\n")
+    (tree.private / "gitdir").write_text(f"{tree.root}/.git\n")
+    git(tree.repo, "config", "diff.renames", "copies")
+    out = agent(tree, f"{COMMIT}c one; git switch -q -c y; c two; git log --format=%s main..; git config diff.renames")
+    assert out.split() == ["two", "one", "copies"]
+    assert publish(tree).moved
+    assert git(tree.repo, "log", "-1", "--format=%s", tree.branch) == "two"
+
+
 HOSTILE = (
     "rm -rf $G/refs; ln -s / $G/refs",
     "rm -rf $G/refs/remotes; ln -s $PWD $G/refs/remotes",
@@ -147,6 +182,9 @@ HOSTILE = (
     "rm $G/packed-refs; ln -s $PWD/a.txt $G/packed-refs",
     "echo nonsense > $G/packed-refs",
     "rm -rf $G/info; ln -s $PWD $G/info",
+    "rm $G/shown-refs; mkfifo $G/shown-refs",
+    "rm $G/shown-refs; mkdir -p $G/shown-refs/x; rm -rf $G/config; mkdir $G/config",
+    "rm $G/shown-refs; ln -s $PWD/a.txt $G/shown-refs; ln -s $PWD/a.txt $G/commondir",
     "mkdir -p $G/refs/heads/late; touch $G/refs/heads/late/x",
 )
 

@@ -27,7 +27,7 @@ from harness.supervisor.errors import OpError
 from harness.supervisor.sessions import casting
 
 OWN = 'about = "mine"\nmodel = "claude-haiku-5-5"\ntools = ["read_file", "exec"]\nprompt = "Look."\n'
-CODER = "6a5d41e4167e08c97161008a671cad54ac572a65b6beebb4b7a30868a7840bf1"
+CODER = "602404124a1901ceb104eaaf332db67c9a4e2f166352f74ab28490e9bc4b79d2"
 """Of the coder's prompt: every prompt cache begins with these bytes."""
 
 

@@ -76,7 +76,7 @@ def test_git_works_inside_on_every_kind_of_repository(tmp_path: Path, kind: str)
     assert publish(tree).moved
     assert "one" in git(repo, "log", "--format=%s", tree.branch).splitlines()
     git(repo, "fsck", "--strict")
-    assert len(binds(tree)) <= 8
+    assert len(binds(tree)) <= 9
 
 
 def test_only_listed_parts_of_the_git_directory_are_there(tmp_path: Path) -> None:

@@ -197,6 +197,7 @@ _RUNNERS = frozenset(
 )
 """What runs tests, or compares and prepares for them, wherever it comes from."""
 _MODULES = frozenset(sys.stdlib_module_names) | _RUNNERS | {"sitecustomize", "usercustomize", "conftest"}
+_DECIDING = (*TESTS, *DATA, *CONFIGURATION, *SETUP, *CI)
 _STEERS = re.compile(
     r"^\s*(?:export\s+)?(?:PYTEST|PYTHON|COVERAGE|HYPOTHESIS|TOX|NOX|UV_|MYPY|RUFF|NODE_|npm_config|JEST|VITEST|CARGO"
     r"|RUST|GO|MAKE|PATH|LD_|BASH_ENV|ENV|SHELL|RUBYOPT|PERL5|JAVA_TOOL)\w*\s*=",
@@ -242,7 +243,7 @@ def helps(text: str) -> bool:
 
 
 def _decides(path: str, rules: Rules) -> bool:
-    return any(patterns.fits(path, known) for known in (TESTS, DATA, CONFIGURATION, SETUP, CI, rules.protect))
+    return patterns.fits(path, _DECIDING) or patterns.fits(path, rules.protect)
 
 
 @dataclass(frozen=True, slots=True)

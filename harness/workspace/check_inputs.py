@@ -27,10 +27,9 @@ _TYPES = frozenset({"mypy", "pyright", "basedpyright", "pyre", "pytype", "ty"})
 _MOST = 12
 
 
-def facts(tree: Worktree, commands: Sequence[str]) -> list[Steered]:
-    """What these checks read and do not find as it was at the start, each place with the check."""
-    rules = Rules(tuple(commands))
-    run = decisive.run_by(tree, rules)
+def facts(tree: Worktree, commands: Sequence[str], rules: Rules) -> list[Steered]:
+    """What these checks read and do not find as it was at the start; ``rules`` say what is put back before they run."""
+    run = decisive.run_by(tree, Rules(tuple(commands)))
     with look(tree, tree.base) as view:
         base = {path for path, entry in view.entries.items() if entry.mode != GITLINK}
         folders = folders_of(base)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.plan.protected import Rules
 from harness.workspace import check_inputs, index_flags, worktrees
 from tests.fleetlib import git, make_repository
 
@@ -20,7 +21,7 @@ def told(tmp_path: Path, check: str, change: Change) -> list[str]:
     repo = make_repository(tmp_path / "repo", FILES)
     tree = worktrees.create(repo, tmp_path / "worktrees/s1", "watchfloor/s1", tmp_path / "s1/git/private")
     change(tree.root)
-    return [one.told for one in check_inputs.facts(tree, [check])]
+    return [one.told for one in check_inputs.facts(tree, [check], Rules((check,)))]
 
 
 def write(path: str, text: str = "") -> Change:
@@ -86,7 +87,8 @@ def test_a_repository_with_a_commit_of_the_move_says_the_same(tmp_path: Path) ->
     tree = worktrees.create(repo, tmp_path / "worktrees/s1", "watchfloor/s1", tmp_path / "s1/git/private")
     (tree.root / "src").rename(tree.root / "lib")
     assert git(repo, "log", "--oneline").count("\n") == 1
-    assert [one.path for one in check_inputs.facts(tree, ["! grep -rn TODO src", "true"])] == ["src"]
+    checks = ["! grep -rn TODO src", "true"]
+    assert [one.path for one in check_inputs.facts(tree, checks, Rules(tuple(checks)))] == ["src"]
 
 
 @pytest.mark.parametrize("version", ["2", "3", "4"])

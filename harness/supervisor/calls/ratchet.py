@@ -163,8 +163,9 @@ def _blind(s: SessionState, call_id: str, command: str, why: str) -> list[t.Ratc
 
 async def _facts(session: Session, command: str) -> list[str]:
     """What the check reads and does not find as it was at the start."""
+    rules = results.rules_of(session.state)
     found = await session.do(
-        "comparing what a check reads", _LOOK_S, lambda: check_inputs.facts(_tree(session), [command])
+        "comparing what a check reads", _LOOK_S, lambda: check_inputs.facts(_tree(session), [command], rules)
     )
     return [one.told for one in found]
 

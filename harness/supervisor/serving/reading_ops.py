@@ -11,6 +11,7 @@ from harness.events.replies import Compared, FileDiff, LogPiece, PayloadPiece, S
 from harness.events.steered import Steered
 from harness.plan import steering
 from harness.protocol.paths import SessionFolder
+from harness.supervisor.calls import results
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.fleet import work_of
@@ -56,11 +57,12 @@ class ReadingOps:
         session = await self._find(m)
         of = work_of(session)
         checks = list(session.state.checks)
+        rules = results.rules_of(session.state)
 
         def look() -> tuple[Diff, list[Steered]]:
             tree = worktrees.open_worktree(private_of(session))
             made = workspace_diff(tree)
-            return made, [*steering.places(made.patch, checks), *check_inputs.facts(tree, checks)]
+            return made, [*steering.places(made.patch, checks), *check_inputs.facts(tree, checks, rules)]
 
         try:
             found, touches = await session.look("its diff", _DIFF_S, look)

@@ -7,13 +7,13 @@ from harness.events.request import Request
 from harness.events.views import ApprovalView
 
 _APPROVAL: dict[str, tuple[str, str]] = {
-    Request.PROTECTED: ("accept", "lets its version count from now on"),
+    Request.PROTECTED: ("accept", "lets this count from now on"),
     Request.PLAN: ("accept plan", "accepts the plan; the work begins"),
     Request.GATE: ("go on", "lets the phase go on"),
 }
 _DONE_OF: dict[tuple[str, str], str] = {
     (Request.QUESTION, Decision.DONE): "taken as finished",
-    (Request.PROTECTED, Decision.ALLOW): "allowed; its version counts from now on",
+    (Request.PROTECTED, Decision.ALLOW): "allowed; it counts from now on",
     (Request.PROTECTED, Decision.DENY): "denied; the originals stay",
     (Request.PLAN, Decision.ALLOW): "accepted; the work begins",
     (Request.PLAN, Decision.DENY): "sent back with your words",

@@ -202,7 +202,7 @@ async def _ask(session: Session) -> None:
             options=OPTIONS,
             action_hash=fingerprint(violations),
             risk="high",
-            detail=detail | ({"tried": "\n".join(blind)} if blind else {}),
+            detail=detail | ({"because": "\n".join(blind)} if blind else {}),
         )
     )
 

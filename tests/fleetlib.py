@@ -340,6 +340,8 @@ def fleet(
                 f'[model]\ndefault = "claude-haiku-5-5"\nbase_url = "{base_url}"\napi_key_file ='
                 f' "{folders.config / "key"}"\n'
             )
+            if "evidence_rounds" not in config:
+                default += "evidence_rounds = 0\n"
             folders.config_file.write_text(default + config)
             if policy:
                 folders.policy_file.write_text(policy)

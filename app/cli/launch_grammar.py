@@ -6,7 +6,7 @@ import argparse
 
 from app.cli.session_place import named
 from harness.events.cap import Cap
-from harness.protocol.config_sections import FRESH, JUDGE_AT
+from harness.protocol.config_sections import FRESH, JUDGE_AT, MOST_EVIDENCE_ROUNDS
 
 _COUNT = "N"
 _CAPS = {
@@ -61,6 +61,13 @@ def _goal(launch: argparse.ArgumentParser) -> None:
     )
     launch.add_argument(
         "--no-criterion", action="store_true", help="nothing decides when it is done but its agent's word; do not ask"
+    )
+    launch.add_argument(
+        "--evidence-rounds",
+        metavar="N",
+        type=int,
+        choices=range(MOST_EVIDENCE_ROUNDS + 1),
+        help="where nothing decides: ask its agent so often for evidence that it is done (default: 1, as configured)",
     )
     launch.add_argument("--yes-plan", action="store_true", help="with --plan-from-goal: accept the plan unseen")
 

@@ -46,7 +46,7 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: object) -> None:
         # of fifty words the one that was meant says more than all of them
         known = list(map(str, action.choices or ()))
-        if len(known) <= _FEW or value in known:
+        if len(known) <= _FEW or str(value) in known:
             super()._check_value(action, value)
             return
         import difflib

@@ -79,6 +79,7 @@ def requested(args: argparse.Namespace, cfg: configuration.Config, goal: str, ch
         judge_model=args.judge_model,
         judge_cycles=args.judge_cycles,
         judge_at=args.judge_at,
+        evidence_rounds=args.evidence_rounds,
         start=_start(args.branch),
     )
     return requests.launch(cfg, wish)

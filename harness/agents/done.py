@@ -25,6 +25,12 @@ _CHECK_OUTPUT = 4000
 _SUMMARY = 4000
 _WHY = 500
 _NOBODY = "no check decides it; the agent says that it is done"
+_SHOW = (
+    "Nothing but your word says that this is done (request {n} of {total} for evidence). Are you really done? Go"
+    " through the goal point by point and look at what is there now. Then answer with evidence: what you ran and what"
+    " it printed, which files you looked at, and what is left or uncertain. Do first what is missing. What only the"
+    " person can decide, ask."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,25 @@ class Result:
         if self.verdict is not None and self.verdict.why:
             return self.verdict.why
         return self.ended.status if self.ended.exit_code is None else f"exit {self.ended.exit_code}"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How often the agent is asked for evidence where nothing else decides, how often it was, and how many calls it
+    ran since.
+    """
+
+    rounds: int = 0
+    times: int = 0
+    calls: int = 0
+
+    @property
+    def told(self) -> str:
+        """What came of it, behind what says that nothing else decides; empty when it was not asked."""
+        if not self.times:
+            return ""
+        since = f"after {counted(self.calls, 'more call')}" if self.calls else "and ran nothing more"
+        return f"; asked for evidence {counted(self.times, 'time')}, the agent says that it is done {since}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +119,7 @@ class Evidence:
     """Those of them that a person lets count."""
     tried: tuple[str, ...] = ()
     """What the agent said in the attempt at hand, each reply in short."""
+    evidence: Asked = Asked()
     at_work: str = ""
     """Which jobs still run, in words: nothing is checked while they may change what is looked at."""
 
@@ -117,12 +143,13 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
     if seen.task and seen.blocked and not claim.last:
         return asks if question else Turned(BLOCKED, seen.blocked)
     if not seen.commands and seen.task and not seen.beside:
-        over = Turned(UNDECIDED, _NOBODY)
-        return asks if question else _turned(over, claim, seen)
+        over = Turned(UNDECIDED, _NOBODY + seen.evidence.told)
+        return asks if question else _more_evidence(claim, seen) or _turned(over, claim, seen)
     if not seen.commands and seen.stuck:
         return _stuck(seen, "no check was given", summary)
     if not seen.commands and not seen.beside:
-        return asks if question else _judged(End(State.DONE, f"{why}no check was given", summary=summary), claim, seen)
+        end = End(State.DONE, f"{why}no check was given{seen.evidence.told}", summary=summary)
+        return asks if question else _more_evidence(claim, seen) or _judged(end, claim, seen)
     deciding = {c: r for c, r in seen.results.items() if c in seen.commands or c in seen.passed_before}
     not_run = {c: why for c, r in deciding.items() if (why := _not_run(c, r.ended))}
     for command, why in not_run.items():
@@ -157,7 +184,9 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
         still = bool(known) and set(known) == {STILL_PASSES}
         if question:
             return _asks_beside(asks, f"all checks passed ({total} of {total}){also}", seen, verified, still)
-        said = f"{why}{total} of {total} checks passed{also}"
+        if not seen.decided and (more := _more_evidence(claim, seen)) is not None:
+            return more
+        said = f"{why}{total} of {total} checks passed{also}{'' if seen.decided else seen.evidence.told}"
         return _judged(End(State.DONE, said, verified=verified, still=still, summary=summary), claim, seen)
     names = ", ".join(f"{c} ({ran[c].outcome})" for c in failing)[:500]
     if claim.last:
@@ -174,6 +203,14 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
         said = f"{len(failing)} of {total} checks still fail after {seen.rounds} rounds: {names}"
         return End(State.FAILED, said, summary=summary)
     return Say(_report(failing, total, ran, seen))
+
+
+def _more_evidence(claim: Claim, seen: Evidence) -> Say | None:
+    """The next request for evidence where nothing but the agent's word says that the work is done."""
+    asked = seen.evidence
+    if claim.last or seen.court is not None or asked.times >= asked.rounds:
+        return None
+    return Say(_SHOW.format(n=asked.times + 1, total=asked.rounds), evidence=True)
 
 
 def _not_run(command: str, ended: t.ToolEnded) -> str:

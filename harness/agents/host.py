@@ -90,7 +90,8 @@ class Host:
             case steps.Judge():
                 append([t.EvaluationRequested(cycle=step.cycle, entry=step.task)])
             case steps.Say():
-                append([t.UserMessage(text=step.text, origin="harness", jobs=list(step.jobs))])
+                said = t.UserMessage(text=step.text, origin="harness", jobs=list(step.jobs), evidence=step.evidence)
+                append([said])
             case steps.Wait():
                 self._desk.follow(_IDLE_S, self._desk.accounts.link)
             case steps.Park():

@@ -38,10 +38,11 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """A message of the harness to the agent; ``jobs`` are those whose ends it tells."""
+    """A message of the harness to the agent; ``jobs`` and ``evidence`` as in `UserMessage`."""
 
     text: str
     jobs: tuple[str, ...] = ()
+    evidence: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -391,6 +391,9 @@ def _done(v: View, last: ModelTurn) -> Step:
         tried=tuple(v.tried),
         masked=tuple(command for command in commands if v.state.masking.hides(command)),
         trusted=tuple(ratchet.trusted),
+        evidence=done.Asked(v.state.intent.evidence_rounds, v.evidence_asked, v.evidence_calls)
+        if v.state.intent is not None
+        else done.Asked(),
         court=_court(v, last, "" if task is None else task.id),
     )
     return done.settle(done.Claim(said.text_of(last.parts), v.finished), seen)

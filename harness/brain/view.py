@@ -23,7 +23,7 @@ from harness.brain.turns import DROPPED, CallFact, DamagedMessage, FailedTry, Lo
 from harness.events import course, said
 from harness.events import types as t
 from harness.events.attempt import NO_REPLY, OVERFLOWS, REFUSED, AttemptKind
-from harness.events.call_states import CallEnd
+from harness.events.call_states import NOT_RUN, CallEnd
 from harness.events.decision import Decision
 from harness.events.framing import LogError
 from harness.events.memory_events import NOW
@@ -95,6 +95,10 @@ class View:
     rounds: int = 0
     """Rounds of checks since the newest instruction: the goal, words of a human, or being continued."""
     round_of: int = -1
+    evidence_asked: int = 0
+    """How often it was asked for evidence since the newest instruction."""
+    evidence_calls: int = 0
+    """Calls that the agent ran since it was asked."""
     overflows: int = 0
     overflow_seq: int = -1
     overflow: str = ""
@@ -316,6 +320,9 @@ class View:
         self.turns.append(UserTurn(r.seq, body.text, body.origin))
         self.fresh += _bytes(body.text)
         self.newest_user_seq = r.seq
+        if body.evidence:
+            self.evidence_asked += 1
+            self.evidence_calls = 0
         if body.origin == "human":
             self.human_seq = r.seq
             self.began_alone = False
@@ -328,7 +335,8 @@ class View:
         self.compactions = 0
 
     def _new_instruction(self) -> None:
-        """Rounds of checks count from here."""
+        """Rounds of checks and of evidence count from here."""
+        self.evidence_asked = 0
         self.rounds = 0
         self.round_of = -1
 
@@ -482,6 +490,7 @@ class View:
         if fact.command:
             self.circles.checked(fact.command, body.exit_code)
             return
+        self.evidence_calls += body.status not in NOT_RUN
         self.compactions = 0 if body.status == CallEnd.OK else self.compactions
         self.circles.ended(body)
 

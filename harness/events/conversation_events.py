@@ -8,7 +8,7 @@ from harness.events.said import Part
 
 class UserMessage(Body, frozen=True, kw_only=True):
     """Text given to the model as the user's turn: ``goal``, ``human`` (typed by the user), ``harness`` (failed checks,
-    nudges). ``jobs`` are those whose ends it tells.
+    nudges). ``jobs`` are those whose ends it tells; ``evidence``: it asks for evidence that the work is done.
     """
 
     TYPE = "user.message"
@@ -16,6 +16,7 @@ class UserMessage(Body, frozen=True, kw_only=True):
     origin: str = "human"
     by: By = By()
     jobs: list[str] = []
+    evidence: bool = False
 
 
 class ModelRequest(Body, frozen=True, kw_only=True):

@@ -40,5 +40,7 @@ class LaunchWish(msgspec.Struct, frozen=True, kw_only=True):
     judge_cycles: int = 0
     judge_at: str = ""
     """When the judge looks: at the end, or at each task of the plan as well; empty = as configured."""
+    evidence_rounds: int | None = None
+    """How often its agent is asked for evidence where nothing else decides; None = as configured."""
     start: str = ""
     """Branch, tag or commit that it begins from; empty = what the checkout shows."""

@@ -31,6 +31,8 @@ class SessionIntent(Body, frozen=True, kw_only=True):
     """Those of them that were given for the whole; the others are a plan's."""
     caps: Caps = Caps()
     max_rounds: int = 5
+    evidence_rounds: int = 0
+    """How often the agent is asked for evidence before its word alone ends the work."""
     host: str = ""
     protect: list[str] = []
     """Patterns of further files that decide whether the work is done."""

@@ -8,13 +8,15 @@ from harness.protocol.amounts import NANO
 
 FRESH = ("per-task", "per-iteration", "never")
 JUDGE_AT = ("end", "task")
+MOST_EVIDENCE_ROUNDS = 20
 SCREENS = ("bell", "osc9", "osc777", "off")
 
 
 class ModelConfig(msgspec.Struct, frozen=True):
     """``context_tokens``: the size that a session's requests are kept within, whatever the model's window, because
     every turn pays for all that it reads again. ``reply_*_s``: longest wait for the beginning of a reply, between two
-    pieces of its content (pings are none), and for all of it.
+    pieces of its content (pings are none), and for all of it. ``evidence_rounds``: how often an agent is asked for
+    evidence before its word alone ends work that no check and no judge decides.
     """
 
     default: str = "claude-sonnet-5-5"
@@ -24,6 +26,7 @@ class ModelConfig(msgspec.Struct, frozen=True):
     max_tokens: int = 8192
     context_tokens: int = 80_000
     max_rounds: int = 5
+    evidence_rounds: int = 1
     reply_first_s: int = 300
     reply_silence_s: int = 300
     reply_total_s: int = 3600

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 
 from harness.protocol.amounts import counted, seconds, size, usd_to_nano
-from harness.protocol.config_sections import FRESH, JUDGE_AT, SCREENS, SECTIONS, LimitsConfig
+from harness.protocol.config_sections import FRESH, JUDGE_AT, MOST_EVIDENCE_ROUNDS, SCREENS, SECTIONS, LimitsConfig
 from harness.protocol.credential import url_problem
 from harness.protocol.profiles import LEAST_CONTEXT
 
@@ -180,6 +180,8 @@ def _number(section: str, key: str, raw: object) -> int:
     if key.startswith("reply_") and raw == 0:
         raise ValueError("must be at least 1 second")
     number = _int(raw)
+    if key == "evidence_rounds" and number > MOST_EVIDENCE_ROUNDS:
+        raise ValueError(f"must be between 0 and {MOST_EVIDENCE_ROUNDS}")
     if key == "context_tokens" and number < LEAST_CONTEXT:
         raise ValueError(f"must be at least {LEAST_CONTEXT}: a hand-off and the turns beside it need that room")
     if number < 1 and (key == "keep" or section in ("plan", "hooks")):

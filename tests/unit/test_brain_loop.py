@@ -38,6 +38,7 @@ class World:
         checks: list[str] | None = None,
         goal: str = "make it work",
         max_rounds: int = 3,
+        evidence_rounds: int = 0,
         model: str = "claude-sonnet-4-6",
         sizes: Sizes | None = None,
         ways: t.Ways | None = None,
@@ -58,6 +59,7 @@ class World:
             model=model,
             checks=checks or [],
             max_rounds=max_rounds,
+            evidence_rounds=evidence_rounds,
             ways=ways or t.Ways(),
             judge=judge,
         )

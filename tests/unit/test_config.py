@@ -58,6 +58,7 @@ def test_false_lifts_a_cap() -> None:
         ('[fence]\nread = ["~"]\n', 2, "fence.read"),
         ('[fence]\npath = ["bin"]\n', 2, "fence.path"),
         ("[model]\ncontext_tokens = 19999\n", 2, "model.context_tokens"),
+        ("[model]\nevidence_rounds = 21\n", 2, "model.evidence_rounds"),
         ("[modell]\n", 1, "modell"),
         ('[model]\ndefault = "a\n', 2, ""),
         ("model = 3\n", 1, "model"),

@@ -275,6 +275,8 @@ def test_titles_quote_what_would_run() -> None:
         ({"checks": [""]}, "bad_check"),
         ({"name": "a\x1b[31m"}, "bad_name"),
         ({"caps": {"usd_nano": -1}}, "bad_caps"),
+        ({"evidence_rounds": -1}, "bad_request"),
+        ({"evidence_rounds": 21}, "bad_request"),
     ],
 )
 def test_launch_says_what_is_wrong(tmp_path: Path, change: dict[str, object], code: str) -> None:

@@ -239,6 +239,9 @@ class Launcher:
             phrases=config.plan.phrases | request.phrases,
             caps=casting.within(caps, worker.limits),
             max_rounds=min(config.model.max_rounds, worker.limits.rounds or config.model.max_rounds),
+            evidence_rounds=config.model.evidence_rounds
+            if request.evidence_rounds is None
+            else request.evidence_rounds,
             host=socket.gethostname(),
             protect=[*config.ratchet.protect, *request.protect],
             free=[*config.ratchet.free, *request.may_change],

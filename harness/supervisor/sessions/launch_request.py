@@ -20,7 +20,7 @@ from harness.events.words import counted
 from harness.linux.scarce import scarce
 from harness.plan import patterns, phrases, progress
 from harness.plan.formats import BadPlan
-from harness.protocol.config_sections import FRESH, JUDGE_AT, PlanConfig
+from harness.protocol.config_sections import FRESH, JUDGE_AT, MOST_EVIDENCE_ROUNDS, PlanConfig
 from harness.protocol.credential import Credential
 from harness.protocol.session_names import SessionName
 from harness.supervisor.calls import plans, project_rules
@@ -94,6 +94,8 @@ def check(request: LaunchWish, configured: Mapping[str, str] | None = None) -> C
         raise OpError("bad_request", f"fresh must be one of {', '.join(FRESH)}")
     if request.judge_at and request.judge_at not in JUDGE_AT:
         raise OpError("bad_request", f"judge_at must be one of {', '.join(JUDGE_AT)}")
+    if not 0 <= (request.evidence_rounds or 0) <= MOST_EVIDENCE_ROUNDS:
+        raise OpError("bad_request", f"evidence_rounds is 0 to {MOST_EVIDENCE_ROUNDS}, not {request.evidence_rounds}")
     if request.base_url and (problem := unusable(request.base_url)):
         raise OpError("bad_request", problem)
     repo = repository_at(Path(request.repo))

@@ -143,13 +143,14 @@ def error(response: httpx2.Response, data: str) -> anthropic.APIStatusError:
 
 def _elsewhere(exc: anthropic.APIStatusError) -> Failure:
     """A redirect, which is not followed: one that is meant for good needs a person, any other may end by itself. One
-    for now that does not lead to the API asks for a login to the network.
+    that does not lead to the API asks for a login to the network, when it is for now or a web page: a portal also says
+    that its page is where all has moved.
     """
     location = exc.response.headers.get("location", "").strip()[:200]
     where = repr(location) if location else "an address that it does not name"
-    if exc.status_code in _MOVED:
+    login = bool(location) and not _path(location).endswith(_API_PATH)
+    if exc.status_code in _MOVED and not (login and content_type(exc.response) in _WEB):
         return Failure(AttemptKind.REDIRECT, f"it has moved to {where} for good", exc.status_code, usage=Usage())
-    login = location and not _path(location).endswith(_API_PATH)
     kind = AttemptKind.PAGE if login else AttemptKind.DETOUR
     why = f"it redirects to {where}" + (": log in to the network?" if login else " for now")
     return Failure(kind, why, exc.status_code, _retry_after(exc.response), usage=Usage())

@@ -54,6 +54,20 @@ async def test_a_defect_that_persists_sets_the_session_aside(monkeypatch: pytest
             assert len(tried) < 10, "it is not begun again and again without a pause"
 
 
+async def test_words_to_a_session_that_was_set_aside_have_it_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    failing(monkeypatch, AttributeError("injected"), 1000)
+    with fleet() as f:
+        async with served(f):
+            sid = await asyncio.to_thread(f.launch, CALL)
+            await asyncio.to_thread(f.wait_event, sid, "session.quarantined")
+            await asyncio.to_thread(f.approval, sid)
+            monkeypatch.undo()
+            await asyncio.to_thread(f.run, "say", sid, "try again")
+            await asyncio.to_thread(f.wait_state, sid, "done")
+            assert await asyncio.to_thread(f.requests) == []
+            assert await asyncio.to_thread(f.violations) == []
+
+
 async def test_a_failing_disk_is_no_defect_and_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     failing(monkeypatch, OSError(5, "Input/output error"), 1)
     with fleet() as f:

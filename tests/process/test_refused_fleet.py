@@ -127,6 +127,18 @@ def test_nothing_said_is_no_claim_and_costs_no_round(f: Fleet) -> None:
     assert f.violations() == []
 
 
+def test_words_to_a_session_that_could_not_go_on_have_it_go_on_and_leave_no_card(f: Fleet) -> None:
+    fault(f, kind="empty", message="hm", times=3, replies=1)
+    sid = f.launch(GOAL, name="told")
+    assert f.approval(sid)["kind"] == "restart"
+    f.run("say", sid, "the work is not finished: go on")
+    f.wait_state(sid, "done", timeout=90)
+    assert f.requests() == []
+    (withdrawn,) = [r.body for r in f.records(sid) if isinstance(r.body, t.ApprovalWithdrawn)]
+    assert withdrawn.why == "you said something"
+    assert f.violations() == []
+
+
 def test_bills_that_cannot_be_are_asked_about_and_believed(f: Fleet) -> None:
     fault(f, kind="usage", usage={"input_tokens": -4, "output_tokens": 10**12}, times=1000)
     sid = f.launch(play(*STEPS, *STEPS, "Done."))

@@ -48,6 +48,33 @@ def test_a_redirect_is_not_followed_and_the_key_goes_nowhere(status: int) -> Non
     assert KEY not in outcome.message
 
 
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("kind", ["text/html", "text/html; charset=utf-8", "application/xhtml+xml"])
+def test_a_redirect_to_a_login_page_is_an_outage_by_name(status: int, kind: str) -> None:
+    headers = {"location": "https://portal.example/login?next=/v1/messages", "content-type": kind}
+    with ModelServer(script=lambda _: Answer(b"<html>", status, headers), count=None) as server:
+        outcome = ask(server.url)
+    assert isinstance(outcome, Failure)
+    assert (outcome.kind, outcome.status) == ("page", status)
+    assert outcome.message == f"it redirects to {headers['location']!r}: log in to the network?"
+    assert outcome.usage is not None, "nothing of a reply was begun"
+
+
+@pytest.mark.parametrize("status", [301, 308])
+@pytest.mark.parametrize(
+    ("location", "kind"),
+    [("https://new.example/v1/messages", "text/html"), ("https://new.example/", ""), ("", "text/html")],
+)
+def test_an_address_that_moved_for_good_needs_a_person(status: int, location: str, kind: str) -> None:
+    """Servers put a page behind every redirect, also where the API itself has moved."""
+    headers = {"location": location, "content-type": kind}
+    sent = Answer(b"<html>", status, {name: value for name, value in headers.items() if value})
+    with ModelServer(script=lambda _: sent, count=None) as server:
+        outcome = ask(server.url)
+    assert isinstance(outcome, Failure)
+    assert outcome.kind == "redirect"
+
+
 def test_a_redirect_to_nowhere_is_said_in_words() -> None:
     with ModelServer(script=lambda _: Answer(b"", 302, {"retry-after": "7"}), count=None) as server:
         outcome = ask(server.url)

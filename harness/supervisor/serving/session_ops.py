@@ -7,7 +7,7 @@ import contextlib
 from harness.events import types as t
 from harness.events.cap import Cap
 from harness.events.replies import DONE, Done, Launched, Removed, Said, Starts, WentOn
-from harness.events.request import SPOKEN, Request
+from harness.events.request import RESUMED, SPOKEN, Request
 from harness.events.row_state import without_criterion
 from harness.events.session_state import SessionState
 from harness.events.states import Desired
@@ -67,7 +67,7 @@ class SessionOps:
                 f"take it up again with your words: watchfloor continue {session.sid} TEXT",
             )
         # Words answer what the agent asked: it must not go on waiting for them.
-        asked = [a for a in session.state.approvals.values() if a.kind in SPOKEN or a.kind == Request.HISTORY]
+        asked = [a for a in session.state.approvals.values() if a.kind in SPOKEN | RESUMED]
         if calls := [a.approval_id for a in asked if a.call_id]:
             decision = {"approval_id": calls[0], "decision": "answer", "message": text}
             work = self._p.approvals.decide(decision, c.by)
@@ -86,7 +86,11 @@ class SessionOps:
         elif session.state.finish_up is not None:
             more = [await self._p.purse.finish(session, Cap.SESSION_USD, text)]
             note = f"it is finishing up: one last reply to this too, at most {usd(more[0].allowance_nano)} past its cap"
-        said = session.append(*answered, t.UserMessage(text=text, origin="human", by=c.by), *more)
+        words = t.UserMessage(text=text, origin="human", by=c.by)
+        goes_on: list[t.Body] = []
+        if session.state.quarantined is not None:  # words to one that was set aside have it go on
+            goes_on = [t.SessionDesired(state=session.state.desired, reason="you said something", by=c.by)]
+        said = session.append(*answered, words, *more, *goes_on)
         last = await unanswered.answered(self._p.fleet, session, "your message", said)
         if session.state.unread(last):
             raise OpError(

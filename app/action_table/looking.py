@@ -101,6 +101,15 @@ ACTIONS: tuple[Action, ...] = (
         11,
     ),
     act(
+        "review.why",
+        "Why this line",
+        "The calls that wrote it: their reasons, who let them run, what became of them. Of other lines, the file's.",
+        "i",
+        "review",
+        "why",
+        15,
+    ),
+    act(
         "review.send",
         "Send back",
         "Comments, or words of your own, shown first: an ended session goes on with them, a running one reads them.",

@@ -10,11 +10,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import msgspec
 
+from app import provenance
 from app.cli import exits
 from app.cli.context import Context
 from app.cli.given import Usage
@@ -23,7 +23,7 @@ from harness.events import types as t
 from harness.events.framing import LogError
 from harness.events.merge_events import MERGED
 from harness.events.offsets import OffsetIndex
-from harness.events.why import Change, History
+from harness.events.why import Change
 from harness.events.why_views import Blamed, BlameOrder, Taken
 from harness.events.words import local
 from harness.protocol.client import SupervisorError
@@ -180,15 +180,8 @@ def _common(top: Path) -> Path:
 
 def _changes(known: Known, paths: list[str], blamed: Blamed | None, most: int) -> list[Change]:
     """The newest of one session, or those that made a line. Raises LogError, OSError."""
-    log = OffsetIndex(known.folder / "log")
-    try:
-        for path in paths:
-            told = History(log, known.folder / "log", known.folder / "touched", path).changes()
-            if found := list(islice(told, _SEARCHED if blamed is not None else most)):
-                return found if blamed is None else _of_line(found, blamed)
-    finally:
-        log.close()
-    return []
+    found = provenance.changes(known.folder, paths, _SEARCHED if blamed is not None else most)
+    return found if blamed is None else _of_line(found, blamed)
 
 
 def _of_line(found: list[Change], blamed: Blamed) -> list[Change]:
@@ -200,9 +193,7 @@ def _of_line(found: list[Change], blamed: Blamed) -> list[Change]:
     own += [one for one in found if one not in own and commit and one.commit == commit]
     if not own and commit and not blamed.merged:
         return []
-    text = blamed.text.strip()
-    wrote = [one for one in own or found if text and text in one.wrote]
-    return wrote or own
+    return provenance.that_wrote(own or found, blamed.text) or own
 
 
 def _names(text: str, commit: str) -> bool:
@@ -275,5 +266,4 @@ def _say(known: Known, change: Change) -> None:
         f"  #{change.seq} {safe(change.did, _SAID)}"
     )
     for fact in change.facts:
-        text = safe(" ".join(fact.text.split()), _SAID)
-        say(f"    {fact.what:<8} #{fact.seq:<6} {f'the agent says: {text}' if fact.claim else text}")
+        say(f"    {fact.what:<8} #{fact.seq:<6} {safe(provenance.claimed(fact), _SAID)}")

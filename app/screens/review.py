@@ -24,6 +24,7 @@ from app.screens.going_on import ContinueDialog
 from app.screens.publish import PublishDialog
 from app.screens.session_commands import not_merging
 from app.screens.taking import MergeDialog
+from app.screens.why import WhyScreen
 from harness.events.replies import Compared
 from harness.events.states import Desired
 from harness.events.steered import Steered
@@ -263,6 +264,7 @@ class ReviewScreen(WatchScreen):
             "review.previous_file": Handler(lambda: self._step(-1), self._nothing),
             "review.viewed": Handler(self._viewed, self._nothing),
             "review.comment": Handler(self._comment, self._nothing),
+            "review.why": Handler(self._why, self._nothing),
             "review.search": Handler(self._search, self._nothing),
             "review.hit": Handler(lambda: self._hit(1), self._not_searched),
             "review.hit_before": Handler(lambda: self._hit(-1), self._not_searched),
@@ -370,6 +372,12 @@ class ReviewScreen(WatchScreen):
             ),
             written,
         )
+
+    def _why(self) -> None:
+        if (file := self.file) is not None:
+            row = file.rows[self.view.at]
+            folder = self.host.folders.session(self.sid).root
+            self.app.push_screen(WhyScreen(folder, file.path, row.text[1:] if row.role == "add" else ""))
 
     def _search(self) -> None:
         def given(text: str | None) -> None:

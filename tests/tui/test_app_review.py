@@ -359,3 +359,30 @@ async def test_what_cannot_be_published_says_why(tmp_path: Path, monkeypatch: py
             greyed = {entry.action for entry in at(s).help_entries() if entry.why}
             assert ("review.publish" in greyed) == bool(said)
             await s.press("escape")
+
+
+async def test_a_line_says_which_call_wrote_it_and_why(tmp_path: Path) -> None:
+    def written(world: World) -> None:
+        session = world.add("cart")
+        session.diff = {"files": FILES, "patch": PATCH}
+        edit = {"path": "src/cart.py", "old": "return 1", "new": "    return 2 \x1b[31mred"}
+        call = f"c{session.writer.head - 1}.0"
+        world.log(
+            session, t.ToolProposed(call_id=call, tool="edit_file", ref="r", input=edit, claim="two \x1b[2Jcarts")
+        )
+        world.log(session, t.ToolStarted(call_id=call, action_hash="0" * 64, effect="contained"))
+        world.log(session, t.ToolEnded(call_id=call, status="ok", preview="edited", files_changed=["src/cart.py"]))
+        world.log(session, t.SessionEnded(outcome="done", verified=True))
+
+    async with shown(tmp_path, written) as s:
+        await s.see("cart")
+        await opened(s)
+        file = at(s).file
+        assert file is not None
+        added = next(n for n, row in enumerate(file.rows) if row.role == "add")
+        await s.press(*["down"] * (added - at(s).view.at))
+        await s.press("i")
+        await s.see("Why", "the agent says: two")
+        await s.press("escape")
+        await s.press("right_square_bracket", "i")
+        await s.see("no call of this session is known")

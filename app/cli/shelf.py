@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+from harness import offline
 from harness.events import briefing, checkpoint_views, receipts, score
 from harness.events.approval_views import as_recorded
 from harness.events.archived import fitting, listed, said_of
-from harness.events.cost_views import Costs, SessionPaid
 from harness.events.reader import read
 from harness.events.replies import ApprovalList, ArchivedSessions, Sessions, SessionShown
 from harness.events.row_state import Liveness
@@ -22,7 +22,7 @@ from harness.events.score_views import Scores, SessionScore
 from harness.events.session_state import SessionState
 from harness.events.states import Desired
 from harness.events.types import Record, decode
-from harness.events.views import ERRORS, ApprovalView, FleetView, SessionRow
+from harness.events.views import ERRORS, ApprovalView, SessionRow
 from harness.protocol.client import SupervisorError
 from harness.protocol.paths import Folders
 from harness.protocol.session_names import OtherHost, SessionName
@@ -36,6 +36,7 @@ class Shelf:
 
     def __init__(self, folders: Folders) -> None:
         self._folders = folders
+        self._ledger = offline.Ledger(folders)
 
     def __enter__(self) -> Shelf:
         return self
@@ -54,13 +55,13 @@ class Shelf:
     def _answer(self, op: str, arguments: Mapping[str, object]) -> msgspec.Struct:
         if op == "sessions":
             rows = [made for made, _ in self._read()]
-            return Sessions(rows=rows, fleet=_totals(rows))
+            return Sessions(rows=rows, fleet=self._ledger.fleet(rows))
         if op == "session":
             return self._session(str(arguments.get("sid", "")))
         if op == "archived":
             return ArchivedSessions(rows=listed(self._folders.archive))
         if op == "costs":
-            return self._costs()
+            return self._ledger.costs((made, state.usage) for made, state in self._read())
         if op == "score":
             return Scores(scores=self._scores(arguments))
         if op == "brief":
@@ -84,7 +85,7 @@ class Shelf:
 
     def _one(self, sid: str) -> tuple[SessionRow, SessionState]:
         state, problem = salvage(self._folders.session(sid).log)
-        made = row(sid, state, Liveness())
+        made = row(sid, state, Liveness(), money=self._ledger.money(sid))
         if problem:
             made = msgspec.structs.replace(made, state="failed", group=ERRORS, detail=problem)
         elif not state.terminal:
@@ -143,25 +144,6 @@ class Shelf:
         folder = str(self._folders.session(made.sid).root)
         return SessionShown(row=made, state=msgspec.to_builtins(state), approvals=[], folder=folder)
 
-    def _costs(self) -> Costs:
-        found = self._read()
-        sessions = [
-            SessionPaid(
-                sid=made.sid,
-                name=made.name,
-                model=made.model,
-                state=made.state,
-                spent_nano=made.spent_nano,
-                cap_nano=made.cap_nano,
-                requests=made.requests,
-                tokens=made.tokens,
-                usage=state.usage,
-                cache_hit=state.usage.cache_hit,
-            )
-            for made, state in found
-        ]
-        return Costs(fleet=_totals([made for made, _ in found]), sessions=sessions)
-
 
 def _open(made: SessionRow, state: SessionState) -> list[ApprovalView]:
     """Its open requests as they are recorded: what would happen is looked up by a supervisor alone."""
@@ -173,7 +155,3 @@ def _open(made: SessionRow, state: SessionState) -> list[ApprovalView]:
 def _score(sid: str, name: str, records: Iterator[Record]) -> SessionScore:
     figures = score.score(score.tally(records))
     return SessionScore(**msgspec.structs.asdict(figures), sid=sid, name=name, artifacts=None)
-
-
-def _totals(rows: list[SessionRow]) -> FleetView:
-    return FleetView(sessions=len(rows), spent_total_nano=sum(r.spent_nano for r in rows))

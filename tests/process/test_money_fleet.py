@@ -138,6 +138,29 @@ def test_a_removed_session_still_counts_in_every_sum(f: Fleet) -> None:
     assert "(removed)" in f.run("cost").stdout
 
 
+def test_a_stopped_fleet_says_of_its_money_what_the_running_one_said(f: Fleet) -> None:
+    """Field by field, with a session that was removed, one that stands, and a request whose cost nobody knows."""
+    gone = f.launch(play("Done."), name="gone")
+    f.wait_state(gone, "done", timeout=PATIENCE)
+    f.run("rm", gone)
+    ask_simulator(f, "faults", [{"kind": "cut", "after_bytes": 1000}])
+    f.wait_state(f.launch(TURNS, name="stays"), "done", timeout=PATIENCE)
+    running = costs(f)
+    rows = f.json("ls")
+    f.run("supervisor", "stop")
+    stopped = costs(f)
+    assert running["removed"]["spent_nano"] > 0
+    assert running["sessions"][0]["unknown_nano"] > 0
+    for part in ("sessions", "removed", "days"):
+        assert stopped[part] == running[part], part
+    of_supervisor = {"epoch", "fence", "warnings", "troubles", "endpoints"}
+    kept = [{k: v for k, v in one["fleet"].items() if k not in of_supervisor} for one in (stopped, running)]
+    assert kept[0] == kept[1]
+    assert [row.get("spent_nano") for row in f.json("ls")] == [row.get("spent_nano") for row in rows]
+    assert "the fleet is stopped" in f.run("cost").stderr
+    assert not f.folders.supervisor_socket.exists(), "it was read, not started"
+
+
 # -- settlements that nobody made ------------------------------------------------------------------
 
 

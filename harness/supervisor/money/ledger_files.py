@@ -130,10 +130,26 @@ def _replayed(folder: Path, anchor: Anchor | None, good: list[LedgerRecord]) -> 
     return made, fits
 
 
+def replay(folder: Path) -> tuple[Ledger, dict[str, str]]:
+    """A ledger as its records say, and where each session's prices came from; nothing is mended or written. Raises
+    LogError, OSError, msgspec.DecodeError, NotReserved.
+    """
+    ledger = Ledger()
+    sources: dict[str, str] = {}
+    for line in read(folder):
+        if (record := decode(line)) is not None:
+            _take(ledger, sources, record)
+    return ledger, sources
+
+
 def _apply(made: Opened, record: LedgerRecord) -> None:
-    made.ledger.apply(record)
+    _take(made.ledger, made.sources, record)
+
+
+def _take(ledger: Ledger, sources: dict[str, str], record: LedgerRecord) -> None:
+    ledger.apply(record)
     if isinstance(record, Reserved):
-        made.sources[record.sid] = record.source
+        sources[record.sid] = record.source
 
 
 def _append(made: Opened, records: list[LedgerRecord]) -> None:

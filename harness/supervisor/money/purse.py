@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -22,7 +21,7 @@ from harness.events.words import usd
 from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.money import reservations
-from harness.supervisor.money.figures import CapStanding, Day, Spending
+from harness.supervisor.money.figures import CapStanding
 from harness.supervisor.money.price_lists import PriceLists
 from harness.supervisor.money.reservations import Bookkeeper, LedgerUnavailable
 
@@ -36,16 +35,6 @@ _WAITS = (
     "no request is sent meanwhile; it goes on by itself as soon as the ledger can be written (a full disk: free some"
     " space)"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """Money of the whole fleet, today and over all time, and the caps on both in nano-USD."""
-
-    today: Day = field(default_factory=lambda: Day("", 0, 0, 0))
-    whole: Spending = field(default_factory=Spending)
-    day_cap: int | None = None
-    fleet_cap: int | None = None
 
 
 class OverCap(Exception):
@@ -298,47 +287,7 @@ class Purse:
 
     def of(self, sid: str) -> Money:
         """One session's money; unknown while the ledger is closed, then its log's own figures stand."""
-        if self.books is None:
-            return Money()
-        a = self.books.session(sid)
-        return Money(
-            a.spent_nano,
-            a.reserved_nano,
-            a.price_source,
-            a.tokens,
-            a.requests,
-            a.usage,
-            a.unknown_nano,
-            a.unknown_tokens,
-        )
-
-    def others(self, known: set[str]) -> Money:
-        """All sessions together that are not among ``known``: those that were removed."""
-        found = Money(0)
-        for sid in self.books.sessions() - known if self.books is not None else ():
-            m = self.of(sid)
-            found = Money(
-                (found.spent or 0) + (m.spent or 0),
-                found.reserved + m.reserved,
-                "",
-                found.tokens + m.tokens,
-                found.requests + m.requests,
-                found.usage + m.usage,
-                found.unknown + m.unknown,
-                found.unknown_tokens + m.unknown_tokens,
-            )
-        return found
-
-    def days(self) -> list[Day]:
-        """Every day on which something was spent, oldest first."""
-        return [] if self.books is None else self.books.days(None)
-
-    def totals(self) -> Totals:
-        """The fleet's money."""
-        if self.books is None:
-            return Totals()
-        limits = self.books.limits(t.Caps())
-        return Totals(self.books.today(), self.books.fleet(), limits.day_usd, limits.fleet_usd)
+        return Money() if self.books is None else self.books.money(sid)
 
 
 def _refusal(exc: LedgerUnavailable) -> OpError:

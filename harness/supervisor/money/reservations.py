@@ -18,16 +18,16 @@ from pathlib import Path
 
 from harness.agents.supervisor_requests import Reserve
 from harness.budget import evidence, prices
-from harness.budget.ledger import Account, CapReached, NotReserved
-from harness.budget.ledger_types import CapsInForce, LedgerRecord, Raised, Reserved, Settled, Unknown, to_wire
+from harness.budget.ledger import CapReached, NotReserved
+from harness.budget.ledger_types import LedgerRecord, Raised, Reserved, Settled, Unknown, to_wire
 from harness.events.cap import Cap
 from harness.events.framing import LogError
 from harness.events.types import Caps, Usage
 from harness.protocol.config_sections import CapsConfig
 from harness.supervisor.errors import out_of_space
 from harness.supervisor.money.day import Clock
-from harness.supervisor.money.figures import CapStanding, Day, Spending
 from harness.supervisor.money.ledger_files import Opened, drop_anchor, evidence_of, open_ledger, settlement_of
+from harness.supervisor.money.readings import Readings
 from harness.supervisor.threads import Threads, at_home
 
 _REMEMBERED = 4096
@@ -44,7 +44,7 @@ class LedgerUnavailable(Exception):
         self.code = code
 
 
-class Bookkeeper:
+class Bookkeeper(Readings):
     """The one owner of the ledger. Use `open`; all methods belong to one event loop."""
 
     def __init__(
@@ -52,12 +52,9 @@ class Bookkeeper:
     ) -> None:
         self._folder = made.folder
         self._sessions = sessions
-        self._limits = limits
+        super().__init__(made.ledger, made.sources, limits, clock)
         self._thread = thread
-        self.clock = clock
         self._log = made.log
-        self._ledger = made.ledger
-        self._sources = made.sources
         self.notes = made.notes
         self._settled: OrderedDict[str, Settled] = OrderedDict()
         self._settling: dict[str, asyncio.Task[Settled]] = {}
@@ -149,43 +146,6 @@ class Bookkeeper:
         await self._durable(record)
         self._sources[sid] = record.source
         return record
-
-    def limits(self, caps: Caps, allowance_nano: int | None = None) -> CapsInForce:
-        """Every cap in force for a session with these caps of its own; ``allowance_nano`` set = it is finishing up,
-        tokens no longer count.
-        """
-        day = self._day_now()
-        above = {cap: self._ledger.limit(cap, configured, day) for cap, configured in self._configured().items()}
-        return CapsInForce(
-            session_usd=None if caps.usd_nano is None else caps.usd_nano + (allowance_nano or 0),
-            session_tokens=caps.tokens if allowance_nano is None else None,
-            day_usd=above[Cap.DAY_USD],
-            day_tokens=above[Cap.DAY_TOKENS],
-            fleet_usd=above[Cap.FLEET_USD],
-            fleet_tokens=above[Cap.FLEET_TOKENS],
-        )
-
-    def _configured(self) -> dict[Cap, int | None]:
-        c = self._limits()
-        return {
-            Cap.DAY_USD: c.day_usd,
-            Cap.DAY_TOKENS: c.day_tokens,
-            Cap.FLEET_USD: c.fleet_usd,
-            Cap.FLEET_TOKENS: c.fleet_tokens,
-        }
-
-    def standing(self, cap: Cap) -> CapStanding:
-        """A cap of the day or of the fleet as it stands now. Raises KeyError on another cap."""
-        day = self._day_now()
-        limit = self._ledger.limit(cap, self._configured()[cap], day)
-        raise_ = self._ledger.raised.get(cap)
-        account = self._ledger.fleet if cap.of_fleet else self._ledger.days.get(day, Account())
-        return CapStanding(
-            account.nano if cap.in_usd else account.tokens,
-            limit,
-            day,
-            "" if raise_ is None else raise_.decision,
-        )
 
     def raising(self, cap: Cap, limit: int, decision: str) -> Raised:
         """The raise that a decision means now.
@@ -289,39 +249,9 @@ class Bookkeeper:
         """How a reservation was settled, by the ledger's own records. Raises LogError, OSError."""
         return await at_home(settlement_of, self._folder, reservation)
 
-    # -- what it knows -----------------------------------------------------------------------------
-
-    def session(self, sid: str) -> Spending:
-        """Totals of one session."""
-        return _shown(self._ledger.sessions.get(sid, Account()), self._sources.get(sid, ""))
-
-    def sessions(self) -> set[str]:
-        """Every session that the ledger knows, those that were removed included."""
-        return set(self._ledger.sessions)
-
-    def fleet(self) -> Spending:
-        """Totals over all time."""
-        return _shown(self._ledger.fleet)
-
-    def today(self) -> Day:
-        """Totals of the day window that a reservation made now would count for."""
-        return self._day(self._day_now())
-
-    def days(self, last: int | None = 31) -> list[Day]:
-        """The newest day windows (None: all), oldest first."""
-        found = sorted(day for day, account in self._ledger.days.items() if account.requests or account.spent_nano)
-        return [self._day(day) for day in (found if last is None else found[-last:])]
-
     def room(self, sid: str, nano: int, caps: Caps, allowance_nano: int) -> None:
         """Raise CapReached when a request of ``nano`` would pass a cap even with that allowance."""
         self._ledger.check(sid, self._day_now(), nano, 0, self.limits(caps, allowance_nano))
-
-    def _day_now(self) -> str:
-        return self._ledger.window(self.clock.today())
-
-    def _day(self, day: str) -> Day:
-        a = self._ledger.days.get(day, Account())
-        return Day(day, a.spent_nano, a.held_nano, a.spent_tokens, a.requests, a.unknown_nano, a.unknown_tokens)
 
     # -- the disk ----------------------------------------------------------------------------------
 
@@ -390,12 +320,6 @@ class Bookkeeper:
             kind, data = to_wire(record)
             self._log.append(kind, data, actor="supervisor")
         self._log.commit(True)
-
-
-def _shown(a: Account, source: str = "") -> Spending:
-    return Spending(
-        a.spent_nano, a.held_nano, a.spent_tokens, source, a.requests, a.usage, a.unknown_nano, a.unknown_tokens
-    )
 
 
 def _unavailable(exc: Exception, text: str) -> LedgerUnavailable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.events.replies import ApprovalsPush, RowsPush
 from harness.events.views import FleetView
+from harness.supervisor.money import paid
 from harness.supervisor.serving.parts import Parts
 from harness.supervisor.upkeep import health
 
@@ -17,7 +18,6 @@ class FleetFeed:
     def fleet_view(self) -> FleetView:
         """Totals and health."""
         p = self._p
-        money = p.purse.totals()
         full = f"{p.fleet.full}; free some space, then every session goes on by itself" if p.fleet.full else ""
         own = [
             *p.purse.notes,
@@ -29,31 +29,22 @@ class FleetFeed:
             p.disk.problem,
         ]
         warnings = [*p.settings.problems.values(), *filter(None, own), *p.fence.warnings()]
-        return p.fleet.totals(
-            FleetView(
-                spent_today_nano=money.today.spent_nano,
-                spent_total_nano=money.whole.spent_nano,
-                reserved_nano=money.whole.reserved_nano,
-                reserved_today_nano=money.today.reserved_nano,
-                unknown_today_nano=money.today.unknown_nano,
-                unknown_total_nano=money.whole.unknown_nano,
-                day_cap_nano=money.day_cap,
-                fleet_cap_nano=money.fleet_cap,
-                epoch=p.epoch,
-                fence=p.fence.summary,
-                warnings=warnings,
-                endpoints=p.gates.requests.views(),
-                troubles=health.fleet(
-                    {
-                        **p.settings.problems,
-                        "index": p.index.problem,
-                        "fence": "; ".join(p.fence.warnings()),
-                        "disk": p.fleet.full or p.disk.problem,
-                        "ledger": p.purse.problem,
-                    }
-                ),
-            )
+        view = FleetView(
+            epoch=p.epoch,
+            fence=p.fence.summary,
+            warnings=warnings,
+            endpoints=p.gates.requests.views(),
+            troubles=health.fleet(
+                {
+                    **p.settings.problems,
+                    "index": p.index.problem,
+                    "fence": "; ".join(p.fence.warnings()),
+                    "disk": p.fleet.full or p.disk.problem,
+                    "ledger": p.purse.problem,
+                }
+            ),
         )
+        return p.fleet.totals(paid.fleet(view, p.purse.books))
 
     def rows(self, changed: set[str] | None) -> RowsPush:
         """The ``rows`` push."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from harness.events import payloads
-from harness.events.cost_views import Costs, DayPaid, Paid, SessionPaid
+from harness.events.cost_views import Costs
 from harness.events.reader import verify
 from harness.events.replies import (
     ConfigInForce,
@@ -18,27 +16,13 @@ from harness.events.replies import (
     Verified,
     ViolationView,
 )
-from harness.events.rows import Money
 from harness.supervisor.fleet.session import Session
+from harness.supervisor.money import paid
 from harness.supervisor.serving.fleet_feed import FleetFeed
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.server import Connection, Fields, Handler
 from harness.supervisor.threads import at_home
 from harness.supervisor.upkeep import health
-
-
-def _figures(money: Money) -> Paid:
-    return Paid(
-        spent_nano=money.spent or 0,
-        reserved_nano=money.reserved,
-        requests=money.requests,
-        tokens=money.tokens,
-        unknown_nano=money.unknown,
-        unknown_tokens=money.unknown_tokens,
-        usage=money.usage,
-        cache_hit=money.usage.cache_hit,
-        price_source=money.price,
-    )
 
 
 class FleetOps:
@@ -80,38 +64,8 @@ class FleetOps:
 
     async def costs(self, c: Connection, m: Fields) -> Costs:
         p = self._p
-        days = [
-            DayPaid(
-                day=d.day,
-                nano=d.spent_nano,
-                reserved_nano=d.reserved_nano,
-                tokens=d.tokens,
-                requests=d.requests,
-                unknown_nano=d.unknown_nano,
-                unknown_tokens=d.unknown_tokens,
-            )
-            for d in p.purse.days()
-        ]
-        return Costs(
-            fleet=self._feed.fleet_view(),
-            sessions=[self._paid(session) for session in p.fleet],
-            removed=_figures(p.purse.others({s.sid for s in p.fleet})),
-            days=days,
-        )
-
-    def _paid(self, session: Session) -> SessionPaid:
-        money = self._p.purse.of(session.sid)
-        row = self._p.fleet.row(session)
-        if money.spent is None:  # the ledger knows nothing of it
-            money = Money(row.spent_nano, 0, "", row.tokens, row.requests, session.state.usage)
-        return SessionPaid(
-            sid=session.sid,
-            name=session.name,
-            model=row.model,
-            state=row.state,
-            cap_nano=row.cap_nano,
-            **msgspec.structs.asdict(_figures(money)),
-        )
+        sessions = ((p.fleet.row(session), session.state.usage) for session in p.fleet)
+        return paid.costs(self._feed.fleet_view(), sessions, p.purse.books)
 
     async def verify(self, c: Connection, m: Fields) -> Verified:
         wanted = [self._p.fleet.find(text_of(m, "sid"))] if m.get("sid") else list(self._p.fleet)

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from harness.plan import patterns
+from harness.events import patterns
 from harness.plan.scripts import Named, named, simple_commands
 
 _CODE = ("c", "cc", "cpp", "cxx", "go", "rb", "rs", "sh", "bash", "pl", "lua", "exs", "dart", "ml", "zig", "js", "mjs")

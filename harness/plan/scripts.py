@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
+from harness.events.patterns import fits
 from harness.plan import places
-from harness.plan.patterns import fits
 
 Read = Callable[[str], str]
 """The text of a file of the commit; empty when it has none."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
+from harness.events.patterns import fits
 from harness.events.steered import Steered
 from harness.plan.patch_lines import Line, Section, lines, sections
-from harness.plan.patterns import fits
 from harness.plan.protected import CI, CONFIGURATION, DATA, IN_PARTS, SETUP, TESTS
 from harness.plan.scripts import simple_commands
 

@@ -70,6 +70,8 @@ def _file(tool: str, asked: str, facts: Facts) -> Reach:
     writes = tools.writes_file(tool)
     if "\0" in asked:
         return Reach(FileAction.KIND, Access.FENCE, facts.worktree, (), asked, refused="a path holds a NUL character")
+    if why := _denied(real, facts):
+        return Reach(FileAction.KIND, Access.FENCE, facts.worktree, (), asked, refused=why)
     if not inside(real, facts.worktree):
         if any(inside(real, own) or inside(own, real) for own in facts.own):
             why = f"{real} belongs to Watchfloor (its state, settings, policy or key), which no tool may open"
@@ -90,6 +92,17 @@ def _file(tool: str, asked: str, facts: Facts) -> Reach:
     return Reach(
         FileAction.KIND, Access.FENCE, facts.worktree, (NO_UNDO,) if writes and facts.unprotected else (), relative
     )
+
+
+def _denied(real: str, facts: Facts) -> str:
+    """Why a file tool may not open this path, as far as the role says; in words."""
+    for top in filter(None, (facts.worktree, facts.repository)):
+        if inside(real, top) and facts.denied.path(relative := os.path.relpath(real, top)):
+            return (
+                f"the role of this session denies {relative} (deny_paths), so it is not in the worktree; work without"
+                " it, or ask for what you need to know"
+            )
+    return ""
 
 
 def _program(tool: str, asked: Mapping[str, object], facts: Facts) -> Reach:

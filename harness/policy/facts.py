@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from harness.events.denied import NOTHING, Denied
 from harness.events.destination import LocalRemote, Named
 
 Bind = tuple[str, str, str]
@@ -101,6 +102,9 @@ class Facts:
     """shfmt's syntax tree of a shell script; None = it does not parse (or there is no script)."""
     own: tuple[str, ...] = ()
     """Watchfloor's own folders and the file with its key: no tool opens them, whatever a policy says."""
+    denied: Denied = NOTHING
+    """What the roles of the session keep from it, in the worktree and in the ``repository`` of the person."""
+    repository: str = ""
     timeout_s: int = 600
     """Default and upper bound of a call's running time in seconds."""
     output_bytes: int = 8 * 1024 * 1024

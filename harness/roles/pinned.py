@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.events import tools
 from harness.events.call_events import ToolProposed
+from harness.events.denied import NOTHING, Denied
 from harness.events.evaluation import JudgeStage
 from harness.events.role_events import PinnedRole
 from harness.events.session_events import SessionIntent
@@ -23,6 +24,14 @@ def of(intent: SessionIntent | None, part: str) -> Role:
         if one.part == part:
             return parse(one.name, one.text, f"the role {one.name} of the session")
     return shipped()[PARTS[part]]
+
+
+def denied(intent: SessionIntent) -> Denied:
+    """What a session may not read: all that any of its roles denies, for they share its worktree."""
+    found = NOTHING
+    for one in intent.roles:
+        found |= parse(one.name, one.text, f"the role {one.name} of the session").denied
+    return found
 
 
 def refusal(s: SessionState, proposed: ToolProposed) -> str:

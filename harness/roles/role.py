@@ -13,8 +13,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from harness.events import tools
+from harness.events import denied, tools
 from harness.events.decision import Ruling
+from harness.events.denied import NOTHING, Denied
 from harness.linux import own_file
 from harness.linux.own_file import Unusable
 from harness.policy.rules import PolicyError, Rule, parse_rules
@@ -30,7 +31,7 @@ MAX_BYTES = 32 * 1024
 """A role's file: it is kept in the log of each session that uses it."""
 MOST_CYCLES = 20
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}\Z")
-_KEYS = ("about", "model", "tools", "prompt", "first", "limits", "rule")
+_KEYS = ("about", "model", "tools", "prompt", "first", "deny_paths", "deny_branches", "limits", "rule")
 _LIMITS = {
     "usd_nano": "usd",
     "tokens": "tokens",
@@ -70,7 +71,8 @@ class RoleLimits:
 class Role:
     """``tools`` are names of tools, or `EVERY_TOOL`; ``rules`` ask or deny, and never allow. ``first``: what a session
     is asked to do before anything else, where this role says it; ``{path}``, ``{form}`` and ``{forms}`` stand for the
-    plan's file, how a plan of that name is written, and the steps that a machine decides.
+    plan's file, how a plan of that name is written, and the steps that a machine decides. ``denied``: what a session
+    with this role may not read.
     """
 
     name: str
@@ -83,6 +85,7 @@ class Role:
     limits: RoleLimits
     rules: tuple[Rule, ...]
     first: str = ""
+    denied: Denied = NOTHING
 
     def may_use(self, tool: str) -> bool:
         """True when the role has this tool."""
@@ -125,6 +128,7 @@ class _Reader:
             limits=self._limits(),
             rules=self._rules(),
             first=self._words("first").strip(),
+            denied=Denied(self._denied("path"), self._denied("branch")),
         )
 
     def _fail(self, key: str, why: str) -> RoleError:
@@ -153,6 +157,13 @@ class _Reader:
             if name != EVERY_TOOL and name not in tools.ALL:
                 raise self._fail("tools", f"no such tool: {name}; known: {', '.join(tools.ALL)}")
         return tuple(given)
+
+    def _denied(self, what: str) -> tuple[str, ...]:
+        key = f"deny_{what}s" if what == "path" else "deny_branches"
+        given = self.data.get(key, [])
+        if why := denied.problem(what, given):
+            raise self._fail(key, why)
+        return tuple(map(str, given)) if isinstance(given, list) else ()
 
     def _limits(self) -> RoleLimits:
         given = self.data.get("limits", {})

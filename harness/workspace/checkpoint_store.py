@@ -20,8 +20,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.linux import durable
+from harness.workspace import listings
 from harness.workspace.errors import CannotKeep, GitFailed
 from harness.workspace.git import Git
+from harness.workspace.kept import in_stream
 from harness.workspace.private import Worktree, real_objects
 from harness.workspace.scratch import Scratch, lay_out, quoted, scratch
 
@@ -81,6 +83,7 @@ class Store:
             git = replace(made.git, extra=(*made.git.extra, *_SETTINGS))
             with stream.open("rb") as file:
                 git.run("fast-import", "--quiet", "--done", "--force", stdin=file.fileno())
+            _complete(git, tree, parent)
             commit = git.commit(_MADE)
             if commit is None:
                 raise CannotKeep(f"git made no commit for checkpoint {number}")
@@ -191,6 +194,23 @@ class Store:
         for name, commit in known.items():
             self._hold(name.rpartition("/")[2], commit)
         _delete(repository, old)
+
+
+def _complete(git: Git, tree: Worktree, parent: str) -> None:
+    """Give a checkpoint the files that are kept from its session, as its parent has them: they are not in the worktree,
+    and nobody deleted them.
+    """
+    commit = git.commit(_MADE)
+    denied = {path: one for path, one in listings.of(tree.common, parent).items() if tree.denied.path(path)}
+    if not denied or commit is None:
+        return
+    there = {*git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit)}
+    message = git.text("log", "-1", "--format=%s", commit)
+    text = head(parent, message).encode() + f'M 040000 {git.text("rev-parse", f"{commit}^{{tree}}")} ""\n'.encode()
+    for path, one in denied.items():
+        if path not in there:
+            text += f"M {one.mode} {one.oid} ".encode() + in_stream(path) + b"\n"
+    git.run("fast-import", "--quiet", "--done", "--force", stdin=text + b"\ndone\n")
 
 
 def _needed(made: Scratch, commits: Iterable[str]) -> bytes:

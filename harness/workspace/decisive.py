@@ -11,8 +11,8 @@ import shutil
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from harness.events.patterns import fits
 from harness.plan import check_settings, loaded
-from harness.plan.patterns import fits
 from harness.plan.protected import CONFIGURATION, EXPECTED, IN_PARTS, TESTS, Rules, chosen, helps, may_help
 from harness.plan.scripts import Named, named
 from harness.workspace import listings

@@ -139,6 +139,8 @@ def gather(
         remote_refs=pushed.refs,
         tree=asked.syntax,
         own=tuple(os.path.realpath(path) for path in own),
+        denied=tree.denied,
+        repository=str(tree.repo),
         timeout_s=fence.timeout_s,
         output_bytes=fence.output_bytes,
     )

@@ -220,7 +220,7 @@ def _stream(out: IO[bytes], view: View, load: Load, ref: str, words: str, who: s
     for parent in load.parents:
         out.write(b"merge %s\n" % parent.encode())
     for path in sorted(load.gone):
-        out.write(b"D %s\n" % _path(path))
+        out.write(b"D %s\n" % in_stream(path))
     for path, item in sorted(load.files.items()):
         _file(out, view.ground, path, item)
     for path, source in sorted(load.archives.items()):
@@ -233,7 +233,7 @@ def _file(out: IO[bytes], ground: Ground, path: str, item: Item) -> None:
     try:
         if item.kind is Kind.LINK:
             target = ground.link(path)
-            out.write(b"M 120000 inline %s\ndata %d\n%s\n" % (_path(path), len(target), target))
+            out.write(b"M 120000 inline %s\ndata %d\n%s\n" % (in_stream(path), len(target), target))
             return
         file = open(ground.file(path), "rb")  # noqa: SIM115 -- closed below; an error is about this path
     except OSError as exc:
@@ -247,7 +247,7 @@ def _blob(out: IO[bytes], mode: bytes, path: str, file: IO[bytes]) -> None:
     left = os.fstat(file.fileno()).st_size
     if left > MAX_BYTES:
         raise CannotKeep(f"{path} has {_amount(left)}, more than can be kept; remove or move it, then try again")
-    out.write(b"M %s inline %s\ndata %d\n" % (mode, _path(path), left))
+    out.write(b"M %s inline %s\ndata %d\n" % (mode, in_stream(path), left))
     while left > 0:
         chunk = file.read(min(_CHUNK, left))
         if not chunk:
@@ -257,7 +257,8 @@ def _blob(out: IO[bytes], mode: bytes, path: str, file: IO[bytes]) -> None:
     out.write(b"\n")
 
 
-def _path(path: str) -> bytes:
+def in_stream(path: str) -> bytes:
+    """A path as a stream for ``git fast-import`` has any."""
     return b'"' + os.fsencode(path).replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"'
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from harness.events import merge_events as m
 from harness.events.untrusted import to_display
 from harness.plan.protected import Rules, chosen
-from harness.workspace import checkout, decisive, filters, kept, originals, submodules
+from harness.workspace import checkout, decisive, filters, kept, originals, submodules, withheld
 from harness.workspace import private as private_dir
 from harness.workspace.errors import CannotKeep, GitTooOld, MovesSubmodule
 from harness.workspace.git import Git, open_repository, version
@@ -430,5 +430,6 @@ def commit_all(tree: Worktree, message: str) -> str:
     git = Git.of(tree.admin)
     git.run("update-ref", "-m", "watchfloor: work that was in no commit", f"refs/heads/{tree.branch}", made, head)
     git.run("read-tree", "--reset", made)
+    withheld.flag(tree.admin, tree.denied)
     private_dir.publish(tree)
     return made

@@ -19,8 +19,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.events.denied import NOTHING, Denied
 from harness.hands import precheck, reading
-from harness.workspace import filters, own_settings, shown_repository
+from harness.workspace import filters, own_settings, shown_repository, withheld
 from harness.workspace.errors import DamagedWorktree, GitFailed, PublishFailed
 from harness.workspace.git import Git
 from harness.workspace.locks import repository_lock
@@ -55,6 +56,9 @@ class Worktree:
     """Where commands run unless a call names another folder, from the top: the part of the repository it was launched
     from.
     """
+
+    denied: Denied = NOTHING
+    """What is kept from it."""
 
     @property
     def objects(self) -> Path:
@@ -126,7 +130,7 @@ def make(tree: Worktree, identity: tuple[str, str], head: str = "") -> None:
     if head:
         put(tree.private.parent / "published", head)
     put(tree.dotgit, f"gitdir: {tree.admin}\n")
-    own_settings.write(tree.private, tree.admin, tree.base, identity)
+    own_settings.write(tree.private, tree.admin, tree.base, identity, tree.denied)
 
 
 def prepare(tree: Worktree) -> list[Path]:
@@ -151,7 +155,7 @@ def prepare(tree: Worktree) -> list[Path]:
     if _mode(tree.private / "commondir"):
         own_settings.stand_alone(tree.private, tree.admin, tree.base)
     shared.mkdir(mode=0o700, exist_ok=True)
-    borrowed = alternates(tree.common)
+    borrowed = [] if tree.denied else alternates(tree.common)
     info = objects / "info"
     for folder in (info, objects / "pack", tree.private / "objects", tree.private / "refs"):
         if not stat.S_ISDIR(_mode(folder)):
@@ -191,15 +195,14 @@ def binds(tree: Worktree) -> list[tuple[str, str, str]]:
     Repairs what the agent may have disturbed first.
     """
     borrowed = prepare(tree)
-    store = str(real_objects(tree.common))
     root = str(tree.root)
-    shown = str(shown_repository.refresh(tree.common, tree.private, tree.branch))
+    shown_repository.refresh(tree.common, tree.private, tree.branch, tree.denied)
+    store = str(withheld.store(tree.private) if tree.denied else real_objects(tree.common))
     listed: list[tuple[str, str, str]] = [(str(a), str(a), "ro") for a in borrowed]
     listed += [
         (str(tree.private), str(tree.admin), "rw"),
         (store, str(tree.shared), "ro"),
         (str(tree.objects), f"{tree.admin}/objects", "rw"),
-        (shown, shown, "ro"),
         (str(tree.settings), str(tree.settings), "ro"),
         (root, root, "rw"),
         (str(tree.dotgit), f"{root}/.git", "ro"),
@@ -305,6 +308,7 @@ def publish(tree: Worktree) -> Published:
         _let_go(tree)
         filters.carry(tree.private.parent, tree.common, old or tree.base, head)
         git.run("read-tree", "--reset", head)
+        withheld.flag(tree.admin, tree.denied)
     return Published(head, True)
 
 
@@ -388,7 +392,7 @@ def _bring(tree: Worktree, git: Git, head: str) -> None:
             _let_go(tree)
             raise PublishFailed(f"commit {head[:12]} of {tree.branch} cannot be published: {exc}") from exc
     published = set(wanted.decode().split())
-    for path in loose:
+    for path in () if tree.denied else loose:  # it may not see the repository's
         if path.parent.name + path.name in published:
             path.unlink(missing_ok=True)
 

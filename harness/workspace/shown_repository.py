@@ -11,6 +11,7 @@ follows the repository.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
@@ -18,18 +19,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from harness.events.denied import NOTHING, Denied
 from harness.hands import reading
 from harness.linux import durable
-from harness.workspace import shown_config
+from harness.workspace import shown_config, withheld
 from harness.workspace.errors import DamagedWorktree
 from harness.workspace.git import Git
 from harness.workspace.merge_rules import OWN
 from harness.workspace.planting import make_way, plant
 
 FOLDER = "shown-repository"
-"""Ours, beside the private git directory: the configuration as it is shown, and what was shown last of the rest."""
+"""Ours, beside the private git directory: what was shown last."""
 STAMP = "shown-repository.stamp"
-CONFIG = "config"
+CONFIG = "shown-config"
+"""Of the session's own: the configuration of the repository, in its safe form."""
 _PACKED = "packed-refs"
 _COPIED = ("shallow", "info/exclude", "info/attributes")
 _SHOWN = ("config", "packed-refs", "reftable", *_COPIED)
@@ -44,7 +47,7 @@ _WHOLE_SECONDS_NS = 2 * 10**9
 _FRACTIONS_NS = 50 * 10**6
 _REF = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LINE = re.compile(rb"([0-9a-f]{40}(?:[0-9a-f]{24})?) (refs/[^\x00-\x20\x7f]+)")
-_VERSION = 2
+_VERSION = 3
 
 
 class Seen(NamedTuple):
@@ -54,7 +57,7 @@ class Seen(NamedTuple):
     symbolic: Mapping[str, str] = {}
 
 
-def refresh(common: Path, private: Path, branch: str) -> Path:
+def refresh(common: Path, private: Path, branch: str, denied: Denied = NOTHING) -> Path:
     """Bring the session's ``private`` git directory in step with the repository and return the folder of what is shown
     beside it. Raises DamagedWorktree, GitFailed, OSError.
     """
@@ -68,9 +71,11 @@ def refresh(common: Path, private: Path, branch: str) -> Path:
     (shown / "info").mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in _COPIED:
         _copy(common / name, shown / name, private, name)
-    # in one step: the folder may be mounted in a fence that runs
-    durable.swap_file(shown / CONFIG, shown_config.shown(git, common / "config"))
-    _refs(git, shown, private, branch)
+    _planted(private, CONFIG, shown_config.shown(git, common / "config"))
+    now = _listed(git, branch, denied)
+    if denied:
+        withheld.fill(common, private, now.plain.values(), denied)
+    _refs(now, shown, private, branch)
     if settled(newest, began):
         durable.swap_file(stamp, f"{wanted}{_stamp_of(private / _BASE)}".encode("utf-8", "surrogateescape"))
     else:
@@ -131,11 +136,11 @@ def _ref_folders(refs: str) -> Iterator[str]:
             continue
 
 
-def visible(name: str, branch: str) -> bool:
+def visible(name: str, branch: str, denied: Denied = NOTHING) -> bool:
     """Whether a session whose own branch is ``branch`` sees a ref of the repository: not what git keeps for itself, and
-    not the work of other sessions.
+    not the work of other sessions, nor a branch that its role denies.
     """
-    if name.startswith(_HIDDEN):
+    if name.startswith(_HIDDEN) or (denied.ref(name) and name != f"{_BRANCHES}{branch}"):
         return False
     if name.startswith(_BRANCHES):
         short = name.removeprefix(_BRANCHES)
@@ -157,9 +162,8 @@ def parse(packed: bytes) -> dict[str, str]:
     return {os.fsdecode(match[2]): match[1].decode() for match in found if match is not None}
 
 
-def _refs(git: Git, shown: Path, private: Path, branch: str) -> None:
+def _refs(now: Seen, shown: Path, private: Path, branch: str) -> None:
     """The agent's packed refs with those of the repository; loose ones are its own, and come first for git."""
-    now = _listed(git, branch)
     last = parse(_bytes(shown / _PACKED))
     before = Seen(_parsed(private, _BASE, last), _symbolic(_bytes(shown / "symbolic")))
     there = _parsed(private, _PACKED, before.plain)
@@ -174,16 +178,24 @@ def _refs(git: Git, shown: Path, private: Path, branch: str) -> None:
     }
     for name in (_PACKED, _BASE):
         make_way(private / name)
-    if not plant(private, _PACKED, b"# pack-refs with: sorted \n" + _packed({**kept, **own})):
+    if not _planted(private, _PACKED, b"# pack-refs with: sorted \n" + _packed({**kept, **own})):
         raise DamagedWorktree(f"{private / _PACKED} cannot be written; look at it and remove it, then go on")
     for name in before.symbolic.keys() - now.symbolic.keys():
         plant(private, name, None)
     for name, target in now.symbolic.items():
-        plant(private, name, f"ref: {target}\n".encode("utf-8", "surrogateescape"))
+        _planted(private, name, f"ref: {target}\n".encode("utf-8", "surrogateescape"))
     durable.swap_file(shown / _PACKED, _packed(now.plain))
-    plant(private, _BASE, _packed(now.plain))
+    _planted(private, _BASE, _packed(now.plain))
     lines = "".join(f"{name} {target}\n" for name, target in now.symbolic.items())
     durable.swap_file(shown / "symbolic", lines.encode("utf-8", "surrogateescape"))
+
+
+def _planted(private: Path, name: str, data: bytes) -> bool:
+    """Put a file there unless it is so already: a kept state of the session is not another one for it."""
+    with contextlib.suppress(OSError):
+        if reading.read_beneath(private, name, _MAX_COPY) == data:
+            return True
+    return plant(private, name, data)
 
 
 def _parsed(private: Path, name: str, otherwise: Mapping[str, str]) -> dict[str, str]:
@@ -200,18 +212,18 @@ def _above(name: str) -> list[str]:
     return ["/".join(parts[:count]) for count in range(3, len(parts))]
 
 
-def _listed(git: Git, branch: str) -> Seen:
+def _listed(git: Git, branch: str, denied: Denied) -> Seen:
     plain = dict[str, str]()
     symbolic = dict[str, str]()
     listed = git.run("for-each-ref", "--format=%(objectname)%00%(refname)%00%(symref)")
     for line in listed.decode("utf-8", "surrogateescape").split("\n"):
         oid, _, rest = line.partition("\0")
         name, _, target = rest.partition("\0")
-        if not _REF.fullmatch(oid) or not visible(name, branch):
+        if not _REF.fullmatch(oid) or not visible(name, branch, denied):
             continue
         if not target:
             plain[name] = oid
-        elif visible(target, branch):
+        elif visible(target, branch, denied):
             symbolic[name] = target
     return Seen(plain, symbolic)
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import msgspec
 
+from harness.events.denied import NOTHING, Denied
 from harness.hands import reading
 from harness.linux import durable
-from harness.workspace import filters, shown_repository, submodules
+from harness.workspace import filters, shown_repository, submodules, withheld
 from harness.workspace import private as private_dir
 from harness.workspace.branch_names import blocking
 from harness.workspace.discard import discard
@@ -66,6 +67,7 @@ class _Saved(msgspec.Struct, frozen=True):
     head: str = ""
     """What its branch stands on before it is ready, when that is not the base."""
     folder: str = ""
+    denied: Denied = NOTHING
 
 
 def record(private: Path) -> Path:
@@ -104,14 +106,21 @@ def _tree(saved: _Saved, private: Path) -> Worktree:
         private,
         saved.dirty,
         saved.folder,
+        saved.denied,
     )
 
 
 def create(
-    repo: Path, worktree: Path, branch: str, private: Path, start: Start | None = None, at: str = ""
+    repo: Path,
+    worktree: Path,
+    branch: str,
+    private: Path,
+    start: Start | None = None,
+    at: str = "",
+    denied: Denied = NOTHING,
 ) -> Worktree:
     """Make the worktree of a session at ``worktree`` on a new ``branch`` from the repository's HEAD, from the commit
-    ``at`` or from where ``start`` says, and its private git directory.
+    ``at`` or from where ``start`` says, and its private git directory. What is ``denied`` is in neither of them.
 
     Safe to call again after a crash at any point: what an earlier attempt left is finished or taken away. On failure
     the new branch does not stay. Raises NotARepository, NoCommits, BranchExists, WorktreeExists, GitFailed.
@@ -138,6 +147,7 @@ def create(
             dirty=0 if start is not None or at else _dirty(repository, begin.base, private),
             head=begin.head,
             folder=folder_of(repository, repo, begin.head),
+            denied=denied,
         )
         _save(private, saved)
         try:
@@ -150,6 +160,8 @@ def create(
                 _fill(tree, start)
             submodules.fill(repository.git_dir, begin.head, tree.root, private.parent)
             filters.lay(repository, begin.head, tree.root, private.parent, tree.admin)
+            withheld.flag(tree.admin, denied)
+            withheld.take_away(tree.root, denied)
             private_dir.make(tree, identity(repository), start.head if start is not None else "")
             private_dir.prepare(tree)
         except BaseException as exc:
@@ -315,7 +327,7 @@ def _undo(git: Git, saved: _Saved, private: Path) -> None:
         private.parent / "objects",
         private.parent / "shared-objects",
         private.parent / shown_repository.FOLDER,
-        *(private.parent / name for name in (filters.FOLDER, filters.MADE, filters.OBJECTS)),
+        *(private.parent / name for name in (filters.FOLDER, filters.MADE, filters.OBJECTS, withheld.FOLDER)),
     ):
         shutil.rmtree(path, ignore_errors=True)
     (private.parent / "published").unlink(missing_ok=True)

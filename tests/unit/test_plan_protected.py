@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.plan import check_settings, patterns
+from harness.events import patterns
+from harness.plan import check_settings
 from harness.plan.protected import New, Rules, chosen, folders_around, shadows
 from harness.plan.scripts import Named, named
 

@@ -55,6 +55,7 @@ from harness.supervisor.fleet.session import Session
 from harness.supervisor.settings import Settings
 from harness.workspace.errors import WorkspaceError
 from harness.workspace.gather_facts import Kept, ShellAnalysisMissing, gather
+from harness.workspace.private import binds
 from harness.workspace.worktrees import open_worktree
 
 INLINE_ACTION = 16 * 1024
@@ -258,8 +259,10 @@ class Judging:
     async def _world(self, session: Session, call_id: str) -> Kept:
         """Keep the worktree as it is now, looked at in full.
 
-        Raises Later when that only has to wait (no space, an undo), OpError.
+        Raises Later when that only has to wait (no space, an undo), OpError, WorkspaceError.
         """
+        # what brings its git directory in step with the repository would make another state of it
+        await session.do("bringing its refs in step", _FACTS_S, lambda: binds(open_worktree(private_of(session))))
         try:
             wanted = TakeState(
                 f"shown for {call_id}", full=True, undo_limits=carrying_out.undo_limits_of(self._settings.config.undo)

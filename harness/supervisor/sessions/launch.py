@@ -56,6 +56,10 @@ _IN_FOLDER = (
     "You were launched from the folder {folder} of the repository: commands and checks run there unless a call names"
     " another cwd. A cwd, and the paths of file tools, are from the top of the worktree."
 )
+_DENIED = (
+    "Your role denies you {what}: it is in no folder, ref or object that you can read. Git works around it; leave it as"
+    " it is, and ask for what you need to know of it."
+)
 _CHECK_S = 30.0
 """Seconds that looking at a repository may take."""
 _CREATE_S = 600.0
@@ -274,8 +278,12 @@ class Launcher:
             await at_home(session.folder.git.mkdir, 0o700, True, True)
             where = (Path(intent.repo), self._folders.worktrees / session.sid, intent.branch, private_of(session))
             start = forking.start(self._folders, intent)
+            denied = pinned.denied(intent)
             tree = await session.do(
-                "making its worktree", _CREATE_S, lambda: worktrees.create(*where, start, intent.start), lasting=True
+                "making its worktree",
+                _CREATE_S,
+                lambda: worktrees.create(*where, start, intent.start, denied),
+                lasting=True,
             )
         except (WorkspaceError, OSError) as exc:
             if later := for_now(exc, "its worktree cannot be made"):
@@ -297,6 +305,8 @@ class Launcher:
             bodies.append(t.UserMessage(text=intent.goal, origin="goal"))
         if tree.folder:
             bodies.append(t.UserMessage(text=_IN_FOLDER.format(folder=tree.folder), origin="harness"))
+        if tree.denied:
+            bodies.append(t.UserMessage(text=_DENIED.format(what=tree.denied.told()), origin="harness"))
         if intent.plan:
             wanted = (tree, intent)
             bodies += await session.do("reading its plan", _CHECK_S, lambda: _plan(session, *wanted))

@@ -11,14 +11,14 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from harness.events import tool_input, tools
+from harness.events import patterns, tool_input, tools
 from harness.events.evaluation_events import AT_END, AT_TASK
 from harness.events.iteration_events import NEVER
 from harness.events.launch_wish import LaunchWish
 from harness.events.masked_checks import MaskedCheck
 from harness.events.words import counted
 from harness.linux.scarce import scarce
-from harness.plan import patterns, phrases, progress
+from harness.plan import phrases, progress
 from harness.plan.formats import BadPlan
 from harness.protocol.config_sections import FRESH, JUDGE_AT, MOST_EVIDENCE_ROUNDS, PlanConfig
 from harness.protocol.credential import Credential

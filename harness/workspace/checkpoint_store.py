@@ -24,8 +24,8 @@ from harness.workspace import listings
 from harness.workspace.errors import CannotKeep, GitFailed
 from harness.workspace.git import Git
 from harness.workspace.kept import in_stream
-from harness.workspace.private import Worktree, real_objects
-from harness.workspace.scratch import Scratch, lay_out, quoted, scratch
+from harness.workspace.private import Worktree
+from harness.workspace.scratch import Scratch, lay_out, quoted, real_objects, scratch
 
 REFS = "refs/watchfloor/checkpoints/"
 """Of the store; versions before it was there kept checkpoints in the repository under the same names."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from harness.hands.git_names import refused_by_git
-from harness.workspace import filters, listings, stamps, submodules
+from harness.workspace import filters, listings, stamps, submodule_git, submodules
 from harness.workspace.errors import CannotKeep, GitFailed, TooMuchToRead
 from harness.workspace.git import Git
 from harness.workspace.ground import Ground, Item, Kind
@@ -42,6 +42,7 @@ _LONG_NAME = 200
 """Bytes of a name that a record may carry."""
 GITLINK = "160000"
 _LINK = "120000"
+_MOST_MARK = 8192
 _CACHES = ("__pycache__",)
 _RULES = (".gitignore", ".gitattributes")
 
@@ -89,7 +90,8 @@ class View:
     def walk(self, *, complete: bool = False) -> Seen:
         """Find every file. Ignored folders are entered only when ``complete``. Raises TooMuchToRead."""
         known = {path for path, entry in self.entries.items() if entry.mode != GITLINK}
-        seen = _Walk(self.ground, self.scratch, known, complete).run()
+        marks = submodule_git.marks(self._tree.private.parent, self._tree.admin)
+        seen = _Walk(self.ground, self.scratch, known, complete, marks).run()
         if len(known) < len(self.entries):
             self._leave_submodules(seen)
         return seen
@@ -100,7 +102,7 @@ class View:
         theirs = {path for found in (seen.untracked, seen.ignored) for path in found if path.startswith(links)}
         if not theirs:
             return
-        laid = submodules.files(self._tree.repo, self._tree.common, self.commit)
+        laid = submodules.files(self._tree.repo, self.commit)
         for found in (seen.untracked, seen.ignored):
             for path in theirs & found.keys() & laid.keys():
                 with contextlib.suppress(OSError):  # what cannot be read may be work
@@ -294,11 +296,14 @@ def paths_named(tree: Worktree, names: Collection[str], *, links: bool = False) 
 class _Walk:
     """Level by level, so that git is asked about ignored names once for each level that has unknown ones."""
 
-    def __init__(self, ground: Ground, made: Scratch, known: Collection[str], complete: bool) -> None:
+    def __init__(
+        self, ground: Ground, made: Scratch, known: Collection[str], complete: bool, marks: Mapping[str, bytes]
+    ) -> None:
         self._ground = ground
         self._scratch = made
         self._known = known
         self._complete = complete
+        self._marks = marks
         self._seen = Seen()
         self._folders = folders_of(known)
         self._left = MAX_ITEMS
@@ -356,6 +361,8 @@ class _Walk:
             raise TooMuchToRead(
                 f"the worktree holds more than {MAX_ITEMS} names; remove what is not needed there, then try again"
             )
+        if folder in self._marks and not nested and self._marked(folder):
+            items = [item for item in items if item.name != ".git"]
         if folder and not nested and any(item.name == ".git" for item in items):
             nested = folder
         if nested:
@@ -369,6 +376,13 @@ class _Walk:
                     self._seen.odd[path] = item
             elif item.kind is not Kind.OTHER:
                 yield path, item, nested or None
+
+    def _marked(self, folder: str) -> bool:
+        """Whether it is a submodule whose git is the one that we gave it."""
+        try:
+            return self._ground.read(f"{folder}/.git", _MOST_MARK) == self._marks[folder]
+        except OSError:
+            return False
 
     def _rules(self, folder: str, items: list[Item]) -> None:
         for item in items:

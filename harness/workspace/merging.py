@@ -17,7 +17,7 @@ from harness.plan.protected import Rules, chosen
 from harness.workspace import checkout, decisive, filters, kept, originals, submodules, withheld
 from harness.workspace import private as private_dir
 from harness.workspace.errors import CannotKeep, GitTooOld, MovesSubmodule
-from harness.workspace.git import Git, open_repository, version
+from harness.workspace.git import Git, Repository, open_repository, version
 from harness.workspace.look import GITLINK, look, tip
 from harness.workspace.merge_rules import Situation
 from harness.workspace.private import Worktree
@@ -185,7 +185,7 @@ def make(
             return found
         if work.equal(found.commit):
             return None
-        if moved := work.submodules(found.commit):
+        if moved := work.submodules(found.commit, repository):
             raise MovesSubmodule(f"{moved}merge yourself: git -C {place.root} merge {tree.branch}")
         decides = tuple(sorted(chosen(work.changed(tree.base), rules, decisive.run_by(tree, rules))))
     Git.of(place.git_dir).run("update-ref", HOLDS + _held_as(tree), found.commit)
@@ -220,7 +220,7 @@ def lay_out(tree: Worktree, commit: str, root: Path) -> None:
         git.run("read-tree", commit)
         git.run("checkout-index", "--all", "--quiet")
     repository = open_repository(tree.repo)
-    submodules.fill(repository.git_dir, commit, root, root.parent)
+    submodules.fill(repository, commit, root, root.parent)
     filters.lay(repository, commit, root, root.parent, None)
 
 
@@ -295,17 +295,22 @@ class _Work:
         out = self.git.run("log", "--reverse", "--format=%s", *self._new).decode("utf-8", "replace")
         return [line for line in out.split("\n") if line]
 
-    def submodules(self, commit: str) -> str:
-        """What ``commit`` does to the first submodule that it has, or lacks, otherwise than what it goes into, and what
-        has to be done first, in words; empty when there is none.
+    def submodules(self, commit: str, repository: Repository) -> str:
+        """What ``commit`` does to the first submodule that it lacks, or has at a commit that the person's clone of it
+        has not, and what has to be done first, in words; empty when there is none.
         """
+        there: set[str] | None = None
         fields = self.git.names("diff-tree", "-r", "-z", "--no-renames", "--raw", self.onto, commit)
         for about, path in zip(fields[::2], fields[1::2], strict=False):
             before, after = about.lstrip(":").split(" ")[:2]
             if after == GITLINK:
+                if there is None:
+                    there = {one.path for one in submodules.find(repository, commit) if one.git_dir is not None}
+                if path in there:
+                    continue
                 return (
-                    f"{path} is a submodule that it has at another commit, and nobody here knows whether that commit is"
-                    " anywhere else; push it, then "
+                    f"{path} is a submodule that it has at another commit, which your clone has not, and nobody here"
+                    " knows whether it is anywhere else; push it, then "
                 )
             if before == GITLINK:
                 return f"{path} is a submodule that it removes, and the files of submodules are yours; "
@@ -413,8 +418,8 @@ def commit_all(tree: Worktree, message: str) -> str:
         links = tuple(f"{path}/" for path, entry in view.entries.items() if entry.mode == GITLINK)
         if inside := next((path for path in sorted(files) if path.startswith(links)), ""):
             raise CannotKeep(
-                f"{inside} is in a submodule, and a commit of the repository takes no file of it; take it over yourself"
-                f" from {tree.root}, or put it back"
+                f"{inside} is in a submodule, and a commit of the repository takes no file of it; have the agent commit"
+                f" it there, then the submodule, or take it over yourself from {tree.root}"
             )
         covered = filters.attributes(view.scratch.git, sorted(files)) if (tree.root / ".gitattributes").exists() else {}
         own = {filters.LFS, *filters.configured(tree.common)} if covered else set()

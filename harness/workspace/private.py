@@ -21,11 +21,12 @@ from pathlib import Path
 
 from harness.events.denied import NOTHING, Denied
 from harness.hands import precheck, reading
-from harness.workspace import filters, own_settings, shown_repository, withheld
+from harness.workspace import filters, own_settings, shown_repository, submodule_git, submodules, withheld
 from harness.workspace.errors import DamagedWorktree, GitFailed, PublishFailed
 from harness.workspace.git import Git
 from harness.workspace.locks import repository_lock
 from harness.workspace.planting import make_way, plant, put
+from harness.workspace.scratch import alternates, real_objects
 
 _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LOOSE = re.compile(r"[0-9a-f]{38}(?:[0-9a-f]{24})?")
@@ -94,29 +95,6 @@ class Published:
     moved: bool
 
 
-def real_objects(common: Path) -> Path:
-    """The repository's object store, links resolved."""
-    return Path(os.path.realpath(common / "objects"))
-
-
-def alternates(common: Path) -> list[Path]:
-    """Object stores the repository itself borrows from, transitively, real paths in git's order."""
-    found: list[Path] = []
-    pending = [real_objects(common)]
-    while pending and len(found) < 64:
-        store = pending.pop(0)
-        try:
-            lines = reading.read(store / "info" / "alternates").split(b"\n")
-        except OSError:
-            continue
-        for line in lines:
-            if not line or line.startswith(b"#"):
-                continue
-            other = Path(os.path.realpath(os.path.join(store, os.fsdecode(line))))
-            if other.is_dir() and other not in found:
-                found.append(other)
-                pending.append(other)
-    return found
 
 
 def make(tree: Worktree, identity: tuple[str, str], head: str = "") -> None:
@@ -207,7 +185,8 @@ def binds(tree: Worktree) -> list[tuple[str, str, str]]:
         (root, root, "rw"),
         (str(tree.dotgit), f"{root}/.git", "ro"),
     ]
-    return listed + filters.binds(tree.private.parent, tree.common)
+    ours = tree.private.parent
+    return listed + submodule_git.binds(ours) + filters.binds(ours, tree.common, tree.denied)
 
 
 def environment(tree: Worktree) -> dict[str, str]:
@@ -236,14 +215,14 @@ def agent_branch(tree: Worktree) -> str:
     return text.removeprefix(_ON) if text.startswith(_ON) else ""
 
 
-def _collect(tree: Worktree, into: Path) -> list[Path]:
+def _collect(objects: Path, into: Path) -> list[Path]:
     """Hard-link the agent's loose objects and packs into a clean store; nothing but regular files with an object's
     name.
 
     Raises PublishFailed for one of a size that no work has: a file without content can claim any.
     """
     loose: list[Path] = []
-    for folder in os.scandir(tree.objects):
+    for folder in os.scandir(objects):
         if not folder.is_dir(follow_symlinks=False):
             continue
         if folder.name == "pack":
@@ -274,6 +253,7 @@ def publish(tree: Worktree) -> Published:
     Objects are re-hashed and checked on the way (``index-pack --strict``); only the session's own branch and the
     worktree's index change. Raises PublishFailed when the agent's objects are damaged or its HEAD names no commit.
     """
+    submodule_git.carry(tree.private, tree.admin, tree.branch, _collect)
     last = _published(tree)
     if _at_rest(tree, last):
         return Published(last, False)
@@ -302,6 +282,9 @@ def publish(tree: Worktree) -> Published:
                 f"branch {tree.branch} was moved to {old[:12]} from outside while the agent went on to {head[:12]};"
                 " merge one into the other"
             )
+        if there := submodule_git.of(tree.private.parent):
+            links = submodules.links_of(tree.common, head, [one.path for one in there])
+            submodule_git.carry(tree.private, tree.admin, tree.branch, _collect, links)
         args = ["update-ref", "-m", "watchfloor: work of the session", ref, head] + ([old] if old else [])
         git.run(*args)
         put(tree.private.parent / "published", head)
@@ -355,7 +338,7 @@ def reading_own(tree: Worktree, folder: Path) -> Git:
 def _inner(tree: Worktree, git: Git, folder: Path) -> tuple[Git, list[Path]]:
     clean = folder / "objects"
     (clean / "pack").mkdir(parents=True)
-    loose = _collect(tree, clean)
+    loose = _collect(tree.objects, clean)
     safe = (("core.commitGraph", "false"), ("core.multiPackIndex", "false"))
     inner = Git(git.git_dir, None, (*git.extra, *safe)).with_env(
         GIT_OBJECT_DIRECTORY=str(clean),

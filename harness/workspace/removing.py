@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.linux import durable
-from harness.workspace import kept, own_refs, worktrees
+from harness.workspace import kept, own_refs, submodule_git, worktrees
 from harness.workspace import private as private_dir
 from harness.workspace.discard import discard
 from harness.workspace.errors import CannotKeep, DamagedWorktree, GitFailed, PublishFailed, UnsavedWork
@@ -66,6 +66,7 @@ def remove(tree: Worktree, sid: str, *, force_keep: bool = False, pushed: Iterab
         worktrees.forget(git, tree.root)
         with contextlib.suppress(GitFailed):  # moved by somebody in this moment: then the branch is theirs
             git.run("update-ref", "-d", f"refs/heads/{tree.branch}", tip_seen)
+    submodule_git.release(tree.private.parent, tree.branch)
     last = [worktrees.record(tree.private), leaving]  # while they are there, the next removal goes on from here
     for path in sorted(tree.private.parent.iterdir(), key=lambda p: last.index(p) if p in last else -1):
         if path.is_dir() and not path.is_symlink():

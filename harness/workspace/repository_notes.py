@@ -13,7 +13,7 @@ from harness.events.words import counted
 from harness.workspace import filters, submodules
 from harness.workspace.errors import PartialClone
 from harness.workspace.git import Git, Repository
-from harness.workspace.private import alternates
+from harness.workspace.scratch import alternates
 
 _NAMED = 3
 _OWN_PROGRAM = (
@@ -33,11 +33,11 @@ def look(repository: Repository, commit: str) -> list[str]:
         _whole(repository, git, commit)
     rows = git.run("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0")
     notes: list[str] = []
-    found = submodules.find(repository.git_dir, commit, submodules.links_in(rows))
+    found = submodules.find(repository, commit, submodules.links_in(rows))
     if there := [one.path for one in found if one.git_dir is not None]:
         notes.append(
             f"{counted(len(there), 'submodule')} ({_some(there)}): their files are in the session's worktree, from your"
-            " clone; what it changes there is in no commit"
+            " clone, and what it commits there is kept in your clone, too"
         )
     if lacking := [one.path for one in found if one.git_dir is None]:
         notes.append(

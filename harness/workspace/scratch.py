@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from harness.hands import reading
 from harness.workspace.git import Git
 from harness.workspace.ground import Ground
 
@@ -37,7 +38,7 @@ class Scratch:
         self.tree = made / "tree"
         self._git_dir = made / "git"
         self._common = common
-        self.store = Path(os.path.realpath(common / "objects"))
+        self.store = real_objects(common)
         self._more = more
         self.tree.mkdir(mode=0o700)
 
@@ -120,6 +121,31 @@ def scratch(common: Path, folder: Path, *more: Path) -> Iterator[Scratch]:
             shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-", dir=folder, ignore_cleanup_errors=True) as name:
         yield Scratch(common, Path(name), *more)
+
+
+def real_objects(common: Path) -> Path:
+    """The repository's object store, links resolved."""
+    return Path(os.path.realpath(common / "objects"))
+
+
+def alternates(common: Path) -> list[Path]:
+    """Object stores the repository itself borrows from, transitively, real paths in git's order."""
+    found: list[Path] = []
+    pending = [real_objects(common)]
+    while pending and len(found) < 64:
+        store = pending.pop(0)
+        try:
+            lines = reading.read(store / "info" / "alternates").split(b"\n")
+        except OSError:
+            continue
+        for line in lines:
+            if not line or line.startswith(b"#"):
+                continue
+            other = Path(os.path.realpath(os.path.join(store, os.fsdecode(line))))
+            if other.is_dir() and other not in found:
+                found.append(other)
+                pending.append(other)
+    return found
 
 
 def lay_out(git_dir: Path, kind: str, *, bare: bool = False) -> None:

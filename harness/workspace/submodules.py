@@ -1,21 +1,21 @@
 """The submodules of a commit, taken from the person's clone. Blocking; nothing that a repository configures runs, and
 nothing is fetched.
 
-A session gets the files of its submodules at the recorded commits, without git directories of their own: it reads,
-builds and tests with them. What it writes there is in no commit.
+A session gets the files of its submodules at the recorded commits, and a git of its own in each (`submodule_git`). The
+clone has a submodule where git absorbed it (``modules/<name>``), or as a repository in its place in the checkout.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.workspace import listings
+from harness.workspace import listings, submodule_git
 from harness.workspace.errors import GitFailed
-from harness.workspace.git import Git, common_of, entries, open_repository
+from harness.workspace.git import Git, Repository, common_of, entries, open_repository
 from harness.workspace.listings import Entry
 from harness.workspace.scratch import scratch
 
@@ -36,25 +36,28 @@ class Submodule:
     git_dir: Path | None
 
 
-def files(repo: Path, common: Path, commit: str) -> dict[str, Entry]:
+def files(repo: Path, commit: str) -> dict[str, Entry]:
     """The files of the submodules of a commit, by their paths from the top. Raises GitFailed."""
     found: dict[str, Entry] = {}
-    git_dir = open_repository(repo).git_dir if repo.is_dir() else common
-    for one in find(git_dir, commit):
+    if not repo.is_dir():
+        return found
+    for one in find(open_repository(repo), commit):
         if one.git_dir is not None:
             found |= {f"{one.path}/{path}": entry for path, entry in listings.of(one.git_dir, one.commit).items()}
     return found
 
 
-def find(git_dir: Path, commit: str, links: dict[str, str] | None = None) -> list[Submodule]:
-    """The submodules of a commit, and theirs, those above first; at most `MOST`. ``git_dir`` is that of the person's
-    checkout, ``links`` what is known of the first of them. Raises GitFailed.
+def find(repository: Repository, commit: str, links: dict[str, str] | None = None) -> list[Submodule]:
+    """The submodules of a commit, and theirs, those above first; at most `MOST`. ``links`` is what is known of the
+    first of them. Raises GitFailed.
     """
     found: list[Submodule] = []
+    git_dir = repository.git_dir
+    root = None if repository.bare else repository.root
     pending = [("", git_dir, commit, links_of(git_dir, commit) if links is None else links, 0)]
     while pending and len(found) < MOST:
         above, owner, at, below, deep = pending.pop(0)
-        for path, oid, place in _below(owner, at, below):
+        for path, oid, place in _below(owner, at, below, root / above if root is not None else None):
             one = Submodule(f"{above}{path}", oid, place)
             found.append(one)
             if place is not None and deep < _DEEPEST:
@@ -62,9 +65,11 @@ def find(git_dir: Path, commit: str, links: dict[str, str] | None = None) -> lis
     return found[:MOST]
 
 
-def links_of(git_dir: Path, commit: str) -> dict[str, str]:
-    """The commits of the submodules of a commit, by their paths. Raises GitFailed."""
-    return links_in(Git(git_dir).run("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0"))
+def links_of(git_dir: Path, commit: str, paths: Sequence[str] = ()) -> dict[str, str]:
+    """The commits of the submodules of a commit, by their paths; only of those that are named, if any. Raises
+    GitFailed.
+    """
+    return links_in(Git(git_dir).run("ls-tree", "-r", "-z", "--full-tree", commit, "--", *paths).split(b"\0"))
 
 
 def links_in(rows: list[bytes]) -> dict[str, str]:
@@ -73,11 +78,16 @@ def links_in(rows: list[bytes]) -> dict[str, str]:
     return {os.fsdecode(path): about.split(b" ")[2].decode() for about, _, path in pairs}
 
 
-def _below(git_dir: Path, commit: str, links: dict[str, str]) -> Iterator[tuple[str, str, Path | None]]:
+def _below(
+    git_dir: Path, commit: str, links: dict[str, str], checkout: Path | None
+) -> Iterator[tuple[str, str, Path | None]]:
     named = _names(Git(git_dir), commit) if links else {}
+    stores = tuple(dict.fromkeys((git_dir / "modules", common_of(git_dir) / "modules")))
     for path, oid in links.items():
-        stores = dict.fromkeys((git_dir / "modules", common_of(git_dir) / "modules"))
-        yield path, oid, next((s / named[path] for s in stores if path in named and _has(s, named[path], oid)), None)
+        places = [(store, named[path]) for store in stores if path in named]
+        if checkout is not None:
+            places.append((checkout, f"{path}/.git"))
+        yield path, oid, next((store / name for store, name in places if _has(store, name, oid)), None)
 
 
 def _names(git: Git, commit: str) -> dict[str, str]:
@@ -104,18 +114,26 @@ def _has(store: Path, name: str, oid: str) -> bool:
         return False
 
 
-def fill(git_dir: Path, commit: str, root: Path, beside: Path) -> None:
+def fill(
+    repository: Repository, commit: str, root: Path, beside: Path, equipped: tuple[Path, Path] | None = None
+) -> None:
     """Lay the files of the submodules into the worktree ``root``, wherever git left an empty folder for them;
-    ``beside`` is a folder of ours. What cannot be filled stays empty. Raises GitFailed, OSError.
+    ``beside`` is a folder of ours. What cannot be filled stays empty. ``equipped`` are a session's private git
+    directory and git's record of the worktree: then they get a git of their own there. Raises GitFailed, OSError.
     """
-    for one in find(git_dir, commit):
+    laid: list[tuple[str, Path, str, bytes]] = []
+    for one in find(repository, commit):
         place = root / one.path
-        if one.git_dir is None or os.path.realpath(place) != str(place) or not place.is_dir() or any(place.iterdir()):
+        if one.git_dir is None or os.path.realpath(place) != str(place) or not place.is_dir():
             continue
         with scratch(one.git_dir, beside) as made:
             git = replace(made.git, work_tree=place, extra=(*made.git.extra, *_PLAINLY))
             (git.git_dir / "info" / "attributes").write_text(_AS_THEY_LIE, "ascii")
             git.run("read-tree", one.commit)
-            git.run("checkout-index", "--all", "--quiet")
-            for below in links_of(one.git_dir, one.commit):
-                (place / below).mkdir(parents=True, exist_ok=True)
+            if not any(place.iterdir()):
+                git.run("checkout-index", "--all", "--quiet", "--index")
+                for below in links_of(one.git_dir, one.commit):
+                    (place / below).mkdir(parents=True, exist_ok=True)
+            laid.append((one.path, one.git_dir, one.commit, (git.git_dir / "index").read_bytes()))
+    if equipped is not None:
+        submodule_git.equip(root, *equipped, laid)

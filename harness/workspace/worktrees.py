@@ -13,7 +13,7 @@ import msgspec
 from harness.events.denied import NOTHING, Denied
 from harness.hands import reading
 from harness.linux import durable
-from harness.workspace import filters, shown_repository, submodules, withheld
+from harness.workspace import filters, shown_repository, submodule_git, submodules, withheld
 from harness.workspace import private as private_dir
 from harness.workspace.branch_names import blocking
 from harness.workspace.discard import discard
@@ -158,8 +158,9 @@ def create(
             tree = _tree(saved, private)
             if start is not None:
                 _fill(tree, start)
-            submodules.fill(repository.git_dir, begin.head, tree.root, private.parent)
-            filters.lay(repository, begin.head, tree.root, private.parent, tree.admin)
+            own = None if denied else (private, tree.admin)  # their objects hold what is denied, too
+            submodules.fill(repository, begin.head, tree.root, private.parent, own)
+            filters.lay(repository, begin.head, tree.root, private.parent, tree.admin, denied)
             withheld.flag(tree.admin, denied)
             withheld.take_away(tree.root, denied)
             private_dir.make(tree, identity(repository), start.head if start is not None else "")
@@ -328,9 +329,11 @@ def _undo(git: Git, saved: _Saved, private: Path) -> None:
         private.parent / "shared-objects",
         private.parent / shown_repository.FOLDER,
         *(private.parent / name for name in (filters.FOLDER, filters.MADE, filters.OBJECTS, withheld.FOLDER)),
+        private.parent / submodule_git.OBJECTS,
     ):
         shutil.rmtree(path, ignore_errors=True)
-    (private.parent / "published").unlink(missing_ok=True)
+    for name in ("published", submodule_git.FILE):
+        (private.parent / name).unlink(missing_ok=True)
     record(private).unlink(missing_ok=True)
 
 

@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from harness.events import types as t
-from harness.workspace import removing, worktrees
-from harness.workspace.diff import diff
-from harness.workspace.errors import CannotKeep, NotARepository, PartialClone, UnsavedWork
+from harness.workspace import worktrees
+from harness.workspace.errors import NotARepository, PartialClone
 from harness.workspace.git import head_commit, open_repository
-from harness.workspace.merging import commit_all
 from harness.workspace.private import publish
 from harness.workspace.repository_notes import look
 from tests.fleetlib import fleet, play
@@ -163,61 +161,3 @@ def test_a_session_of_a_subfolder_runs_there() -> None:
         assert (api / "y").read_text() == "x\n"
         late = f.run("launch", "--repo", str(repo / "new"), "--goal", play("Done."))
         assert "commands and checks run at the top" in late.stdout + late.stderr
-
-
-@pytest.fixture
-def nested(tmp_path: Path) -> Path:
-    """A repository with a submodule that has one itself."""
-    inner = repository(tmp_path / "inner", **{"deep.txt": "deep\n"})
-    lib = repository(tmp_path / "lib", **{"lib.py": "x = 1\n", ".gitignore": "*.log\n"})
-    git(lib, "submodule", "--quiet", "add", str(inner), "inner")
-    git(lib, "commit", "-qm", "inner")
-    repo = repository(tmp_path / "repo")
-    git(repo, "submodule", "--quiet", "add", str(lib), "vendor/lib")
-    git(repo, "submodule", "--quiet", "update", "--init", "--recursive")
-    git(repo, "commit", "-qm", "lib")
-    return repo
-
-
-@pytest.mark.fence
-def test_submodules_are_filled_from_the_clone_and_cost_nobody_a_word(tmp_path: Path, nested: Path) -> None:
-    assert "2 submodules (vendor/lib, vendor/lib/inner): their files are in" in notes(nested)
-    tree = session(tmp_path, nested)
-    assert (tree.dirty, (tree.root / "vendor/lib/inner/deep.txt").read_text()) == (0, "deep\n")
-    assert agent(tree, "git status --porcelain; git add -A; git diff --cached --name-only") == ""
-    assert agent(tree, "cat vendor/lib/lib.py; echo b >b; git add -A; git commit -qm b") == "x = 1\n"
-    publish(tree)
-    assert [one.path for one in diff(tree).files] == ["b"]
-    (tree.root / "vendor/lib/lib.py").write_text("x = 2\n")
-    with pytest.raises(UnsavedWork) as refused:
-        removing.remove(tree, "s1")
-    assert refused.value.files == ["vendor/lib/lib.py"]
-    with pytest.raises(CannotKeep, match=r"vendor/lib/lib\.py is in a submodule"):
-        commit_all(tree, "all")
-
-
-def test_a_session_works_with_its_submodules(nested: Path) -> None:
-    with fleet() as f:
-        turn = [("shell", {"script": "cp vendor/lib/lib.py y; git add -A; git commit -qm y"})]
-        sid = f.launch(play(turn, "Done."), repo=nested, checks=("test -f vendor/lib/inner/deep.txt", "test -f y"))
-        f.wait_state(sid, "done")
-        f.run("merge", sid, "--no-checks")
-        assert (nested / "y").read_text() == "x = 1\n"
-        f.run("rm", sid)
-
-
-def test_a_submodule_that_the_clone_lacks_is_named_with_what_to_do(tmp_path: Path, nested: Path) -> None:
-    git(tmp_path, "clone", "-q", str(nested), "clone")
-    assert "1 submodule (vendor/lib) not in your clone" in notes(tmp_path / "clone")
-    assert not list((session(tmp_path, tmp_path / "clone").root / "vendor/lib").iterdir())
-
-
-@pytest.mark.parametrize("name", ["../../outside", "/etc", "x/../../y", "linked"])
-def test_a_submodules_name_leads_nowhere_but_below(tmp_path: Path, nested: Path, name: str) -> None:
-    (nested / ".git" / "modules" / "linked").symlink_to(tmp_path / "lib" / ".git")
-    text = f'[submodule "{name}"]\n\tpath = vendor/lib\n\turl = ext::touch {tmp_path}/ran\n\tupdate = !touch x\n'
-    (nested / ".gitmodules").write_text(text)
-    git(nested, "commit", "-qam", "hostile")
-    tree = session(tmp_path, nested)
-    assert not list((tree.root / "vendor/lib").iterdir())
-    assert not (tmp_path / "ran").exists()

@@ -16,7 +16,7 @@ from harness.protocol import frames
 from harness.protocol.config_sections import FenceConfig
 from harness.workspace import worktrees
 from harness.workspace.gather_facts import Kept, gather
-from harness.workspace.private import real_objects
+from harness.workspace.scratch import real_objects
 from tests.process.keeperlib import SID, Keepers, Link, allowed
 
 GIT = {

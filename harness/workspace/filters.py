@@ -9,6 +9,7 @@ are required: what cannot be cleaned cannot be added.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -29,6 +30,7 @@ from harness.workspace.ground import Ground
 from harness.workspace.scratch import scratch
 
 LFS = "lfs"
+RULES = ".gitattributes"
 FOLDER = "filters"
 """Beside the private git directory: what a session's filters know, which nothing in the sandbox can write."""
 MADE = "filtered"
@@ -163,6 +165,16 @@ def behind(repository: Repository, commit: str, folder: Path, names: Iterable[st
     ]
 
 
+def ruled(repository: Repository, oids: Sequence[str]) -> bool:
+    """Whether rules, by their objects, or those of the repository itself name a filter: most name none, and asking
+    about each file costs time.
+    """
+    texts = [*_blobs(Git(repository.common), oids).values()]
+    with contextlib.suppress(OSError):
+        texts.append(reading.read_beneath(repository.common, "info/attributes", _MOST_BYTES))
+    return any(b"filter" in text for text in texts)
+
+
 def attributes(git: Git, paths: Sequence[str], *how: str) -> dict[str, str]:
     """The filters that attributes name, by path. Raises GitFailed."""
     asked = b"".join(os.fsencode(path) + b"\0" for path in paths)
@@ -230,11 +242,12 @@ def lay(repository: Repository, commit: str, root: Path, ours: Path, admin: Path
     the session's folder; with ``admin``, git's record of the worktree, it gets the filters that know what was laid.
     Raises GitFailed, OSError.
     """
-    known = configured(repository.git_dir) | {LFS: {}}
-    named = any(path.rpartition("/")[2] == ".gitattributes" for path in listings.of(repository.common, commit))
-    named = named or (repository.common / "info" / "attributes").is_file()
-    covered = behind(repository, commit, ours, known) if named else []
-    if admin is not None:
+    own = configured(repository.git_dir)
+    known = own | {LFS: own.get(LFS, {})}
+    listed = listings.of(repository.common, commit)
+    rules = [entry.oid for path, entry in listed.items() if path.rpartition("/")[2] == RULES]
+    covered = behind(repository, commit, ours, known) if ruled(repository, rules) else []
+    if admin is not None and (own or covered):  # others need none
         _write_filters(ours, known)
     laid = [one for one in covered if _laid(one, root, ours, remember=admin is not None)]
     if laid and admin is not None:  # an entry without a stamp: git compares the content, by the filter

@@ -45,8 +45,9 @@ def look(repository: Repository, commit: str) -> list[str]:
             f" in the session's worktree; fetch with git -C {repository.root} submodule update --init --recursive, then"
             " launch again"
         )
-    rules = [row for row in rows if row.endswith((b"/.gitattributes", b"\t.gitattributes"))]
-    if rules or (repository.common / "info" / "attributes").is_file():
+    named = (b"\t" + filters.RULES.encode(), b"/" + filters.RULES.encode())
+    rules = [row.split(b"\t", 1)[0].split(b" ")[2].decode() for row in rows if row.endswith(named)]
+    if filters.ruled(repository, rules):
         notes += _filtered(repository, commit)
     if settings.get("core.sparsecheckout") == "true":
         notes.append("its checkout is sparse: the session's worktree leaves out the same files")

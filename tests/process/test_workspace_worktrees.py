@@ -265,7 +265,7 @@ def test_every_kind_of_repository(tmp_path: Path, kind: str) -> None:
     git(repo, "fsck", "--strict")
     if kind == "submodule":
         outer = session(tmp_path, main, "s2")
-        assert {path.name for path in (outer.root / "lib").iterdir()} == {"a.txt"}, "filled from the clone"
+        assert {path.name for path in (outer.root / "lib").iterdir()} == {"a.txt", ".git"}, "filled from the clone"
         assert diff(outer).files == ()
 
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from harness.events.denied import NOTHING, Denied
 from harness.hands import reading
 from harness.linux import durable
 from harness.workspace import listings, shown_config, stamps
@@ -237,7 +238,9 @@ def _blobs(git: Git, oids: Sequence[str]) -> dict[str, bytes]:
 # -- a session -------------------------------------------------------------------------------------
 
 
-def lay(repository: Repository, commit: str, root: Path, ours: Path, admin: Path | None) -> None:
+def lay(
+    repository: Repository, commit: str, root: Path, ours: Path, admin: Path | None, denied: Denied = NOTHING
+) -> None:
     """Lay the content of filtered files into the folder ``root`` wherever their committed form lies there. ``ours`` is
     the session's folder; with ``admin``, git's record of the worktree, it gets the filters that know what was laid.
     Raises GitFailed, OSError.
@@ -249,13 +252,14 @@ def lay(repository: Repository, commit: str, root: Path, ours: Path, admin: Path
     covered = behind(repository, commit, ours, known) if ruled(repository, rules) else []
     if admin is not None and (own or covered):  # others need none
         _write_filters(ours, known)
-    laid = [one for one in covered if _laid(one, root, ours, remember=admin is not None)]
+    seen = [one for one in covered if not denied.path(one.path)]
+    laid = [one for one in seen if _laid(one, root, ours, remember=admin is not None, linked=not denied)]
     if laid and admin is not None:  # an entry without a stamp: git compares the content, by the filter
         rows = "".join(f"{one.mode} {one.oid}\t{one.path}\0" for one in laid)
         Git.of(admin).run("update-index", "-z", "--index-info", stdin=rows.encode("utf-8", "surrogateescape"))
 
 
-def _laid(one: Covered, root: Path, ours: Path, *, remember: bool) -> bool:
+def _laid(one: Covered, root: Path, ours: Path, *, remember: bool, linked: bool) -> bool:
     place = root / one.path
     if one.content is None or os.path.realpath(place) != str(place) or not place.is_file():
         return False
@@ -265,7 +269,7 @@ def _laid(one: Covered, root: Path, ours: Path, *, remember: bool) -> bool:
         if named is not None and named.sha != sha:
             return False  # a damaged object
         if remember:
-            _remember(ours, one, sha, Path(made.name))
+            _remember(ours, one, sha, Path(made.name), linked=linked)
         if place.read_bytes() == one.committed:
             shutil.copyfile(made.name, place)
     return True
@@ -281,13 +285,13 @@ def _copied(source: Path, target: Path) -> str:
     return made.hexdigest()
 
 
-def _remember(ours: Path, one: Covered, sha: str, content: Path) -> None:
+def _remember(ours: Path, one: Covered, sha: str, content: Path, *, linked: bool) -> None:
     folder = ours / FOLDER
     (folder / "known" / sha).write_bytes(one.committed)
     (folder / "oids" / one.oid).touch()
     raw = folder / "raw" / hashlib.sha256(one.committed).hexdigest()
     raw.unlink(missing_ok=True)
-    if one.filter == LFS:
+    if one.filter == LFS and linked:
         raw.symlink_to(_object(Path("..", "..", OBJECTS), sha))
     else:
         shutil.copyfile(content, raw)
@@ -317,12 +321,12 @@ def _section(name: str, settings: Mapping[str, str]) -> str:
     return lines
 
 
-def binds(ours: Path, common: Path) -> list[tuple[str, str, str]]:
-    """What the session's filters need in the sandbox."""
+def binds(ours: Path, common: Path, denied: Denied) -> list[tuple[str, str, str]]:
+    """What the session's filters need in the sandbox; the clone's LFS objects only where nothing is denied."""
     if not (ours / FOLDER).is_dir():
         return []
     listed = [(f"{ours}/{FOLDER}", f"{ours}/{FOLDER}", "ro"), (f"{ours}/{MADE}", f"{ours}/{MADE}", "rw")]
-    if (objects := store(common)).is_dir():
+    if not denied and (objects := store(common)).is_dir():
         listed.append((str(objects), f"{ours}/{OBJECTS}", "ro"))
     return listed
 

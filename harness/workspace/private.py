@@ -95,8 +95,6 @@ class Published:
     moved: bool
 
 
-
-
 def make(tree: Worktree, identity: tuple[str, str], head: str = "") -> None:
     """Create the private directory: HEAD detached at ``head`` (by default the base), index as the worktree's record has
     it, an empty object store.

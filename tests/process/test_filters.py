@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.events.denied import Denied
 from harness.workspace import checkout, merging
 from harness.workspace.checkout import CannotMove
 from harness.workspace.diff import diff
@@ -16,6 +17,7 @@ from harness.workspace.git import head_commit, open_repository
 from harness.workspace.merging import MergeResult, MergeWish
 from harness.workspace.private import Worktree, publish
 from harness.workspace.repository_notes import look
+from harness.workspace.worktrees import create
 from tests.process.test_workspace_worktrees import agent, git, repository, session
 
 pytestmark = pytest.mark.fence
@@ -229,3 +231,16 @@ def test_a_command_that_may_hold_a_secret_is_not_shown(own: Path, tmp_path: Path
     git(own, "config", "filter.own.clean", "openssl enc -pass pass:hunter2")
     tree = session(tmp_path, own)
     assert "hunter2" not in agent(tree, "cat $GIT_CONFIG_GLOBAL ${GIT_CONFIG_GLOBAL%gitconfig}filters/config")
+
+
+def test_what_a_role_denies_is_in_no_store_of_its_filters(lfs: Path, tmp_path: Path) -> None:
+    (lfs / "open.bin").write_text(pointer("open"))
+    put(lfs, "open")
+    git(lfs, "-c", "filter.lfs.process=", "-c", "filter.lfs.clean=cat", "add", "open.bin")
+    git(lfs, "commit", "-qm", "open")
+    place = (tmp_path / "state/worktrees/s1", "watchfloor/s1", tmp_path / "state/sessions/s1/git/private")
+    tree = create(lfs, *place, denied=Denied(paths=("a.bin",)))
+    assert (tree.root / "open.bin").read_text() == "open"
+    out = agent(tree, "rm open.bin; git checkout -q HEAD -- open.bin; cat open.bin")
+    assert out == "open"
+    assert "raw raw" not in agent(tree, "grep -r 'raw raw' ${GIT_CONFIG_GLOBAL%/gitconfig} || :")

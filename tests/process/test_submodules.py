@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.events.denied import Denied
 from harness.workspace import checkout, merging, removing
 from harness.workspace.diff import diff
 from harness.workspace.errors import CannotKeep, MovesSubmodule, UnsavedWork
@@ -227,3 +228,12 @@ def test_a_link_in_place_of_its_git_takes_nothing_from_elsewhere(tmp_path: Path,
     publish(tree)
     with pytest.raises(AssertionError):
         git(nested / "vendor/lib", "cat-file", "-t", secret)
+
+
+@pytest.mark.fence
+def test_a_session_that_is_denied_something_sees_no_objects_of_submodules(tmp_path: Path, nested: Path) -> None:
+    place = (tmp_path / "state/worktrees/s1", "watchfloor/s1", tmp_path / "state/sessions/s1/git/private")
+    tree = create(nested, *place, denied=Denied(paths=("vendor/lib/lib.py",)))
+    assert (tree.root / "vendor/lib/inner/deep.txt").is_file()
+    assert not (tree.root / "vendor/lib/lib.py").exists()
+    assert not (tree.root / "vendor/lib/.git").exists()

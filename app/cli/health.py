@@ -23,6 +23,7 @@ from harness.events.framing import LogError
 from harness.events.reader import read
 from harness.events.reader import verify as verify_log
 from harness.events.replies import ApprovalList, FenceTested, Invariants, LimitHeld, Status
+from harness.events.trouble import HOLD_STRICTLY
 from harness.events.types import SessionIntent, decode
 from harness.events.views import TroubleView
 from harness.protocol import api_key
@@ -131,10 +132,23 @@ def _fence() -> Finding:
     return Finding("bad", "fence", f"tools refuse to run: {result.why}")
 
 
-def _held(hold: LimitHeld) -> Finding:
-    """What limits one resource of a call on this machine; nothing at all is a warning, since tools still run."""
+def _held(hold: LimitHeld, *, strict: bool) -> Finding:
+    """What limits one resource of a call on this machine; nothing at all is a warning, since tools still run, unless
+    limits are to be held strictly.
+    """
     strength = "the kernel refuses more: " if hold.hard else ""
-    return Finding("ok" if hold.holds else "warning", f"limit: {hold.what}", f"{hold.limit}; {strength}{hold.how}")
+    lacks = f"; cannot be held strictly here, which needs {hold.needs}" if hold.needs else ""
+    said = f"{hold.limit}; {strength}{hold.how}{lacks}"
+    if strict and lacks:
+        return Finding("bad", f"limit: {hold.what}", f"{said} ({HOLD_STRICTLY})")
+    return Finding("ok" if hold.holds else "warning", f"limit: {hold.what}", said)
+
+
+def _strict(ctx: Context) -> bool:
+    try:
+        return configuration.load(ctx.folders).limits.strict
+    except configuration.ConfigError:
+        return False
 
 
 def _folders(ctx: Context) -> list[Finding]:
@@ -173,7 +187,8 @@ def _fleet(ctx: Context) -> list[Finding]:
     found = [Finding("ok", "supervisor", f"answers; {status.fleet.sessions} sessions")]
     found += _right_now(status, requests)
     # the supervisor's: it and its tools may live in another cgroup than we
-    found += [_held(hold) for hold in status.fence.limits]
+    strict = _strict(ctx)
+    found += [_held(hold, strict=strict) for hold in status.fence.limits]
     found += [Finding("bad", f"invariant {v.id}", f"{v.sid} {v.text}".strip()) for v in broken]
     return found if broken else [*found, Finding("ok", "invariants", "all hold")]
 

@@ -67,13 +67,16 @@ class FenceTest(msgspec.Struct, frozen=True):
 
 
 class LimitHeld(msgspec.Struct, frozen=True):
-    """What limits one resource of a call here; ``hard``: the kernel itself refuses more."""
+    """What limits one resource of a call here; ``hard``: the kernel itself refuses more; ``needs``: what it takes for
+    that, where it can.
+    """
 
     what: str
     limit: str
     how: str
     holds: bool
     hard: bool
+    needs: str = ""
 
 
 class FenceTested(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +91,13 @@ class FenceTested(msgspec.Struct, frozen=True, kw_only=True):
     seccomp: bool = False
     tests: list[FenceTest] = []
     limits: list[LimitHeld] = []
+
+    @property
+    def unheld(self) -> str:
+        """Which limits this machine cannot hold strictly, and why; empty when it holds all that are set."""
+        if not self.ok:
+            return f"none of them, since the sandbox does not work ({self.why})"
+        return "; ".join(f"{one.what} ({one.limit}): {one.how}; needs {one.needs}" for one in self.limits if one.needs)
 
     @property
     def why(self) -> str:

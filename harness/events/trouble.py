@@ -59,6 +59,11 @@ NONE = Trouble()
 _AGAIN = "it is tried again by itself, with growing pauses of at most a minute"
 _RESUME = ("resume it", "session.resume", "watchfloor resume {sid}")
 
+HOLD_STRICTLY = (
+    "start the supervisor in a group of its own (systemd-run --user --scope -p Delegate=yes watchfloor supervisor"
+    " start), or write strict = false under [limits]"
+)
+
 SESSION: dict[str, Words] = {
     "no_space": Words(
         "the disk is full",
@@ -141,6 +146,13 @@ SESSION: dict[str, Words] = {
         *_RESUME[1:],
         mend=True,
     ),
+    "limits": Words(
+        "this machine cannot hold its limits strictly",
+        "no call and no request of it begins; it goes on by itself once they hold, or strict is false",
+        f"{HOLD_STRICTLY}; see what is missing",
+        command="watchfloor doctor",
+        mend=True,
+    ),
     "brain": Words(
         "its agent's process failed", "it is tried again by itself, with growing pauses of at most five minutes"
     ),
@@ -208,6 +220,7 @@ _CODES = {
     "starting": "died spawn",
     "unclear": "protocol proto identity bad_record bad_frame internal error unknown_op hello_first forbidden bad_op",
     "ground": "held",
+    "limits": "limits_not_held",
     "replaced": "stale_epoch",
     "ledger": "ledger unknown_reservation",
     "worktree": (

@@ -12,13 +12,16 @@ from harness.hands.bounds import OOM_SCORE_ADJ
 from harness.hands.limits import Limits, size_text
 
 _WATCHED = "watched ten times a second"
+_GROUP = "cgroup v2 with a subtree of its own"
+_FILES = "a file system in memory of that size"
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
     """One resource: its limit in words, what enforces it, and whether anything does.
 
-    ``hard``: the kernel itself refuses more.
+    ``hard``: the kernel itself refuses more. ``needs``: what would have it do so; empty where it does, where the limit
+    is switched off, and for what no kernel limits by session (growth of files).
     """
 
     what: str
@@ -26,6 +29,7 @@ class Hold:
     how: str
     holds: bool
     hard: bool
+    needs: str = ""
 
 
 def report(limits: Limits, facts: Mapping[str, int], no_group: str, *, root: bool) -> list[Hold]:
@@ -68,7 +72,8 @@ def _memory(limits: Limits, facts: Mapping[str, int], no_group: str) -> Hold:
         means.append(f"each process has at most {size_text(each)} of its own data (RLIMIT_DATA)")
     if facts.get("oom") == OOM_SCORE_ADJ:
         means.append("an out-of-memory kernel takes tools first (oom_score_adj)")
-    return Hold("memory", text, "; ".join(means) + f"; no cgroups, because {no_group}", holds=bool(means), hard=False)
+    how = "; ".join(means) + f"; no cgroups, because {no_group}"
+    return Hold("memory", text, how, holds=bool(means), hard=False, needs=_GROUP)
 
 
 def _processes(limits: Limits, facts: Mapping[str, int], no_group: str, *, root: bool) -> Hold:
@@ -86,7 +91,7 @@ def _processes(limits: Limits, facts: Mapping[str, int], no_group: str, *, root:
             "the kernel refuses nothing, because root is exempt from RLIMIT_NPROC and kernel.pid_max is not the"
             " namespace's own before Linux 6.14"
         )
-    return Hold("processes", text, "; ".join(means), holds=True, hard=hard)
+    return Hold("processes", text, "; ".join(means), holds=True, hard=hard, needs="" if hard else _GROUP)
 
 
 def _processor(limits: Limits, facts: Mapping[str, int], no_group: str) -> Hold:
@@ -95,7 +100,12 @@ def _processor(limits: Limits, facts: Mapping[str, int], no_group: str) -> Hold:
     if no_group:
         more = "" if limits.cpu_percent is None else "; cpu_percent needs cgroups"
         return Hold(
-            "processor", "no fixed share", f"{time}; {nice}{more}", holds=limits.cpu_percent is None, hard=False
+            "processor",
+            "no fixed share",
+            f"{time}; {nice}{more}",
+            holds=limits.cpu_percent is None,
+            hard=False,
+            needs="" if limits.cpu_percent is None else _GROUP,
         )
     share = f"weight {limits.cpu_weight}" + (
         "" if limits.cpu_percent is None else f", {limits.cpu_percent} % of one core"
@@ -117,7 +127,7 @@ def _files(limits: Limits, facts: Mapping[str, int]) -> list[Hold]:
             if ok
             else f"not limited here, because {place} came out with {size_text(seen)}"
         )
-        found.append(Hold(what, size_text(size), how, holds=ok, hard=ok))
+        found.append(Hold(what, size_text(size), how, holds=ok, hard=ok, needs="" if ok else _FILES))
     shared = facts.get("shmall", 1 << 60) * 4096
     ok = shared <= limits.shm
     why = (
@@ -125,7 +135,8 @@ def _files(limits: Limits, facts: Mapping[str, int]) -> list[Hold]:
         if ok
         else "not limited here, because kernel.shmall of the namespace cannot be set"
     )
-    found.append(Hold("shared memory", size_text(limits.shm), why, holds=ok, hard=ok))
+    needs = "" if ok else "a namespace whose kernel.shmall can be set"
+    found.append(Hold("shared memory", size_text(limits.shm), why, holds=ok, hard=ok, needs=needs))
     for what, limit in (
         ("disk", size_text(limits.disk) if limits.disk else ""),
         ("files", f"{limits.disk_files:,}" if limits.disk_files else ""),
@@ -147,4 +158,6 @@ def _files(limits: Limits, facts: Mapping[str, int]) -> list[Hold]:
     how = (
         "RLIMIT_FSIZE" if ok else "not limited here, because file is false in config.toml or the limit could not be set"
     )
-    return [*found, Hold("one file", size_text(limits.file) if limits.file else "none", how, holds=ok, hard=ok)]
+    needs = "RLIMIT_FSIZE" if limits.file is not None and not ok else ""
+    one = Hold("one file", size_text(limits.file) if limits.file else "none", how, holds=ok, hard=ok, needs=needs)
+    return [*found, one]

@@ -60,7 +60,7 @@ class LimitsConfig(msgspec.Struct, frozen=True):
 
     0 for ``memory`` means three quarters of the machine's, for ``process_memory`` as much as ``memory``. ``disk`` and
     ``disk_files`` limit how far a session's files grow; ``memory_free``, ``disk_free`` are what the machine keeps;
-    ``cpu_percent`` 100 is one core.
+    ``cpu_percent`` 100 is one core. ``strict``: nothing runs where the kernel cannot hold those that are set.
     """
 
     memory: int | None = 0
@@ -76,10 +76,11 @@ class LimitsConfig(msgspec.Struct, frozen=True):
     nice: int = 5
     cpu_weight: int = 50
     cpu_percent: int | None = None
+    strict: bool = False
 
     def to_wire(self) -> dict[str, int | None]:
         """Plain values by name, as the keeper takes them."""
-        return msgspec.structs.asdict(self)
+        return {name: value for name, value in msgspec.structs.asdict(self).items() if name != "strict"}
 
 
 class UndoConfig(msgspec.Struct, frozen=True):

@@ -78,6 +78,8 @@ def _of_caps(key: str, raw: object) -> int | None:
 
 def _of_limits(key: str, raw: object) -> int | None:
     """A limit: a number for what is counted, a size for what is weighed, false for none where there may be none."""
+    if key == "strict":
+        return _yes_or_no("limits", key, raw)
     optional = "None" in LimitsConfig.__annotations__[key]
     if raw is False:
         if not optional:

@@ -126,7 +126,15 @@ class Supervisor:
         self.pulling = Pulling(self.fleet, self.keepers, self.settings, reviewed)
         ending = Ending(self.keepers, self.brains, self.call_flow, self.merging, self.pulling, self.purse)
         due = DueWork(
-            self.keepers, self.purse, ending, self.launcher, self.recall, self.caps, self.brains, self.call_flow
+            self.keepers,
+            self.purse,
+            ending,
+            self.launcher,
+            self.recall,
+            self.caps,
+            self.brains,
+            self.call_flow,
+            lambda: self.fence.refuse(strict=self.settings.config.limits.strict),
         )
         self.conductor = Conductor(due, self.purse, self._displaced)
 

@@ -65,6 +65,7 @@ def test_false_lifts_a_cap() -> None:
         (f"model = {'[' * 20_000}", 1, ""),
         ('[limits]\nmemory = "9999999999TiB"\n', 2, "limits.memory"),
         ("[limits]\nfile = 9223372036854775808\n", 2, "limits.file"),
+        ("[limits]\nstrict = 1\n", 2, "limits.strict"),
         ("[plan]\nsetup_s = 3601\n", 2, "plan.setup_s"),
         ("[hooks]\nseconds = 3601\n", 2, "hooks.seconds"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from harness.hands.bounds import OOM_SCORE_ADJ
@@ -63,3 +64,18 @@ def test_what_is_not_limited_says_why() -> None:
     assert not held("shared memory", facts={}).holds
     assert not held("processor", Limits(cpu_percent=150)).holds
     assert held("processor", Limits(cpu_percent=150), no_group="").holds
+
+
+def test_what_the_kernel_would_hold_with_other_means_names_them() -> None:
+    def lacking(
+        limits: Limits = LIMITS, facts: dict[str, Any] = ALL, no_group: str = WHY, root: bool = True
+    ) -> set[str]:
+        return {hold.what for hold in report(limits, facts, no_group, root=root) if hold.needs}
+
+    bare = {**ALL, "pid_max": 32768}
+    assert lacking(no_group="") == set(), "with cgroups all are held"
+    assert lacking() == {"memory"}
+    assert lacking(facts=bare) == {"memory", "processes"}
+    assert lacking(replace(LIMITS, cpu_percent=50), bare) == {"memory", "processes", "processor"}
+    assert lacking(replace(LIMITS, memory=None, process_memory=None, file=None)) == set(), "switched off is no lack"
+    assert lacking(facts={**ALL, "tmp": GIB, "fsize": 0}) == {"memory", "/tmp", "one file"}

@@ -44,12 +44,16 @@ class SessionOps:
         }
 
     async def launch(self, c: Connection, m: Fields) -> Launched:
+        await self._held_strictly()
         session, checked = await self._p.launcher.launch(m)
         self._p.conductor.start(session)
         await self._p.purse.know_price(session)
         warnings = [*self._p.gates.requests.warnings(session), *_unmarked(session.state)]
         warnings += [*(one.told for one in checked.masked), *checked.notes]
         return Launched(sid=session.sid, name=session.name, warnings=warnings, masked=list(checked.masked))
+
+    async def _held_strictly(self) -> None:
+        await self._p.fence.refuse(strict=self._p.settings.config.limits.strict)
 
     async def starts(self, c: Connection, m: Fields) -> Starts:
         """What a session of ``repo`` may begin from."""
@@ -114,6 +118,7 @@ class SessionOps:
 
     async def go_on(self, c: Connection, m: Fields) -> WentOn:
         """``continue``: an ended session is taken up again."""
+        await self._held_strictly()
         session = await self._find(m)
         wish = continuing.parse(m)
         if (key := given_credential(m.get("credential"))) is not None:

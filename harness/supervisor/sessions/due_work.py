@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from harness.events.states import Desired
+from harness.events.trouble import Trouble
 from harness.supervisor.calls.call_flow import CallFlow
 from harness.supervisor.calls.recall import Recall
+from harness.supervisor.errors import Later, OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.money.cap_waits import CapWaits
 from harness.supervisor.money.purse import Purse
@@ -12,6 +16,8 @@ from harness.supervisor.sessions.brains import Brains
 from harness.supervisor.sessions.ending import Ending, unfinished
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.sessions.launch import Launcher
+
+_AGAIN_S = 2.0
 
 
 def stopping(session: Session) -> bool:
@@ -34,7 +40,10 @@ class DueWork:
         caps: CapWaits,
         brains: Brains,
         call_flow: CallFlow,
+        may_work: Callable[[], Awaitable[None]],
     ) -> None:
+        """``may_work`` raises OpError where nothing may begin on this machine now."""
+        self._may_work = may_work
         self._keepers = keepers
         self._purse = purse
         self._ending = ending
@@ -72,8 +81,16 @@ class DueWork:
         if s.quarantined is not None:
             return False
         await self._launcher.create(session)
+        await self._allowed()
         await self._recall.step(session)
         await self._caps.step(session)
         await self._brains.step(session)
         await self._call_flow.step(session)
         return False
+
+    async def _allowed(self) -> None:
+        """Nothing is spent and nothing run while it may not begin. Raises Later."""
+        try:
+            await self._may_work()
+        except OpError as exc:
+            raise Later(_AGAIN_S, Trouble("limits", exc.message)) from exc

@@ -9,6 +9,8 @@ import json
 import msgspec
 
 from harness.events.replies import FenceTested
+from harness.events.trouble import HOLD_STRICTLY
+from harness.supervisor.errors import OpError
 from harness.supervisor.processes.programs import printed
 
 TIMEOUT = 120.0
@@ -40,6 +42,15 @@ class FenceReport:
         asked = json.dumps(limits)
         out = await printed("harness.hands.selftest", "--json", "--limits", asked, within_s=TIMEOUT, grace_s=_LEAVE)
         return msgspec.json.decode(out, type=FenceTested)
+
+    async def refuse(self, *, strict: bool) -> None:
+        """Whatever may begin calls asks here first. Raises OpError ``limits_not_held`` where limits are to be held
+        strictly and this machine cannot.
+        """
+        if strict and (why := (await self.result()).unheld):
+            raise OpError(
+                "limits_not_held", f"[limits] strict is true, and this machine cannot hold: {why}", HOLD_STRICTLY
+            )
 
     def warnings(self) -> list[str]:
         """One warning when tools refuse to run."""

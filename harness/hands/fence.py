@@ -19,6 +19,9 @@ from harness.linux.scarce import scarce
 SYSTEM_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin")
 HOME = "/tmp/home"
 OUTSIDE = "/mnt/outside"
+OWN_PROGRAMS = "/run/watchfloor"
+"""First in the PATH of a call: a git that says what to do where it needs a network, unless the call has one."""
+_GIT_INSIDE = f"{OWN_PROGRAMS}/git"
 
 _OWN = ("proc", "dev", "sys")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -46,7 +49,8 @@ _ETC = (
     "timezone",
 )
 _ETC_NETWORK = ("gai.conf", "host.conf", "hosts", "resolv.conf")
-_COPIED = frozenset(f"/etc/{name}" for name in (*_ETC, *_ETC_NETWORK))
+_COPIED = {f"/etc/{name}": "0644" for name in (*_ETC, *_ETC_NETWORK)} | {_GIT_INSIDE: "0755"}
+"""Small files, and the permissions of their copies."""
 _COPIED_BYTES = 256 << 10
 _GIT = {
     "advice.detachedHead": "false",
@@ -275,7 +279,7 @@ def with_copies(args: list[str], first: int) -> tuple[list[str], dict[int, int]]
         if args[at] == "--ro-bind" and args[at + 2] in _COPIED and (fd := _small_file(args[at + 1])) >= 0:
             number = first + len(opened)
             opened[number] = fd
-            told += ["--perms", "0644", "--file", str(number), args[at + 2]]
+            told += ["--perms", _COPIED[args[at + 2]], "--file", str(number), args[at + 2]]
             at += 3
         else:
             told.append(args[at])
@@ -315,7 +319,8 @@ def arguments(
     args = [bwrap, *_namespaces(network=network), "--hostname", "fence", *_system(network)]
     args += ["--perms", "1777", "--size", str(tmp), "--tmpfs", "/tmp", "--perms", "0755", "--dir", HOME]
     if not network:
-        args += ["--ro-bind", os.path.join(os.path.dirname(os.path.abspath(__file__)), "hosts"), "/etc/hosts"]
+        own = os.path.dirname(os.path.abspath(__file__))
+        args += ["--ro-bind", f"{own}/hosts", "/etc/hosts", "--ro-bind", f"{own}/inside_git.sh", _GIT_INSIDE]
     args += ["--dev", "/dev", "--perms", "1777", "--size", str(shm), "--tmpfs", "/dev/shm"]
     args += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
     for path in fence.read:

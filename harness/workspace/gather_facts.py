@@ -162,8 +162,7 @@ def _fenced_env(tree: Worktree, fence: FenceConfig) -> dict[str, str]:
     """
     counted = ("GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_", "GIT_AUTHOR_", "GIT_COMMITTER_")
     env = {k: v for k, v in hands_fence.environment(str(tree.root)).items() if not k.startswith(counted)}
-    if fence.path:
-        env["PATH"] = ":".join((*fence.path, env["PATH"]))
+    env["PATH"] = ":".join((hands_fence.OWN_PROGRAMS, *fence.path, env["PATH"]))
     return {**env, **private_dir.environment(tree), **fence.env}
 
 

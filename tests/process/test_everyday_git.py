@@ -174,6 +174,51 @@ def test_a_session_of_an_earlier_version_goes_on(tree: Worktree) -> None:
     assert git(tree.repo, "log", "-1", "--format=%s", tree.branch) == "two"
 
 
+SAYS = {
+    "git fetch origin": '"git branch -a"',
+    "git pull": 'access "network"',
+    "git -C . -c a.b=c fetch https://example.invalid/x.git": 'access "network"',
+    "git clone https://example.invalid/x.git /tmp/x": "no remote",
+    "git clone git@example.invalid:x /tmp/x": "no remote",
+    "git ls-remote https://example.invalid/x.git": "no remote",
+    "git remote update": "no remote",
+    "git push origin HEAD": '"git push REMOTE BRANCH"',
+    "git push https://example.invalid/x.git HEAD:main": "a person decides",
+    "git submodule add https://example.invalid/x.git lib": "submodule update --init",
+    "git worktree add ../elsewhere": "/tmp/NAME",
+}
+
+
+@pytest.mark.parametrize("command", SAYS)
+def test_what_cannot_work_says_in_one_line_what_to_do(tree: Worktree, command: str) -> None:
+    git(tree.repo, "remote", "add", "origin", "https://example.invalid/origin.git")
+    bare = agent(tree, f"/usr/bin/{command}; true")
+    (tree.root / "Makefile").write_text(f"all:\n\t{command}\n")
+    for script in (command, f"sh -c '{command}'", "python3 -c 'import os; os.system(\"make\")'"):
+        out = agent(tree, f"{script} || echo CODE $?", ok=False)
+        (line,) = (one for one in out.splitlines() if one.startswith("watchfloor: "))
+        assert SAYS[command] in line
+    assert "watchfloor: " not in bare
+    assert (
+        agent(tree, f"/usr/bin/{command} 2>&1; echo $?").splitlines()[-1]
+        == (agent(tree, f"{command} 2>/dev/null; echo $?").splitlines()[-1])
+    )
+
+
+def test_what_works_or_fails_for_another_reason_says_nothing_more(tree: Worktree) -> None:
+    out = agent(
+        tree,
+        f"{COMMIT}git init -q --bare /tmp/r; git push -q /tmp/r HEAD:refs/heads/m; git clone -q -b m /tmp/r /tmp/c;"
+        " git worktree add -q /tmp/w; git submodule; git remote add x /y; git remote add x /y; git worktree remove z;"
+        " git nonsense; cd /tmp/c; c one; git push -q; cd -; c two; git pull -q --no-rebase /tmp/r m; git log -3;"
+        " echo mine > one.txt; git add .; git commit -qm three; echo other > /tmp/c/one.txt;"
+        " git -C /tmp/c commit -qam four; git -C /tmp/c push -q; git pull -q --no-rebase /tmp/r m",
+        ok=False,
+    )
+    assert "CONFLICT" in out
+    assert "watchfloor: " not in out
+
+
 HOSTILE = (
     "rm -rf $G/refs; ln -s / $G/refs",
     "rm -rf $G/refs/remotes; ln -s $PWD $G/refs/remotes",

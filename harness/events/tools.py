@@ -67,9 +67,9 @@ _JOB_LIMIT = {
 }
 _CWD = {
     "type": "string",
-    "description": "Folder to run in: inside the worktree, relative to its root (default: the root).",
+    "description": "Folder to run in: inside the worktree, relative to the folder you start in (the default).",
 }
-_PATH = "Path relative to the root of the worktree (an absolute path inside it works too)."
+_PATH = "Path relative to the folder you start in (an absolute path inside the worktree works too)."
 
 
 TABLE: dict[str, Tool] = {
@@ -144,7 +144,7 @@ TABLE: dict[str, Tool] = {
             "List files below a folder, sorted by name; folders of generated files such as node_modules are named but"
             " not entered, .git is left out.",
             {
-                "path": {"type": "string", "description": "Folder to list (default: the root of the worktree)."},
+                "path": {"type": "string", "description": "Folder to list (default: the one you start in)."},
                 "glob": {
                     "type": "string",
                     "description": (
@@ -168,7 +168,7 @@ TABLE: dict[str, Tool] = {
                 },
                 "path": {
                     "type": "string",
-                    "description": "Folder or file to search (default: the root of the worktree).",
+                    "description": "Folder or file to search (default: the one you start in).",
                 },
                 "glob": {"type": "string", "description": "Only files that match, e.g. `*.py`."},
             },

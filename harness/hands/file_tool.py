@@ -35,13 +35,19 @@ class Places(NamedTuple):
     """What an earlier call gave, for the tool that reads it again."""
     no_output: str = ""
     """Why there is no such output."""
+    folder: str = ""
+    """The folder of the worktree that relative paths count from."""
 
     def find(self, path: str) -> tuple[Root, str]:
         """(root, path relative to it); raises PathError for a path that is neither in the worktree nor granted."""
         place = self.outside.get(os.path.normpath(path)) or self.outside.get(path)
         if place is not None:
             return Root(place[0]), place[1]
-        return self.root, self.root.relative(path)
+        return self.root, self.root.relative(path if os.path.isabs(path) else os.path.join(self.folder, path))
+
+    def shown(self, root: Root, relative: str) -> str:
+        """A path of the worktree as the next call would name it."""
+        return os.path.relpath(relative, self.folder) if self.folder and root is self.root else relative
 
     def name(self, root: Root, relative: str, path: str) -> str:
         """How a changed file is reported."""

@@ -32,10 +32,11 @@ def list_files(given: Given, places: Places) -> Result:
         walked += 1
         if walked > MAX_WALKED:
             break
+        shown = places.shown(root, path)
         if is_generated and match is None:
-            found.append(f"{path}/ (not entered)")
-        elif not is_generated and (match is None or match(path)):
-            found.append(path)
+            found.append(f"{shown}/ (not entered)")
+        elif not is_generated and (match is None or match(shown)):
+            found.append(shown)
     found.sort()
     notes: list[str] = []
     if len(found) > MAX_LISTED:
@@ -129,13 +130,15 @@ def _glob(pattern: str) -> Callable[[str], bool]:
 def search(given: Given, places: Places) -> Result:
     root, start = _start(given, places)
     program = next((f"{folder}/rg" for folder in places.path if os.access(f"{folder}/rg", os.X_OK)), None)
-    lines, more = _ripgrep(program, given, root, start) if program else _python_search(given, root, start)
+    lines, more = (
+        _ripgrep(program, given, places, root, start) if program else _python_search(given, places, root, start)
+    )
     if more:
         lines.append(f"(stopped at {MAX_MATCHES} matches; narrow it with path or glob)")
     return Result("\n".join(lines) or "(no matches)")
 
 
-def _ripgrep(program: str, given: Given, root: Root, start: str) -> tuple[list[str], bool]:
+def _ripgrep(program: str, given: Given, places: Places, root: Root, start: str) -> tuple[list[str], bool]:
     argv = [
         program,
         "--no-config",
@@ -150,11 +153,12 @@ def _ripgrep(program: str, given: Given, root: Root, start: str) -> tuple[list[s
     argv += ["--max-columns=400", "--max-columns-preview", f"--max-filesize={MAX_SEARCHED}"]
     if glob := fields.text(given, "glob", ""):
         argv.append(f"--glob={glob}")
-    argv += ["--regexp", fields.text(given, "pattern"), "--", start]
+    argv += ["--regexp", fields.text(given, "pattern"), "--", places.shown(root, start)]
     import subprocess  # here, because the other tools need not wait for it
 
     lines: list[str] = []
-    os.fchdir(root.fd)
+    from_folder = places.folder and root is places.root
+    os.fchdir(root.open(places.folder, os.O_RDONLY | os.O_DIRECTORY) if from_folder else root.fd)
     with subprocess.Popen(
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={}
     ) as child:
@@ -171,7 +175,7 @@ def _ripgrep(program: str, given: Given, root: Root, start: str) -> tuple[list[s
     return lines, False
 
 
-def _python_search(given: Given, root: Root, start: str) -> tuple[list[str], bool]:
+def _python_search(given: Given, places: Places, root: Root, start: str) -> tuple[list[str], bool]:
     try:
         expression = re.compile(fields.text(given, "pattern"))
     except pages.BAD_PATTERN as exc:
@@ -180,7 +184,8 @@ def _python_search(given: Given, root: Root, start: str) -> tuple[list[str], boo
     match = _glob(glob) if glob else None
     lines: list[str] = []
     for path in sorted(path for path, is_generated in _walk(root, start) if not is_generated):
-        if match is not None and not match(path):
+        shown = places.shown(root, path)
+        if match is not None and not match(shown):
             continue
         try:
             data = root.read(path, MAX_SEARCHED)
@@ -192,5 +197,5 @@ def _python_search(given: Given, root: Root, start: str) -> tuple[list[str], boo
             if expression.search(line):
                 if len(lines) == MAX_MATCHES:
                     return lines, True
-                lines.append(f"{path}:{number}:{line[:400]}")
+                lines.append(f"{shown}:{number}:{line[:400]}")
     return lines, False

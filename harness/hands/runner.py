@@ -158,6 +158,7 @@ def file_tool(plan: CallPlan, output: bytes) -> NoReturn:
         tuple(folder for folder in plan.env.get("PATH", "/usr/bin:/bin").split(":") if folder.startswith("/")),
         output,
         plan.no_output,
+        os.path.relpath(plan.cwd, plan.root) if plan.cwd not in ("", plan.root) else "",
     )
     try:
         result = files.run(plan.tool, plan.input, places)

@@ -64,34 +64,36 @@ def outcome(tool: str, asked: Mapping[str, object], facts: Facts) -> Reach:
     return _program(tool, asked, facts)
 
 
+def _base(facts: Facts) -> str:
+    """The folder that relative paths of a call count from."""
+    return absolute(facts.folder, facts.worktree, facts.home)
+
+
 def _file(tool: str, asked: str, facts: Facts) -> Reach:
-    written = absolute(asked, facts.worktree, facts.home)
+    base = _base(facts)
+    written = absolute(asked, base, facts.home)
     real = facts.resolved.get(asked, written)
     writes = tools.writes_file(tool)
     if "\0" in asked:
-        return Reach(FileAction.KIND, Access.FENCE, facts.worktree, (), asked, refused="a path holds a NUL character")
+        return Reach(FileAction.KIND, Access.FENCE, base, (), asked, refused="a path holds a NUL character")
     if why := _denied(real, facts):
-        return Reach(FileAction.KIND, Access.FENCE, facts.worktree, (), asked, refused=why)
+        return Reach(FileAction.KIND, Access.FENCE, base, (), asked, refused=why)
     if not inside(real, facts.worktree):
         if any(inside(real, own) or inside(own, real) for own in facts.own):
             why = f"{real} belongs to Watchfloor (its state, settings, policy or key), which no tool may open"
-            return Reach(
-                FileAction.KIND, Access.OUTSIDE, facts.worktree, (Effect.at(real),), real, (real,), refused=why
-            )
-        return Reach(FileAction.KIND, Access.OUTSIDE, facts.worktree, (Effect.at(real),), real, (real,))
+            return Reach(FileAction.KIND, Access.OUTSIDE, base, (Effect.at(real),), real, (real,), refused=why)
+        return Reach(FileAction.KIND, Access.OUTSIDE, base, (Effect.at(real),), real, (real,))
     relative = os.path.relpath(real, facts.worktree)
     if writes and ".git" in relative.casefold().split("/"):
         return Reach(
             FileAction.KIND,
             Access.FENCE,
-            facts.worktree,
+            base,
             (),
             relative,
             refused="files below .git belong to git; use git commands instead",
         )
-    return Reach(
-        FileAction.KIND, Access.FENCE, facts.worktree, (NO_UNDO,) if writes and facts.unprotected else (), relative
-    )
+    return Reach(FileAction.KIND, Access.FENCE, base, (NO_UNDO,) if writes and facts.unprotected else (), relative)
 
 
 def _denied(real: str, facts: Facts) -> str:
@@ -107,8 +109,8 @@ def _denied(real: str, facts: Facts) -> str:
 
 def _program(tool: str, asked: Mapping[str, object], facts: Facts) -> Reach:
     access = _OF_NAME.get(wanted := asked_access(asked))
-    named = str(asked.get("cwd") or facts.folder)
-    cwd = facts.resolved.get(named, absolute(named, facts.worktree, facts.home))
+    named = str(asked.get("cwd") or facts.begin or ".")
+    cwd = facts.resolved.get(named, absolute(named, _base(facts), facts.home))
     kind = tools.kind_of(tool)
     if access is None:
         why = f"access {wanted!r} is not one of {', '.join(ASKED)}"

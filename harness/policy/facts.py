@@ -75,7 +75,11 @@ class Facts:
     open_env: Mapping[str, str] = field(default_factory=dict)
     """The whole environment of a child outside the fence: the user's own home, no secret in a value."""
     folder: str = "."
-    """Where a call runs that names no folder, from the top of the worktree."""
+    """What relative paths of a call count from, and where it runs when it names no folder, from the top of the
+    worktree.
+    """
+    begin: str = ""
+    """Where it runs instead while that folder is not there."""
     identity: Mapping[str, int] = field(default_factory=dict)
     """``dev`` and ``ino`` of the worktree's folder."""
     cwd_identity: Mapping[str, int] = field(default_factory=dict)

@@ -102,12 +102,13 @@ def gather(
     root = str(tree.root)
     home = os.path.expanduser("~")
     binds = private_dir.binds(tree)
+    base = os.path.join(root, tree.folder) if tree.folder else root
     # one that is gone would let nothing run, not even what brings it back
-    folder = tree.folder if tree.folder and os.path.isdir(tree.root / tree.folder) else "."
-    asked = _asked(tools.kind_of(tool), input, folder)
-    resolved = {asked.cwd: _real(absolute(asked.cwd, root, home))}
+    begin = "" if os.path.isdir(base) else root
+    asked = _asked(tools.kind_of(tool), input, begin or ".")
+    resolved = {asked.cwd: _real(absolute(asked.cwd, base, home))}
     for path in asked.paths:
-        resolved.setdefault(path, _real(absolute(path, root, home)))
+        resolved.setdefault(path, _real(absolute(path, base, home)))
     cwd = resolved[asked.cwd]
     pushed = PushFacts()
     open_env = _open_env()
@@ -121,7 +122,8 @@ def gather(
         branch=tree.branch,
         head=precheck.head(root, binds),
         home=home,
-        folder=folder,
+        folder=tree.folder or ".",
+        begin=begin,
         remotes={name: named[0].address for name, named in pushed.addresses.items()},
         target=pushed.target,
         fence=FenceFacts(tuple(os.path.realpath(p) for p in fence.read), (root,), tuple(binds)),

@@ -236,7 +236,9 @@ def test_a_command_that_may_hold_a_secret_is_not_shown(own: Path, tmp_path: Path
 def test_what_a_role_denies_is_in_no_store_of_its_filters(lfs: Path, tmp_path: Path) -> None:
     (lfs / "open.bin").write_text(pointer("open"))
     put(lfs, "open")
-    git(lfs, "-c", "filter.lfs.process=", "-c", "filter.lfs.clean=cat", "add", "open.bin")
+    git(lfs, "config", "--unset", "filter.lfs.process")
+    git(lfs, "config", "filter.lfs.clean", "cat")
+    git(lfs, "add", "open.bin")
     git(lfs, "commit", "-qm", "open")
     place = (tmp_path / "state/worktrees/s1", "watchfloor/s1", tmp_path / "state/sessions/s1/git/private")
     tree = create(lfs, *place, denied=Denied(paths=("a.bin",)))

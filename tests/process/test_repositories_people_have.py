@@ -136,6 +136,8 @@ def test_a_session_of_a_subfolder_runs_there() -> None:
         repo = f.repository()
         api = repo / "packages" / "api"
         api.mkdir(parents=True)
+        (api / "sub").mkdir()
+        (api / "sub" / "f").write_text("f\n")
         (api / "marker").write_text("here\n")
         git(repo, "add", "-A")
         git(repo, "commit", "-qm", "api")
@@ -147,7 +149,13 @@ def test_a_session_of_a_subfolder_runs_there() -> None:
             "--check",
             "test -f marker",
             "--goal",
-            play([("shell", {"script": "echo x >y; git add y; git commit -qm y; pwd"})], "Done."),
+            play(
+                [("write_file", {"path": "made", "content": "here too\n"}), ("search", {"pattern": "here"})],
+                [("list_files", {"glob": "m*"}), ("read_file", {"path": "../../packages/api/marker"})],
+                [("shell", {"script": "pwd", "cwd": "../.."}), ("shell", {"script": "pwd", "cwd": "sub"})],
+                [("shell", {"script": "echo x >y; git add .; git commit -qm y; pwd"})],
+                "Done.",
+            ),
         )
         assert "launched from packages/api: commands and checks run there" in out.stdout + out.stderr
         sid = f.json("ls")[0]["sid"]
@@ -156,7 +164,13 @@ def test_a_session_of_a_subfolder_runs_there() -> None:
         assert f.run("open", sid, "--path").stdout.strip() == f"{row['worktree']}/packages/api"
         said = [r.body for r in f.records(sid)]
         assert any(isinstance(b, t.ToolEnded) and b.preview.strip().endswith("/packages/api") for b in said)
-        assert any(isinstance(b, t.UserMessage) and "folder packages/api" in b.text for b in said)
+        assert any(isinstance(b, t.UserMessage) and "in the folder packages/api" in b.text for b in said)
+        gave = [b.preview.strip() for b in said if isinstance(b, t.ToolEnded)]
+        assert "made:1:here too\nmarker:1:here" in gave
+        assert "made\nmarker" in gave
+        assert "1\there" in gave
+        assert row["worktree"] in gave
+        assert f"{row['worktree']}/packages/api/sub" in gave
         f.run("merge", sid)
         assert (api / "y").read_text() == "x\n"
         late = f.run("launch", "--repo", str(repo / "new"), "--goal", play("Done."))

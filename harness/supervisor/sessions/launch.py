@@ -53,8 +53,8 @@ from harness.workspace.private import Worktree
 T = TypeVar("T")
 _AGAIN_S = 10.0
 _IN_FOLDER = (
-    "You were launched from the folder {folder} of the repository: commands and checks run there unless a call names"
-    " another cwd. A cwd, and the paths of file tools, are from the top of the worktree."
+    "You start in the folder {folder} of the repository: commands and checks run there, and every relative path of a"
+    " call (a cwd, the paths of file tools) counts from there. The top of the worktree is {top}."
 )
 _DENIED = (
     "Your role denies you {what}: it is in no folder, ref or object that you can read. Git works around it; leave it as"
@@ -64,6 +64,10 @@ _CHECK_S = 30.0
 """Seconds that looking at a repository may take."""
 _CREATE_S = 600.0
 """Seconds that making a worktree of a repository may take."""
+
+
+def _in_folder(folder: str) -> str:
+    return _IN_FOLDER.format(folder=folder, top="/".join(".." for _ in folder.split("/")))
 
 
 class Launcher:
@@ -304,7 +308,7 @@ class Launcher:
         if not session.track.has_goal:
             bodies.append(t.UserMessage(text=intent.goal, origin="goal"))
         if tree.folder:
-            bodies.append(t.UserMessage(text=_IN_FOLDER.format(folder=tree.folder), origin="harness"))
+            bodies.append(t.UserMessage(text=_in_folder(tree.folder), origin="harness"))
         if tree.denied:
             bodies.append(t.UserMessage(text=_DENIED.format(what=tree.denied.told()), origin="harness"))
         if intent.plan:

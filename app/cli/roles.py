@@ -75,4 +75,6 @@ def _facts(role: Role, where: str) -> dict[str, object]:
         "tools": list(role.tools),
         "limits": limits,
         "rules": len(role.rules),
+        "deny_paths": list(role.denied.paths),
+        "deny_branches": list(role.denied.branches),
     }

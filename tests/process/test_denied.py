@@ -4,6 +4,7 @@ works around it.
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,42 @@ def test_a_session_of_another_role_sees_everything(tmp_path: Path, tree: Worktre
     assert f"{HUSH} changed" in out
     assert f"{HUSH} release/1" in out
     assert f"{HUSH} payroll" not in out
+
+
+def test_no_commit_of_another_session_is_among_its_objects(tmp_path: Path) -> None:
+    repo = with_secrets(tmp_path / "repo")
+    other = session(tmp_path, repo, "other")
+    agent(other, "echo theirs-alone > theirs.txt; git add -A; git commit -qm theirs")
+    assert publish(other).moved
+    tree = denying(tmp_path, repo, "s1", Denied((), ("watchfloor/*",)))
+    out = agent(tree, f"git cat-file -p {publish(other).head}; {EVERY}; git log -1 --format=%s {tree.branch}", ok=False)
+    assert "theirs" not in out
+    assert "secrets changed" in out.splitlines(), "its own branch is there"
+    assert f"{HUSH} top" in agent(tree, EVERY)
+
+
+@pytest.mark.parametrize("kind", ["bare", "shallow", "borrowing", "sha256", "packed"])
+def test_it_holds_on_every_kind_of_repository(tmp_path: Path, kind: str) -> None:
+    repo = with_secrets(tmp_path / "main")
+    if kind == "sha256":
+        (tmp_path / "new").mkdir()
+        git(tmp_path / "new", "init", "-q", "-b", "main", "--object-format=sha256")
+        shutil.copytree(repo, tmp_path / "new", dirs_exist_ok=True, ignore=shutil.ignore_patterns(".git"))
+        repo = tmp_path / "new"
+        git(repo, "add", ".")
+        git(repo, "commit", "-qm", "all")
+    elif kind == "packed":
+        git(repo, "gc", "-q")
+    else:
+        how = {"bare": ["--bare"], "shallow": ["--depth=1", "--no-local"], "borrowing": ["--shared"]}[kind]
+        git(tmp_path, "clone", "-q", *how, "main", "copy")
+        repo = tmp_path / "copy"
+    tree = denying(tmp_path, repo)
+    script = "cat a.txt; echo b >> a.txt; git add -A; git commit -qm one; git log -1 --format=%s; git status -s"
+    assert agent(tree, script).split() == ["a", "one"]
+    assert HUSH not in agent(tree, f"{EVERY}; git show HEAD:top.pem; cat secrets/x", ok=False)
+    assert publish(tree).moved
+    assert HUSH in git(repo, "show", f"{tree.branch}:secrets/x")
 
 
 @pytest.mark.parametrize(

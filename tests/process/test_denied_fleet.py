@@ -51,6 +51,8 @@ def test_calls_jobs_and_checks_read_nothing_of_it_and_the_work_keeps_it(f: Fleet
     row = f.wait_state(sid, "done", "failed", "waiting")
     assert (row["state"], row["verified"]) == ("done", True), row["detail"]
     seen = previews(f, sid)
+    said = [b.text for b in (r.body for r in f.records(sid)) if isinstance(b, t.HarnessNote)]
+    assert any("denies it the paths secrets/, *.pem and the branches payroll" in text for text in said)
     assert HUSH not in seen
     assert "the role of this session denies secrets/x.txt (deny_paths)" in seen
     assert any("denies you the paths secrets/, *.pem and the branches payroll" in str(r.body) for r in f.records(sid))

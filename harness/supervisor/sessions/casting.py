@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -9,6 +11,7 @@ from typing import Protocol
 import msgspec
 
 from harness.events import types as t
+from harness.events.denied import Denied
 from harness.events.role_events import PinnedRole
 from harness.roles import pinned, shelf
 from harness.roles.role import INITIALIZER, JUDGE, MOST_CYCLES, PARTS, PLANNER, WORKER, Role, RoleError, RoleLimits
@@ -31,6 +34,11 @@ class Cast:
     @property
     def worker(self) -> Role:
         return self.roles[WORKER]
+
+    @property
+    def denied(self) -> Denied:
+        """What the session may not read."""
+        return functools.reduce(operator.or_, (role.denied for role in self.roles.values()))
 
     def judge(self, model: str, at: str) -> t.JudgeWanted | None:
         """What the session says of its judge, which without a model of its own takes this one, and looks ``at`` the end

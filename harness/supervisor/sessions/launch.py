@@ -9,6 +9,7 @@ import contextlib
 import shutil
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -133,6 +134,9 @@ class Launcher:
     async def _launch(self, request: LaunchWish) -> tuple[Session, Checked]:
         checked = await self._looked(request.repo, lambda: check(request, self._settings.config.plan.phrases))
         cast = await at_home(casting.of_launch, self._folders.config, request)
+        if denied := cast.denied.told():
+            said = f"its role denies it {denied}: not in its worktree, and its git has a store of its own"
+            checked = replace(checked, notes=(*checked.notes, said))
         begun = await self._begin(request.name, request.goal, lambda sid, name: self._intent(sid, name, checked, cast))
         if checked.notes:
             told = [t.HarnessNote(level="info", text=text, component="workspace") for text in checked.notes]

@@ -60,7 +60,7 @@ ACTIONS: tuple[Action, ...] = (
     act(
         "session.resume",
         "Resume the session",
-        "Let a paused session, or one that stands still, go on.",
+        "Let a paused session, or one that stands still, go on; one that runs checks before its work skips them.",
         "u",
         "floor session queue",
         "resume",

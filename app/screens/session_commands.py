@@ -263,7 +263,8 @@ def not_resuming(row: SessionRow) -> str:
     """Why this session cannot be resumed; empty when it can."""
     if why := not_going_on(row):
         return why
-    if row.desired != Desired.PAUSED and row.state not in (State.FAILED, State.PARKED):
+    skips = row.state == State.RUNNING and row.action == "session.resume"  # its checks before the work
+    if row.desired != Desired.PAUSED and row.state not in (State.FAILED, State.PARKED) and not skips:
         return f"{row.name} is neither paused nor at a standstill"
     return ""
 

@@ -14,6 +14,7 @@ from harness.events.call_events import ToolEnded, ToolProposed, ToolStarted
 from harness.events.call_states import CallEnd
 from harness.events.plan_events import CheckedBefore
 
+SKIPPED = "you skipped it"
 _TRIES = 2
 """How often a run is begun anew that was interrupted."""
 
@@ -27,6 +28,7 @@ class Run:
     exit_code: int | None = None
     preview: str = ""
     output: BlobRef | None = None
+    skipped: bool = False
 
 
 @dataclass(slots=True)
@@ -52,6 +54,11 @@ class Before:
         found = self.results.get(command)
         return "" if found is None else found.word
 
+    @property
+    def running(self) -> list[str]:
+        """The commands that run now, or are about to."""
+        return [run.command for run in self.runs.values() if not run.status and not run.skipped]
+
     def ended(self) -> dict[str, Run]:
         """The runs that came to their end and are not on record."""
         return {call_id: run for call_id, run in self.runs.items() if run.status}
@@ -63,6 +70,16 @@ class Before:
             command = str(b.input.get("command", ""))
             self.runs[b.call_id] = Run(command)
             self.tries[command] = self.tries.get(command, 0) + 1
+
+    def skip(self, commands: Iterable[str]) -> None:
+        """Nobody waits for these: those that run are to be ended and not begun again, the others never begin."""
+        for command in self.lacking(commands):
+            self.results[command] = CheckedBefore(call_id="", command=command, passed=None, why=SKIPPED)
+        wanted = set(commands)
+        for run in self.runs.values():
+            if run.command in wanted and not run.status:
+                run.skipped = True
+                self.tries[run.command] = _TRIES
 
     def started(self, b: ToolStarted) -> None:
         if b.call_id in self.runs and b.snapshot and not self.call_id:

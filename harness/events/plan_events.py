@@ -58,6 +58,14 @@ class CheckedBefore(Body, frozen=True, kw_only=True):
         return outcomes.PASSED if self.passed else outcomes.FAILED
 
 
+class ChecksSkipped(Body, frozen=True, kw_only=True):
+    """A person does not wait for what these say before the work: it stays unknown."""
+
+    TYPE = "checks.skipped"
+    commands: list[str]
+    by: By = By()
+
+
 class ViolatedFile(msgspec.Struct, frozen=True):
     """``how``: changed, deleted, replaced, shadows (a new file that would be read first), touched. ``sha`` is what the
     agent left there.

@@ -64,6 +64,8 @@ def state_of(s: SessionState, live: Liveness) -> tuple[str, str, str]:
         return State.LIMITED, trouble.parked(ParkedFor.LIMITED).headline, at
     if s.created is None:
         return State.STARTING, "making its worktree", at
+    if s.before.running:
+        return State.RUNNING, f"runs its checks before the work: {s.before.running[0]}", at
     if s.doing:
         newest = max(s.doing.values(), key=lambda d: d.ts)
         if live.call:
@@ -86,6 +88,8 @@ def words_of(s: SessionState, state: str) -> trouble.Words | None:
     """What happens next and what can be done, for the states in which a session waits; None where nothing holds it
     up.
     """
+    if state == State.RUNNING and s.before.running:
+        return trouble.CHECKS_FIRST
     if state == State.WAITING:
         first = first_request(s)
         return trouble.requested(first.kind) if first is not None else None

@@ -241,6 +241,13 @@ _CODES = {
 CODES: dict[str, str] = {code: kind for kind, codes in _CODES.items() for code in codes.split()}
 """Kinds by the code of a refusal (`OpError`) that a session's worker met."""
 
+CHECKS_FIRST = Words(
+    "runs its checks before the work",
+    "its agent begins when they are done",
+    "skip them: what they said before the work stays unknown",
+    *_RESUME[1:],
+)
+
 PARKED: dict[str, Words] = {
     ParkedFor.APPROVAL: Words(
         "waits for your decision",

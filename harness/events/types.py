@@ -73,6 +73,7 @@ from harness.events.note_events import HarnessNote, TimePassed
 from harness.events.phase_events import GateOpened, PhaseBegun
 from harness.events.plan_events import (
     CheckedBefore,
+    ChecksSkipped,
     CheckVerdict,
     PlanAllowed,
     PlanEntry,
@@ -128,6 +129,7 @@ __all__ = [
     "CheckpointDropped",
     "CheckpointRestored",
     "ChecksLooked",
+    "ChecksSkipped",
     "Commit",
     "ContextCleared",
     "ContextCompacted",

@@ -94,3 +94,38 @@ def test_checks_that_only_read_run_side_by_side_and_nothing_overtakes_one_that_w
     ]
     assert {command for command, _ in steps[:2]} == {begins, ends}, "both begin before one ends"
     assert [command for command, _ in steps[4:]] == [writes, writes, "test -f between.txt", "test -f between.txt"]
+
+
+def test_resuming_one_that_runs_its_checks_first_skips_them_and_what_they_wrote_is_gone(house: Fleet) -> None:
+    slow = "echo left > left.txt; test -f new.txt || while :; do sleep 0.05; done"
+    looks = play([("shell", {"script": "ls; echo done > new.txt"})], "Done.")
+    sid = launched(house, looks, slow, "test -f README.md && echo x >> README.md")
+    tree = Path(wait_for("the worktree", lambda: house.row(sid).get("worktree")))
+    wait_for("the slow check to run", (tree / "left.txt").exists)
+    row = house.row(sid)
+    assert (row["state"], row["detail"]) == ("running", f"runs its checks before the work: {slow}")
+    assert (row["command"], row["action"]) == (f"watchfloor resume {sid}", "session.resume")
+    house.run("resume", sid)
+    house.wait_state(sid, "done")
+    assert set(before(house, sid).values()) == {None}
+    assert [len(b.commands) for b in of(house, sid, t.ChecksSkipped)] == [2]
+    listed = next(
+        r.body.preview for r in house.records(sid) if isinstance(r.body, t.ToolEnded) and "README" in r.body.preview
+    )
+    assert "left.txt" not in listed, "what it wrote is no work of the agent's"
+    outcomes = {v.command: v.outcome for v in of(house, sid, t.CheckVerdict)}
+    assert set(outcomes.values()) == {"passes"}, "nobody knows what they said before"
+    assert house.violations() == []
+
+
+def test_resuming_after_a_pause_skips_nothing(house: Fleet) -> None:
+    waits = "while [ -e README.md ]; do sleep 0.05; done"
+    sid = launched(house, play("Done."), waits)
+    tree = Path(wait_for("the worktree", lambda: house.row(sid).get("worktree")))
+    wait_for("the check to run", lambda: house.state(sid).before.running and (tree / "README.md").exists())
+    house.run("pause", sid)
+    house.run("resume", sid)
+    assert of(house, sid, t.ChecksSkipped) == []
+    (tree / "README.md").unlink()
+    house.wait_event(sid, "model.request")
+    assert before(house, sid) == {waits: True}

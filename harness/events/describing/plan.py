@@ -32,6 +32,11 @@ def _checked_before(b: t.CheckedBefore) -> Line:
     return Line("before", f"{how}: {first(b.command)}{why}", "warn" if b.passed is not False else "dim")
 
 
+@_on(t.ChecksSkipped)
+def _checks_skipped(b: t.ChecksSkipped) -> Line:
+    return Line("before", f"{counted(len(b.commands), 'check')} skipped by you before the work", "warn")
+
+
 @_on(t.ChecksLooked)
 def _checks_looked(b: t.ChecksLooked) -> Line:
     if not b.masked:

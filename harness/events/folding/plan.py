@@ -53,6 +53,11 @@ def _checked_before(s: SessionState, r: t.Record, b: t.CheckedBefore) -> None:
         s.first_counts[b.command] = (b.ran, b.excused or 0)
 
 
+@_on(t.ChecksSkipped)
+def _checks_skipped(s: SessionState, r: t.Record, b: t.ChecksSkipped) -> None:
+    s.before.skip(b.commands)
+
+
 @_on(t.ChecksLooked)
 def _checks_looked(s: SessionState, r: t.Record, b: t.ChecksLooked) -> None:
     s.masking.take(b)

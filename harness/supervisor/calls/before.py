@@ -6,20 +6,21 @@ Everything follows from the fold, so a supervisor that dies anywhere goes on fro
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import assert_never
 
 from harness.events import tools
 from harness.events import types as t
-from harness.events.before import Run
+from harness.events.before import SKIPPED, Run
 from harness.events.call_events import BEFORE_WORK, READS_BEFORE_WORK
 from harness.events.call_id import name_call
-from harness.events.call_states import NOT_RUN, CallEnd
+from harness.events.call_states import NOT_RUN, CallEnd, CallStage
 from harness.events.trouble import of_code
 from harness.plan import before, counts
 from harness.plan.before import Conclude, RunBefore
 from harness.plan.reading import only_reads
-from harness.session.orders import TakeState, UndoCall
+from harness.session.orders import CancelCall, TakeState, UndoCall
 from harness.supervisor import ids
 from harness.supervisor.calls import results
 from harness.supervisor.errors import FOR_NOW, Later, OpError
@@ -31,6 +32,7 @@ _WHY = 500
 
 async def step(session: Session) -> None:
     """Do what is due. Raises OpError, LinkLost, Later."""
+    await _end_skipped(session)
     found = before.due(session.state)
     match found:
         case None:
@@ -42,6 +44,20 @@ async def step(session: Session) -> None:
             await session.append(*[await _checked(session, call_id, run) for call_id, run in found.runs.items()])
         case _:
             assert_never(found)
+
+
+async def _end_skipped(session: Session) -> None:
+    """End those that run and that a person does not wait for. Raises LinkLost."""
+    s = session.state
+    for call_id, run in list(s.before.runs.items()):
+        call = s.calls.open.get(call_id)
+        if not run.skipped or call is None:
+            continue
+        if call.stage == CallStage.STARTED:
+            with contextlib.suppress(OpError):  # it may have ended just now
+                await session.keeper().ask(CancelCall(call_id))
+        elif call.stage == CallStage.PROPOSED:
+            await session.append(t.ToolEnded(call_id=call_id, status=CallEnd.CANCELLED, preview=SKIPPED))
 
 
 def _proposals(seq: int, commands: Sequence[str]) -> list[t.ToolProposed]:
@@ -84,7 +100,7 @@ async def _restore(session: Session) -> None:
 
 async def _checked(session: Session, call_id: str, run: Run) -> t.CheckedBefore:
     if run.status in NOT_RUN:
-        why = f"{run.status}: {run.preview}"[:_WHY]
+        why = SKIPPED if run.skipped else f"{run.status}: {run.preview}"[:_WHY]
         return t.CheckedBefore(call_id=call_id, command=run.command, passed=None, why=why)
     output = await results.output_of(session, run.output, run.preview)
     code = run.exit_code if run.status == CallEnd.OK else run.exit_code or None

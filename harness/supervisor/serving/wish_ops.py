@@ -46,6 +46,16 @@ def _still_waits(session: Session) -> str:
     return f"{session.name} still waits for your answer: {asked}" if asked else ""
 
 
+def _skipped(session: Session) -> list[str]:
+    """The checks that a session runs before its work, or is about to, when it is resumed though nothing else holds
+    it.
+    """
+    s = session.state
+    if s.desired != Desired.RUNNING or s.quarantined is not None or not s.before.running:
+        return []
+    return list(dict.fromkeys([*s.before.running, *s.before.lacking(s.criteria)]))
+
+
 class WishOps:
     """``desire``: the wish is recorded whatever state its keeper is in; a stop ends what does not answer."""
 
@@ -71,8 +81,10 @@ class WishOps:
         refuse_ended(session, state)
         if (key := given_credential(m.get("credential"))) is not None:
             self._p.credentials.add(key)
+        skipped: list[str] = []
         if state == Desired.RUNNING:
             self._p.gates.retry(session)
+            skipped = _skipped(session)
         wish = f"the wish that it be {state}"
         try:
             await unanswered.answered(self._p.fleet, session, wish, self._desire(session, state, reason, c.by))
@@ -83,6 +95,8 @@ class WishOps:
             await unanswered.answered(self._p.fleet, session, wish, self._desire(session, state, reason, c.by))
         if state == Desired.RUNNING:
             await self._withdraw_resumed(session)
+            if skipped:
+                await session.append(t.ChecksSkipped(commands=skipped, by=c.by))
             return Wished(note=_still_waits(session))
         return Wished()
 

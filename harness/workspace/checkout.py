@@ -18,11 +18,12 @@ from harness.linux import durable
 from harness.workspace import filters, stamps
 from harness.workspace.errors import GitFailed, WorkspaceError, held
 from harness.workspace.git import Git, common_of
-from harness.workspace.look import look
+from harness.workspace.look import GITLINK, look
 from harness.workspace.private import Worktree
 from harness.workspace.worktrees import recorded_root
 
 _MARK = b"watchfloor merge "
+_NAMED = 3
 _UNDER_WAY = {
     "MERGE_HEAD": "a merge",
     "rebase-merge": "a rebase",
@@ -162,6 +163,21 @@ def move(place: Place, old: str, new: str, name: str, folder: Path) -> None:
             _follow(place, folder, "-m", "-u", old, new)
         except (WorkspaceError, OSError) as exc:
             _back(git, place, old, new, folder, exc)
+
+
+def behind(place: Place, old: str, new: str) -> str:
+    """What is left to the person once the checkout shows ``new``, in words: submodules stand where they stood. Raises
+    GitFailed.
+    """
+    if not place.shown:
+        return ""
+    fields = Git.of(place.git_dir).names("diff-tree", "-r", "-z", "--no-renames", "--raw", old, new)
+    pairs = zip(fields[::2], fields[1::2], strict=False)
+    if moved := [path for about, path in pairs if about.split(" ")[1] == GITLINK]:
+        names = ", ".join(moved[:_NAMED]) + (", …" if len(moved) > _NAMED else "")
+        root = shlex.quote(str(place.root))
+        return f"{names}: bring to its new commit with git -C {root} submodule update --init --recursive"
+    return ""
 
 
 def arrived(git_dir: Path, ref: str, commit: str) -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 from harness.events import types as t
 from harness.workspace import worktrees
+from harness.workspace.diff import diff
 from harness.workspace.errors import NotARepository, PartialClone
 from harness.workspace.git import head_commit, open_repository
 from harness.workspace.private import publish
@@ -175,3 +176,55 @@ def test_a_session_of_a_subfolder_runs_there() -> None:
         assert (api / "y").read_text() == "x\n"
         late = f.run("launch", "--repo", str(repo / "new"), "--goal", play("Done."))
         assert "commands and checks run at the top" in late.stdout + late.stderr
+
+
+@pytest.mark.fence
+def test_a_repository_of_sha256_is_worked_in_and_merged(tmp_path: Path) -> None:
+    repo = tmp_path / "repo"
+    repo.mkdir()
+    git(repo, "init", "-q", "-b", "main", "--object-format=sha256")
+    lib = tmp_path / "lib"
+    lib.mkdir()
+    git(lib, "init", "-q", "-b", "main", "--object-format=sha256")
+    for folder in (lib, repo):
+        (folder / "a.txt").write_text("a\n")
+        git(folder, "add", ".")
+        git(folder, "commit", "-qm", "one")
+    git(repo, "submodule", "--quiet", "add", str(lib), "lib")
+    git(repo, "commit", "-qm", "lib")
+    tree = session(tmp_path, repo)
+    assert len(tree.base) == 64
+    agent(tree, "cd lib && echo b >b && git add b && git commit -qm b && cd .. && git add -A && git commit -qm b")
+    assert agent(tree, "git status --porcelain; git stash list") == ""
+    assert publish(tree).moved
+    made = git(repo, "rev-parse", f"{tree.branch}:lib")
+    assert git(repo / "lib", "cat-file", "-t", made) == "commit"
+    assert diff(tree).files
+
+
+def test_a_repository_with_refs_in_tables_is_named_with_what_to_do(tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo")
+    git(repo, "config", "core.repositoryFormatVersion", "1")
+    git(repo, "config", "extensions.refStorage", "reftable")
+    with pytest.raises(NotARepository, match=r"refstorage.*install a newer git"):
+        head_commit(open_repository(repo))
+
+
+def test_a_launch_through_a_link_and_from_inside_a_submodule() -> None:
+    with fleet() as f:
+        repo = f.repository()
+        api = repo / "packages" / "api"
+        api.mkdir(parents=True)
+        (api / "marker").write_text("here\n")
+        lib = repository(repo.parent / "lib")
+        git(repo, "submodule", "--quiet", "add", str(lib), "vendor/lib")
+        git(repo, "add", "-A")
+        git(repo, "commit", "-qm", "api")
+        link = repo.parent / "link"
+        link.symlink_to(api)
+        linked = f.launch(play("Done."), repo=link, checks=("test -f marker",))
+        inside = f.launch(play("Done."), repo=repo / "vendor" / "lib", checks=("test -f a.txt", "git log -1"))
+        assert f.wait_state(linked, "done")["folder"] == "packages/api"
+        assert "folder" not in f.wait_state(inside, "done")
+        f.run("rm", linked)
+        f.run("rm", inside)

@@ -57,10 +57,14 @@ def test_submodules_are_filled_from_the_clone_and_cost_nobody_a_word(tmp_path: P
 
 def test_a_session_works_with_its_submodules(nested: Path) -> None:
     with fleet() as f:
-        turn = [("shell", {"script": "cp vendor/lib/lib.py y; git add -A; git commit -qm y"})]
+        script = "cp vendor/lib/lib.py y; cd vendor/lib; echo n >n; git add n; git commit -qm n; cd ../..; git add -A"
+        turn = [("shell", {"script": f"{script}; git commit -qm y"})]
         sid = f.launch(play(turn, "Done."), repo=nested, checks=("test -f vendor/lib/inner/deep.txt", "test -f y"))
         f.wait_state(sid, "done")
-        f.run("merge", sid, "--no-checks")
+        out = f.run("merge", sid)
+        assert f"vendor/lib: bring to its new commit with git -C {nested} submodule update" in out.stdout
+        update(nested)
+        assert (nested / "vendor/lib/n").read_text() == "n\n"
         assert (nested / "y").read_text() == "x = 1\n"
         f.run("rm", sid)
 

@@ -187,13 +187,13 @@ class Merging:
     async def _moved(self, session: Session, place: MergePlace, started: t.MergeStarted) -> t.MergeEnded:
         outcome = m.MERGED
         why = ""
+
+        def move() -> str:
+            checkout.move(place, started.onto, started.result, started.merge_id, session.folder.git)
+            return checkout.behind(place, started.onto, started.result)
+
         try:
-            await session.do(
-                f"moving {place.into}",
-                _MAKE_S,
-                lambda: checkout.move(place, started.onto, started.result, started.merge_id, session.folder.git),
-                lasting=True,
-            )
+            why = await session.do(f"moving {place.into}", _MAKE_S, move, lasting=True)
         except NotFollowed as exc:
             why = str(exc)
         except CannotMove as exc:

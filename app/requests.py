@@ -6,7 +6,7 @@ supervisor may have been started by somebody who had none, and after a reboot no
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypedDict, Unpack
 
 import msgspec
@@ -49,6 +49,16 @@ def launch(cfg: Config, wish: LaunchWish) -> LaunchWish:
         base_url=api_key.base_url(cfg),
         credential=None if found is None else {"base_url": found.base_url, "key": found.key},
     )
+
+
+def phrases(lines: Iterable[str]) -> dict[str, str]:
+    """Phrases with their commands, each as ``TEXT=COMMAND``; an empty command takes a binding back. Raises
+    ValueError.
+    """
+    pairs = [(line, *line.partition("=")) for line in lines]
+    if wrong := next((line for line, text, sign, _ in pairs if not text.strip() or not sign), None):
+        raise ValueError(f"takes TEXT=COMMAND such as 'Tests pass=make test', not {wrong!r}")
+    return {text.strip(): command.strip() for _, text, _, command in pairs}
 
 
 def caps_of(cfg: Config, given: Mapping[str, int | None]) -> dict[str, int]:

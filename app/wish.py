@@ -35,6 +35,7 @@ class Wish:
     branch: str = ""
     plan: str = ""
     write_plan: str = ""
+    phrases: str = ""
     gates: str = ""
     fresh: str = ""
     tokens: str = ""
@@ -100,6 +101,14 @@ FIELDS: tuple[Field, ...] = (
         "Write a plan",
         f"a .json file: it first writes a plan there, for you to accept ({WRITTEN})",
         more=True,
+    ),
+    Field(
+        "phrases",
+        "Phrases",
+        "TEXT=COMMAND, one a line: what decides criteria of the plan in these words, here from now on",
+        rows=2,
+        more=True,
+        codes=("bad_phrase",),
     ),
     Field(
         "gates",
@@ -181,6 +190,7 @@ def request_of(wish: Wish, cfg: configuration.Config) -> LaunchWish:
         fresh=_one_of("fresh", wish.fresh, ("", *FRESH)),
         plan_from_goal=wish.write_plan.strip(),
         gates=_lines(wish.gates),
+        phrases=_phrases(wish.phrases),
         protect=_lines(wish.protect),
         may_change=_lines(wish.may_change),
         role=wish.role.strip(),
@@ -212,6 +222,8 @@ def command_of(wish: Wish, cfg: configuration.Config) -> list[str]:
         given("--check", check)
     given("--plan", made.plan)
     given("--plan-from-goal", made.plan_from_goal)
+    for phrase, command in made.phrases.items():
+        given("--phrase", f"{phrase}={command}")
     for gate in made.gates:
         given("--gate", gate)
     given("--fresh", made.fresh)
@@ -256,6 +268,13 @@ def about(code: str, message: str) -> str:
 def decided(wish: Wish) -> bool:
     """True when something but the agent's word says when it is done."""
     return any(text.strip() for text in (wish.checks, wish.plan, wish.write_plan, wish.judge))
+
+
+def _phrases(text: str) -> dict[str, str]:
+    try:
+        return requests.phrases(_lines(text))
+    except ValueError as exc:
+        raise FieldError("phrases", str(exc)) from exc
 
 
 def _lines(text: str) -> list[str]:

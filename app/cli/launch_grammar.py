@@ -85,8 +85,14 @@ def _deciding(launch: argparse.ArgumentParser) -> None:
         launch,
         "--phrase",
         "TEXT=CMD",
-        "criteria of the plan in these words, such as 'Tests pass=make test', are decided by this command; for good:"
-        " [plan.phrases] of the configuration",
+        "criteria of the plan in these words, such as 'Tests pass=make test', are decided by this command, in this"
+        " repository from now on; 'Tests pass=' takes that back",
+    )
+    launch.add_argument(
+        "--accept-phrases",
+        default="",
+        metavar="HASH",
+        help="let the repository's .watchfloor/phrases.toml count, by the digest of what you read; a launch names it",
     )
     _repeated(launch, "--protect", "PATTERN", "further files that decide whether it is done, such as docs/spec/**")
     _repeated(

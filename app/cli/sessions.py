@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from app import requests
-from app.cli import context, exits
+from app.cli import binding, context, exits
 from app.cli.context import Context
 from app.cli.given import Usage, as_written
 from app.cli.output import age, emit, emit_all, safe, say, table
@@ -42,6 +42,8 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
     checks = request.checks or _asked(args)
     request = msgspec.structs.replace(request, checks=checks)
     with ctx.connect() as client:
+        if request.plan and _with_a_person(args):
+            request = binding.asked(client, request)
         made = ask(client, Launched, "launch", **msgspec.to_builtins(request))
     if args.json:
         emit(msgspec.to_builtins(made))
@@ -71,6 +73,7 @@ def requested(args: argparse.Namespace, cfg: configuration.Config, goal: str, ch
         accept_plan=args.yes_plan,
         gates=args.gate,
         phrases=_phrases(args.phrase),
+        accept_phrases=args.accept_phrases,
         protect=args.protect,
         may_change=[*args.may_change, *(["**"] if args.may_change_tests else [])],
         role=args.role,
@@ -92,11 +95,11 @@ def _start(given: str | None) -> str:
 
 
 def _phrases(given: list[str]) -> dict[str, str]:
-    """Phrases with their commands, each as ``TEXT=CMD``. Raises Usage."""
-    pairs = [one.partition("=") for one in given]
-    if wrong := next((one for one, pair in zip(given, pairs, strict=True) if not all(map(str.strip, pair))), None):
-        raise Usage(f"--phrase takes TEXT=CMD such as 'Tests pass=make test', not {wrong!r}")
-    return {text.strip(): command.strip() for text, _, command in pairs}
+    """Phrases with their commands, each as ``TEXT=CMD``; an empty command takes a binding back. Raises Usage."""
+    try:
+        return requests.phrases(given)
+    except ValueError as exc:
+        raise Usage(f"--phrase {exc}") from exc
 
 
 def _decided(args: argparse.Namespace) -> bool:
@@ -107,8 +110,7 @@ def _decided(args: argparse.Namespace) -> bool:
 
 def _asked(args: argparse.Namespace) -> list[str]:
     """The criterion of a launch that has none, asked for once where there is a person to ask."""
-    given = args.json or args.goal_file == "-"
-    if _decided(args) or given or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if _decided(args) or not _with_a_person(args):
         return []
     say("Nothing says when this is done. A command that must exit with 0 decides it;")
     say(f"without one the agent's word alone does, and the session stays marked {_NONE}.")
@@ -117,6 +119,11 @@ def _asked(args: argparse.Namespace) -> list[str]:
     except EOFError:
         return []
     return [command] if command else []
+
+
+def _with_a_person(args: argparse.Namespace) -> bool:
+    """Whether somebody can be asked something."""
+    return not args.json and args.goal_file != "-" and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def caps_typed(args: argparse.Namespace, cfg: configuration.Config) -> dict[str, int]:

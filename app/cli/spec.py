@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+from pathlib import Path
 
-from app.cli import exits
+from app.cli import exits, repositories
 from app.cli.context import Context
 from app.cli.given import Usage, bytes_of
 from app.cli.output import emit, safe, say, warn
+from harness.linux import own_file
 from harness.plan import spec
 from harness.plan.criteria import FORMS, Criterion, Problem
 from harness.plan.formats import MAX_BYTES, BadPlan
+from harness.protocol import config as configuration
+from harness.protocol import project_phrases
 
 
 def check(ctx: Context, args: argparse.Namespace) -> int:
     """Exit code 0 when there are criteria, a machine decides each, and nothing like one was left unread; else 1."""
     try:
-        seen = spec.look(bytes_of(args.file, MAX_BYTES))
+        seen = spec.look(bytes_of(args.file, MAX_BYTES), _phrases(ctx, args.file))
     except BadPlan as exc:
         raise Usage(f"{args.file}: {exc}") from exc
     lines = seen.lines
@@ -47,6 +52,21 @@ def check(ctx: Context, args: argparse.Namespace) -> int:
     if lines:
         say(f"{len(lines) - len(bad)} of {len(lines)} criteria are decided by a command, a file or a request")
     return code
+
+
+def _phrases(ctx: Context, file: str) -> dict[str, str]:
+    """What phrases are bound to in the repository that the file is in: as a launch there would have it."""
+    configured = configuration.load(ctx.folders).plan.phrases
+    here = Path.cwd() if file == "-" else (Path.cwd() / file).parent
+    top = repositories.top_of(here)
+    if top is None:
+        return configured
+    project = project_phrases.load(ctx.folders.state, repositories.common(top))
+    own: dict[str, str] = {}
+    with contextlib.suppress(OSError, ValueError):
+        data = own_file.read(top / project_phrases.FILE, project_phrases.MOST_BYTES)
+        own = project_phrases.bindings(data) if project.counts(data) else {}
+    return {**own, **configured, **project.phrases}
 
 
 def _verdict(found: Criterion | Problem) -> dict[str, object]:

@@ -19,6 +19,7 @@ from app.cli import exits
 from app.cli.context import Context
 from app.cli.given import Usage
 from app.cli.output import emit, safe, say, warn
+from app.cli.repositories import common, top_of
 from harness.events import types as t
 from harness.events.framing import LogError
 from harness.events.merge_events import MERGED
@@ -107,7 +108,7 @@ def _place(ctx: Context, file: str) -> Place:
         sid, *rest = at.relative_to(worktrees).parts
         if rest:
             return Place("/".join(rest), sid=sid)
-    top = next((folder for folder in (parent, *parent.parents) if (folder / ".git").exists()), None)
+    top = top_of(parent)
     return Place(_text(at.relative_to(top).as_posix()) if top is not None else _text(file), top)
 
 
@@ -159,20 +160,8 @@ def _of_repository(sessions: list[Known], place: Place, file: str) -> list[Known
     """Those of the repository that the file is in. Raises Usage."""
     if place.top is None:
         raise Usage(f"{file} is in no git repository here; name the session: --session ID")
-    own = _common(place.top)
+    own = common(place.top)
     return [one for one in sessions if _common_of(one) == own]
-
-
-def _common(top: Path) -> Path:
-    """What all worktrees of a repository share; of a folder that is none itself."""
-    git = top / ".git"
-    try:
-        if git.is_file():
-            git = top / git.read_text("utf-8").removeprefix("gitdir:").strip()
-            git = git / (git / "commondir").read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError, ValueError):
-        pass
-    return git.resolve()
 
 
 # -- its changes --------------------------------------------------------------------------------------
@@ -205,7 +194,7 @@ def _blamed(place: Place, file: str, sessions: list[Known], line: int) -> Blamed
     Usage when nobody can tell which commit the line comes from.
     """
     orders = []
-    if len(sessions) == 1 and (place.sid or place.top is None or _common(place.top) != _common_of(sessions[0])):
+    if len(sessions) == 1 and (place.sid or place.top is None or common(place.top) != _common_of(sessions[0])):
         intent = sessions[0].intent
         orders.append(BlameOrder(intent.repo, _text(file) if place.top else place.path, line, branch=intent.branch))
     elif place.top is not None:
@@ -235,7 +224,7 @@ def _asked(order: BlameOrder) -> Blamed:
 
 
 def _common_of(known: Known) -> Path:
-    return _common(Path(known.intent.repo))
+    return common(Path(known.intent.repo))
 
 
 def _merges(sessions: list[Known]) -> Iterator[Taken]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -27,7 +27,7 @@ from app.screens.form import Form
 from app.screens.picking import Choice, Picker
 from app.wish import FIELDS, FieldError, Wish
 from harness.events.launch_wish import LaunchWish
-from harness.events.replies import Launched, Starts
+from harness.events.replies import Launched, PhrasesLook, Starts
 from harness.events.untrusted import to_display
 from harness.protocol import config as configuration
 from harness.protocol.client import SupervisorError, Unreachable
@@ -129,7 +129,7 @@ class LaunchForm(Form[str]):
         """What the keys do at this field; what there is nothing for is not offered, where no disk has to be asked."""
         words = {"form.submit": "launch", "": "next field"}
         field = self._focused()
-        if field in _LOOKED_UP or any(self._offers(field)):
+        if field in _LOOKED_UP or self._has_phrases(field) or any(self._offers(field)):
             words["launch.choose"] = "choose"
         words["launch.more"] = "fewer" if self._more else "more"
         if self._known.templates or self._known.past or self._elsewhere():
@@ -243,10 +243,33 @@ class LaunchForm(Form[str]):
     def _choose(self) -> None:
         field = self._focused()
         if field == "branch":
-            repo = os.path.abspath(os.path.expanduser(self._text("repo").strip() or "."))
-            self.host.run_beside(self._choose_start(repo))
+            self.host.run_beside(self._choose_start(self._repository))
+            return
+        if self._has_phrases(field):
+            self.host.run_beside(self._choose_phrase())
             return
         self._offer(field, self._offers(field))
+
+    def _has_phrases(self, field: str) -> bool:
+        return field == "phrases" and bool(self._text("plan").strip())
+
+    @property
+    def _repository(self) -> str:
+        return os.path.abspath(os.path.expanduser(self._text("repo").strip() or "."))
+
+    async def _choose_phrase(self) -> None:
+        """Offer what the plan says and no command decides, each with a guess; what is chosen is added."""
+        wanted = {"repo": self._repository, "plan": self._text("plan").strip(), "start": self._text("branch").strip()}
+        try:
+            found = await self.host.feed.reply(PhrasesLook, "phrases", **wanted)
+        except (SupervisorError, Unreachable) as exc:
+            if self.is_open:
+                self.complain(str(exc))
+            return
+        if self.is_current and self._focused() == "phrases":
+            before = self._text("phrases").rstrip()
+            lines = [line for one in found.unbound if (line := f"{one.text}={one.guess}") not in before]
+            self._offer("phrases", [f"{before}\n{line}".strip() for line in lines], lines)
 
     async def _choose_start(self, repo: str) -> None:
         try:
@@ -258,7 +281,8 @@ class LaunchForm(Form[str]):
         if self.is_current and self._focused() == "branch":
             self._offer("branch", found.starts)
 
-    def _offer(self, field: str, offered: Iterable[str]) -> None:
+    def _offer(self, field: str, offered: Iterable[str], shown: Sequence[str] = ()) -> None:
+        """Have one of these texts chosen for the field; ``shown`` is what stands for each, where that differs."""
         found = list(dict.fromkeys(one for one in offered if one))
         if not found:
             self.complain(
@@ -270,7 +294,7 @@ class LaunchForm(Form[str]):
             if number is not None:
                 self._write(field, found[number])
 
-        self.app.push_screen(Picker(wish.BY_ID[field].title, [Choice(one) for one in found]), chosen)
+        self.app.push_screen(Picker(wish.BY_ID[field].title, [Choice(one) for one in shown or found]), chosen)
 
     def _offers(self, field: str) -> Iterable[str]:
         """What may be chosen for a field: from the configuration, the sessions there are, earlier launches and the

@@ -29,7 +29,11 @@ class LaunchWish(msgspec.Struct, frozen=True, kw_only=True):
     accept_plan: bool = False
     gates: list[str] = []
     phrases: dict[str, str] = {}
-    """Criteria of its plan in these words are decided by these commands, beside those configured."""
+    """Criteria of its plan in these words are decided by these commands, for this repository from now on; an empty
+    command takes such a binding back.
+    """
+    accept_phrases: str = ""
+    """The beginning of the SHA-256 of the repository's own phrases, which count from now on."""
     role: str = ""
     fresh: str = ""
     """When its context begins anew as it goes through its plan; empty = as configured."""

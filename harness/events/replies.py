@@ -199,6 +199,25 @@ class Starts(msgspec.Struct, frozen=True, kw_only=True):
     starts: list[str]
 
 
+class PhraseOffer(msgspec.Struct, frozen=True, kw_only=True):
+    """A phrase that ``count`` criteria of a plan say and no command decides; ``guess`` is a command, or empty."""
+
+    text: str
+    count: int
+    guess: str = ""
+
+
+class PhrasesLook(msgspec.Struct, frozen=True, kw_only=True):
+    """Which phrases a person may bind before a launch. ``file`` is the digest of the repository's own phrases while
+    they do not count, ``offered`` what they would bind; ``bound`` is what counts.
+    """
+
+    unbound: list[PhraseOffer]
+    file: str = ""
+    offered: dict[str, str] = {}
+    bound: dict[str, str] = {}
+
+
 class Said(msgspec.Struct, frozen=True, kw_only=True):
     """``note``: what a person should know of when it is read; empty when at the next turn."""
 

@@ -57,16 +57,19 @@ def normal(text: str) -> str:
 
 def bound(plan: Plan, phrases: Mapping[str, str]) -> Plan:
     """The plan in which each criterion that nothing decides and that is one of these phrases says what decides it."""
-    commands = {normal(phrase): command for phrase, command in phrases.items()}
-    if not commands:
+    if not phrases:
         return plan
-
-    def one(text: str) -> str:
-        command = commands.get(normal(text))
-        return decided_by(text, command) if command and isinstance(parse(text), Problem) else text
-
-    entries = (replace(entry, criteria=tuple(map(one, entry.criteria))) for entry in plan.entries)
+    entries = (
+        replace(entry, criteria=tuple(decided(text, phrases) for text in entry.criteria)) for entry in plan.entries
+    )
     return replace(plan, entries=tuple(entries))
+
+
+def decided(text: str, phrases: Mapping[str, str]) -> str:
+    """The criterion, saying what decides it where nothing did and it is one of these phrases."""
+    said = normal(text)
+    command = next((command for phrase, command in phrases.items() if normal(phrase) == said), "")
+    return decided_by(text, command) if command and isinstance(parse(text), Problem) else text
 
 
 def unbound(plan: Plan) -> list[tuple[str, int]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from harness.events.words import counted
-from harness.plan import markdown_spec
+from harness.plan import markdown_spec, phrases
+from harness.plan.criteria import Problem, parse
 from harness.plan.criteria_lines import Line, of_plan
 from harness.plan.formats import MAX_BYTES, BadPlan, read
 from harness.plan.phases import phased
@@ -28,10 +30,13 @@ def check(data: bytes) -> list[Line]:
     return look(data).lines
 
 
-def look(data: bytes) -> Look:
-    """Every criterion of the specification, and what was left out. Raises BadPlan as `check`."""
+def look(data: bytes, bound: Mapping[str, str] | None = None) -> Look:
+    """Every criterion of the specification, and what was left out; ``bound`` are phrases with their commands. Raises
+    BadPlan as `check`.
+    """
+    bindings = bound or {}
     if data.removeprefix(MARK.encode()).lstrip()[:1] in (b"{", b"["):
-        plan = read(data)
+        plan = phrases.bound(read(data), bindings)
         phased(plan)
         return Look(of_plan(plan), plan.unread, plan.notes)
     if len(data) > MAX_BYTES:
@@ -41,12 +46,20 @@ def look(data: bytes) -> Look:
     except UnicodeDecodeError as exc:
         raise BadPlan(f"it is no UTF-8 at byte {exc.start}") from exc
     found = markdown_spec.read(text.removeprefix(MARK))
+    lines = [_bound(line, bindings) for line in found.lines]
     if not found.left:
-        return Look(found.lines)
+        return Look(lines)
     under = ", ".join(found.headings[:10]) + (", …" if len(found.headings) > 10 else "")
     read_of = f"read {found.items - len(found.left)} of {counted(found.items, 'list item')}"
     told = f"{read_of}; {len(found.left)} stand under headings that are not about criteria: {under}"
     unread = tuple(
         f"line {number} looks like a criterion and stands under none: {text}" for number, text in found.alike
     )
-    return Look(found.lines, unread, (told,))
+    return Look(lines, unread, (told,))
+
+
+def _bound(line: Line, bindings: Mapping[str, str]) -> Line:
+    """The same, decided by what its phrase is bound to."""
+    if not isinstance(line.found, Problem):
+        return line
+    return replace(line, found=parse(phrases.decided(line.found.text, bindings)))

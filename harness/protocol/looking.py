@@ -26,6 +26,7 @@ LOOKING: Final = frozenset(
         "memory_search",
         "merge_look",
         "outcome",
+        "phrases",
         "plan",
         "policy_check",
         "policy_explain",

@@ -86,6 +86,7 @@ class World(Remembering, Granting, Taken):
         self.calls: list[dict[str, Any]] = []
         self.refuse: dict[str, dict[str, str]] = {}
         self.starts = ["main", "topic"]
+        self.unbound: list[dict[str, Any]] = []
         self.warnings: list[str] = []
         """What the supervisor says beside a launch."""
         self.whole: dict[str, str] = {}
@@ -526,6 +527,11 @@ class World(Remembering, Granting, Taken):
         if not Path(r["repo"]).is_dir():
             raise Refused("no_repo", f"{r['repo']} does not exist")
         return {"starts": self.starts}
+
+    def _op_phrases(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
+        if not Path(r["repo"]).is_dir():
+            raise Refused("no_repo", f"{r['repo']} does not exist")
+        return {"unbound": self.unbound, "file": "", "offered": {}, "bound": {}}
 
     def _op_read(self, r: dict[str, Any], w: asyncio.StreamWriter) -> dict[str, Any]:
         session = self._find(r)

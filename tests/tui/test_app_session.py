@@ -377,7 +377,7 @@ async def test_rare_fields_unfold_and_all_is_done_with_the_keyboard_at_80x24(
         await s.press(*"main", "tab", "f3")
         await s.see("Plan file", "prd.json", "enter takes it")
         await s.press("enter")
-        for _ in range(4):
+        for _ in range(5):
             await s.press("tab")
         await s.see("a number; empty = as configured")
         await s.press(*"many", "ctrl+y")
@@ -509,6 +509,29 @@ async def test_what_a_session_begins_from_is_chosen_among_what_the_repository_ha
         s.app.screen.query_one("#repo", Input).value = "/not/there"
         await s.press("f3")
         await s.see("/not/there does not exist")
+        assert s.app.no_control.hits == 0
+
+
+async def test_phrases_of_the_plan_are_offered_with_a_guess_and_added_to_what_stands_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+    async with shown(tmp_path, size=(120, 50)) as s:
+        s.world.unbound = [
+            {"text": "Tests pass", "count": 71, "guess": "make test"},
+            {"text": "Lint \x1b[2Jpasses", "count": 2, "guess": ""},
+        ]
+        await s.press("n", "f2")
+        s.app.screen.query_one("#plan", Input).value = "prd.json"
+        field = s.app.screen.query_one("#phrases", TextArea)
+        field.load_text("It builds=make")
+        field.focus()
+        await s.press("f3")
+        await s.see("Tests pass=make test", "Lint ␛[2Jpasses=")
+        await s.press("enter")
+        await s.until("it stands in the field", lambda: field.text == "It builds=make\nTests pass=make test")
+        assert s.world.of("phrases")[0]["plan"] == "prd.json"
         assert s.app.no_control.hits == 0
 
 

@@ -324,6 +324,7 @@ DONE: list[tuple[str, dict[str, Any]]] = [
     ("fork", {"sid": "$taken", "checkpoint": "", "goal": play("Done."), "name": "other"}),
     ("launch", LAUNCH | {"goal": play("Done."), "name": "new"}),
     ("starts", {"repo": "$repo"}),
+    ("phrases", {"repo": "$repo", "plan": "", "start": ""}),
 ]
 
 REFUSED: list[tuple[str, str, dict[str, Any]]] = [
@@ -331,6 +332,7 @@ REFUSED: list[tuple[str, str, dict[str, Any]]] = [
     ("not_found", "session", {"sid": "nobody"}),
     ("not_found", "diff", {"sid": "nobody"}),
     ("no_repo", "starts", {"repo": "/not/there"}),
+    ("no_repo", "phrases", {"repo": "/not/there"}),
     ("not_found", "read", {"sid": "nobody", "from_seq": 0, "most_bytes": 4096}),
     ("not_found", "plan", {"sid": "nobody"}),
     ("not_found", "desire", {"sid": "nobody", "state": "paused"}),

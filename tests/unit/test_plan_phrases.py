@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.events.launch_wish import LaunchWish
-from harness.plan import criteria, phrases
+from harness.plan import criteria, phrases, spec
+from harness.plan.criteria import Criterion
 from harness.plan.formats import flipped, read
+from harness.protocol import project_phrases
 from harness.supervisor.errors import OpError
-from harness.supervisor.sessions.launch_request import check
+from harness.supervisor.sessions import phrase_bindings
+from harness.supervisor.sessions.launch_request import check, phrases_of
+from harness.supervisor.sessions.phrase_bindings import Known
 
 PLAN = json.dumps(
     {
@@ -118,8 +123,76 @@ def test_a_launch_counts_what_is_not_bound_and_offers_a_guess_and_binds_what_is_
         "2 criteria “Tests pass”: no command decides; bind it with --phrase 'Tests pass=npm test'",
     ]
     given = LaunchWish(repo=str(repo), goal="g", plan="prd.json", phrases={"Tests pass": "npm test -- all"})
-    made = check(given, {"Typecheck passes": "npm run typecheck", "Tests pass": "npm test"})
+    made = check(given, Known(configured={"Typecheck passes": "npm run typecheck", "Tests pass": "npm test"}))
     assert made.checks == ("npm test -- all", "npm run typecheck")
     assert not [note for note in made.notes if "--phrase" in note]
     with pytest.raises(OpError, match="phrase"):
-        check(LaunchWish(repo=str(repo), goal="g", plan="prd.json", phrases={"Tests pass": ""}))
+        check(LaunchWish(repo=str(repo), goal="g", plan="prd.json", phrases={" ": "make"}))
+
+
+def asked(repo: Path, **more: Any) -> LaunchWish:
+    return LaunchWish(repo=str(repo), goal="g", plan="prd.json", **more)
+
+
+def test_what_a_launch_binds_holds_for_its_repository_until_it_is_taken_back(repo: Path, tmp_path: Path) -> None:
+    known = Known(tmp_path / "state")
+    assert known.state is not None
+    known.state.mkdir()
+    first = asked(repo, phrases={"Tests pass": "npm test"})
+    phrase_bindings.keep_for(repo, first, check(first, known).bound.file, known)
+    assert check(asked(repo), known).checks == ("npm test",)
+    other = tmp_path / "other"
+    subprocess.run(["git", "clone", "-q", str(repo), str(other)], check=True, timeout=60)
+    assert check(asked(other), known).checks == (), "another clone is another project"
+    back = asked(repo, phrases={"Tests pass": ""})
+    assert check(back, known).checks == ()
+    phrase_bindings.keep_for(repo, back, "", known)
+    assert check(asked(repo), known).checks == ()
+
+
+def of_its_own(repo: Path, text: str) -> None:
+    (repo / ".watchfloor").mkdir(exist_ok=True)
+    (repo / project_phrases.FILE).write_text(text)
+    for words in (["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "b"]):
+        subprocess.run(["git", *words], cwd=repo, check=True, timeout=60)
+
+
+def test_a_repositorys_own_phrases_count_once_a_person_named_what_they_read(repo: Path, tmp_path: Path) -> None:
+    known = Known(tmp_path / "state")
+    assert known.state is not None
+    known.state.mkdir()
+    of_its_own(repo, '"Tests pass" = "true"\n')
+    met = check(asked(repo), known)
+    assert met.checks == ()
+    seen = phrases_of(asked(repo), known)
+    assert (seen.offered, seen.bound) == ({"Tests pass": "true"}, {})
+    assert any(seen.file[:12] in note for note in met.notes)
+    for wrong in (seen.file[:11], "0" * 64):
+        with pytest.raises(OpError, match="accept-phrases"):
+            check(asked(repo, accept_phrases=wrong), known)
+    given = asked(repo, accept_phrases=seen.file[:12])
+    made = check(given, known)
+    assert made.checks == ("true",)
+    phrase_bindings.keep_for(repo, given, made.bound.file, known)
+    assert check(asked(repo), known).checks == ("true",)
+    assert check(asked(repo), Known(known.state, {"Tests pass": "make test"})).checks == ("make test",)
+    of_its_own(repo, '"Tests pass" = "echo other"\n')
+    assert check(asked(repo), known).checks == (), "other bytes are accepted anew"
+
+
+@pytest.mark.parametrize(
+    "text", ["[", '"Tests pass" = 1', '"Tests pass" = ""', '[a]\n"x" = "y"', '"Tests pass" = "a\\u0000"']
+)
+def test_a_file_of_phrases_that_cannot_be_used_says_so_and_binds_nothing(repo: Path, text: str) -> None:
+    of_its_own(repo, text)
+    made = check(asked(repo))
+    assert made.checks == ()
+    assert any(project_phrases.FILE in note and "none of it counts" in note for note in made.notes)
+    assert not phrases_of(asked(repo), Known()).offered
+
+
+def test_a_specification_is_read_with_the_same_phrases() -> None:
+    lines = spec.look(b"## Acceptance criteria\n- Tests pass\n- It is nice\n", {"tests pass.": "make test"}).lines
+    assert [isinstance(line.found, Criterion) for line in lines] == [True, False]
+    found = spec.look(PLAN, {"Typecheck passes": "make types"}).lines
+    assert [line.found.command for line in found if isinstance(line.found, Criterion)] == ["make types"] * 3

@@ -78,7 +78,9 @@ def test_an_option_that_says_nothing_usable_is_wrong_usage(
     assert ended.value.code == 2
     said = capsys.readouterr().err.splitlines()[-1]
     assert f"argument {words[-2]}" in said
-    assert said.endswith(("is empty; leave it out for the default", "is no number of seconds from 0 to 3600"))
+    assert said.endswith(
+        ("is empty: give it a value, or leave the option out", "is no number of seconds from 0 to 3600")
+    )
 
 
 @pytest.mark.parametrize("verb", ["verify", "score", "receipts", "grants", "roles", "brief", "jobs", "approvals"])
@@ -86,7 +88,7 @@ def test_an_empty_name_does_not_mean_all(verb: str, capsys: pytest.CaptureFixtur
     with pytest.raises(SystemExit) as ended:
         parser.build().parse_args([verb, ""])
     assert ended.value.code == 2
-    assert capsys.readouterr().err.endswith("is empty; leave it out for the default\n")
+    assert capsys.readouterr().err.endswith("is empty: give it a value, or leave the option out\n")
     assert parser.build().parse_args([verb]).verb == verb
 
 

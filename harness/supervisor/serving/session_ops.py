@@ -6,7 +6,7 @@ import contextlib
 
 from harness.events import types as t
 from harness.events.cap import Cap
-from harness.events.replies import DONE, Done, Launched, Removed, Said, Starts, WentOn
+from harness.events.replies import DONE, Done, Launched, PhrasesLook, Removed, Said, Starts, WentOn
 from harness.events.request import RESUMED, SPOKEN, Request
 from harness.events.row_state import without_criterion
 from harness.events.session_state import SessionState
@@ -37,6 +37,7 @@ class SessionOps:
         return {
             "launch": self.launch,
             "starts": self.starts,
+            "phrases": self.phrases,
             "say": self.say,
             "compact": self.compact,
             "continue": self.go_on,
@@ -58,6 +59,10 @@ class SessionOps:
     async def starts(self, c: Connection, m: Fields) -> Starts:
         """What a session of ``repo`` may begin from."""
         return Starts(starts=await self._p.launcher.starts(text_of(m, "repo")))
+
+    async def phrases(self, c: Connection, m: Fields) -> PhrasesLook:
+        """Which phrases of the plan of such a launch a person may bind, and to what."""
+        return await self._p.launcher.phrases(m)
 
     async def say(self, c: Connection, m: Fields) -> Said:
         session = await self._find(m)

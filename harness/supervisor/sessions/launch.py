@@ -10,6 +10,7 @@ import shutil
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,6 +20,7 @@ from harness.events import blobs
 from harness.events import types as t
 from harness.events.cap import OF_SESSION
 from harness.events.launch_wish import LaunchWish
+from harness.events.replies import PhrasesLook
 from harness.events.states import State
 from harness.events.trouble import Trouble
 from harness.events.words import counted
@@ -38,10 +40,11 @@ from harness.supervisor.endpoints.credentials import Credentials
 from harness.supervisor.errors import Later, LinkLost, OpError, for_now
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.sessions import casting, forking
+from harness.supervisor.sessions import casting, forking, phrase_bindings
 from harness.supervisor.sessions.casting import Cast
 from harness.supervisor.sessions.keepers import Keepers
-from harness.supervisor.sessions.launch_request import Checked, check, judge_at, parse, repository_at
+from harness.supervisor.sessions.launch_request import Checked, check, judge_at, parse, phrases_of, repository_at
+from harness.supervisor.sessions.phrase_bindings import Known
 from harness.supervisor.sessions.starting import starts
 from harness.supervisor.settings import Settings
 from harness.supervisor.threads import StandsStill, Threads, at_home
@@ -125,6 +128,15 @@ class Launcher:
         """What a session of this repository may begin from, the newest first. Raises OpError."""
         return await self._looked(repo, lambda: starts(repository_at(Path(repo))))
 
+    async def phrases(self, arguments: Mapping[str, object]) -> PhrasesLook:
+        """Which phrases a person may bind before such a launch. Raises OpError."""
+        request = parse({"goal": "", **arguments})
+        return await self._looked(request.repo, lambda: phrases_of(request, self._known_phrases))
+
+    @property
+    def _known_phrases(self) -> Known:
+        return Known(self._folders.state, self._settings.config.plan.phrases)
+
     async def _looked(self, repo: str, work: Callable[[], T]) -> T:
         try:
             return await Threads(f"the repository {repo}", 1).run("looking at it", _CHECK_S, work)
@@ -132,7 +144,9 @@ class Launcher:
             raise OpError("no_repo", str(exc), "see whether the folder's file system answers") from exc
 
     async def _launch(self, request: LaunchWish) -> tuple[Session, Checked]:
-        checked = await self._looked(request.repo, lambda: check(request, self._settings.config.plan.phrases))
+        checked = await self._looked(request.repo, lambda: check(request, self._known_phrases))
+        kept = partial(phrase_bindings.keep_for, checked.repo, request, checked.bound.file, self._known_phrases)
+        await at_home(kept)
         cast = await at_home(casting.of_launch, self._folders.config, request)
         if denied := cast.denied.told():
             said = f"its role denies it {denied}: not in its worktree, and its git has a store of its own"
@@ -248,7 +262,7 @@ class Launcher:
             draft=request.plan_from_goal,
             draft_accepted=request.accept_plan,
             gates=request.gates,
-            phrases=config.plan.phrases | request.phrases,
+            phrases=checked.bound.phrases,
             caps=casting.within(caps, worker.limits),
             max_rounds=min(config.model.max_rounds, worker.limits.rounds or config.model.max_rounds),
             evidence_rounds=config.model.evidence_rounds

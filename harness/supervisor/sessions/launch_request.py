@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -16,7 +15,7 @@ from harness.events.evaluation_events import AT_END, AT_TASK
 from harness.events.iteration_events import NEVER
 from harness.events.launch_wish import LaunchWish
 from harness.events.masked_checks import MaskedCheck
-from harness.events.words import counted
+from harness.events.replies import PhrasesLook
 from harness.linux.scarce import scarce
 from harness.plan import phrases, progress
 from harness.plan.formats import BadPlan
@@ -26,6 +25,8 @@ from harness.protocol.session_names import SessionName
 from harness.supervisor.calls import plans, project_rules
 from harness.supervisor.endpoints.credentials import given_credential, unusable
 from harness.supervisor.errors import OpError
+from harness.supervisor.sessions import phrase_bindings
+from harness.supervisor.sessions.phrase_bindings import Bindings, Known
 from harness.supervisor.sessions.starting import starting_at
 from harness.workspace import branch_names, masking, repository_notes, worktrees
 from harness.workspace.errors import GitFailed, NotARepository, WorkspaceError
@@ -35,7 +36,7 @@ from harness.workspace.merge_rules import OWN
 MAX_GOAL = 256 * 1024
 MAX_NAME = 60
 MAX_CHECKS = 50
-_MOST_TEXT = 1 << 20
+_NOTHING = Known()
 _NOTES = 20
 """Lines said of what a plan holds and is not read."""
 
@@ -56,6 +57,8 @@ class Checked:
     """What the session's branch begins with."""
     notes: tuple[str, ...] = ()
     """What was found of the repository and what is done about it, a line each."""
+    bound: Bindings = field(default_factory=lambda: Bindings({}))
+    """The phrases that count for it."""
 
 
 def parse(arguments: Mapping[str, object]) -> LaunchWish:
@@ -66,7 +69,7 @@ def parse(arguments: Mapping[str, object]) -> LaunchWish:
         raise OpError("bad_request", f"launch: {exc}") from exc
 
 
-def check(request: LaunchWish, configured: Mapping[str, str] | None = None) -> Checked:
+def check(request: LaunchWish, known: Known = _NOTHING) -> Checked:
     """Look at the repository and the texts (blocking). Raises OpError with a code for each thing that can be wrong."""
     if not request.goal.strip():
         raise OpError("bad_goal", "the goal is empty", "say what the agent should achieve")
@@ -103,17 +106,33 @@ def check(request: LaunchWish, configured: Mapping[str, str] | None = None) -> C
     if request.plan_from_goal:
         _to_be_written(repo, request, start)
     _fits_its_plan(request)
-    bindings = {**(configured or {}), **request.phrases}
-    for phrase, command in request.phrases.items():
-        if not phrase.strip() or (problem := tool_input.validate(tools.CHECK, {"command": command})):
-            raise OpError("bad_phrase", f"the phrase {phrase!r}: {problem if phrase.strip() else 'it is empty'}")
-    of_plan = _plan_checks(repo, request.plan, request.gates, start, bindings) if request.plan else ()
+    bound = _bound(repo, start, request, known)
+    of_plan = _plan_checks(repo, request.plan, request.gates, start, bound.phrases) if request.plan else ()
     checks = tuple(dict.fromkeys([*request.checks, *of_plan]))
     credential = given_credential(request.credential)
     found = _found(repo, start)
     prefix, notes = _named(repo)
-    notes += (*found, *_rules(repo, start), *(_unread(repo, request.plan, start, bindings) if request.plan else ()))
-    return Checked(request, repo, credential, checks, start, tuple(_masked(repo, start, checks)), prefix, notes)
+    unread = _unread(repo, request.plan, start, bound.phrases) if request.plan else ()
+    notes += (*found, *_rules(repo, start), *unread, *bound.notes)
+    return Checked(request, repo, credential, checks, start, tuple(_masked(repo, start, checks)), prefix, notes, bound)
+
+
+def _bound(repo: Path, start: str, request: LaunchWish, known: Known) -> Bindings:
+    repository = open_repository(repo)
+    return phrase_bindings.bindings(repository, start or head_commit(repository), request, known)
+
+
+def phrases_of(request: LaunchWish, known: Known) -> PhrasesLook:
+    """Which phrases a person may bind before this launch. Raises OpError."""
+    repo = repository_at(Path(request.repo))
+    repository = open_repository(repo)
+    commit = starting_at(repo, request.start) if request.start else head_commit(repository)
+    bound = phrase_bindings.bindings(repository, commit, request, known)
+    plan = None
+    if request.plan:
+        _plan_checks(repo, request.plan, [], commit, bound.phrases)
+        plan = phrases.bound(plans.read_at(Git.of(repository.git_dir), commit, request.plan), bound.phrases)
+    return phrase_bindings.look(repository, commit, plan, bound)
 
 
 def _found(repo: Path, start: str) -> list[str]:
@@ -217,24 +236,8 @@ def _unread(repo: Path, path: str, start: str, bindings: Mapping[str, str]) -> t
     git = Git.of(repository.git_dir)
     commit = start or head_commit(repository)
     plan = phrases.bound(plans.read_at(git, commit, path), bindings)
-    found = phrases.unbound(plan)
-    names = set(git.names("ls-tree", "-z", "--name-only", commit)) if found else set()
-    texts = {name: _text(git, commit, name) for name in phrases.FILES if name in names}
     told = [f"{path}: {text}" for text in (*plan.unread, *plan.notes)]
-    return (*told, *(_offer(text, count, phrases.guess(text, names, texts)) for text, count in found))[:_NOTES]
-
-
-def _text(git: Git, commit: str, name: str) -> str:
-    """A file at the top of a commit; nothing of one that is too large to look at."""
-    if int(git.run("cat-file", "-s", f"{commit}:{name}")) > _MOST_TEXT:
-        return ""
-    return git.run("cat-file", "blob", f"{commit}:{name}").decode("utf-8", "replace")
-
-
-def _offer(text: str, count: int, guess: str) -> str:
-    """That criteria say a phrase that no command decides, and how to bind it."""
-    binding = shlex.quote(f"{text}={guess or 'COMMAND'}")
-    return f"{counted(count, 'criterion', 'criteria')} “{text}”: no command decides; bind it with --phrase {binding}"
+    return (*told, *map(phrase_bindings.told, phrase_bindings.offered(git, commit, plan)))[:_NOTES]
 
 
 def _no_plan(root: Path, path: str, commit: str) -> OpError:

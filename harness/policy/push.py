@@ -138,7 +138,10 @@ def pushed(argv: Sequence[str], facts: Facts) -> Pushed:
         if not source and not refused:
             refused = f"deleting {ref} at the remote is left to the human; push commits only"
         if source and not sha and not refused:
-            refused = f"{source!r} does not name a commit of this session"
+            refused = (
+                f"{source!r} does not name a commit that the repository has; of a branch of your own it has what HEAD"
+                " stood on at the end of a call: switch to that branch first"
+            )
         refspecs.append(Refspec(sha, ref, facts.remote_refs.get(ref, "absent")))
     url = target.url if target is not None and target.url else written
     to = Destination(url=url, refspecs=tuple(refspecs), force=push.force)

@@ -115,9 +115,16 @@ def _sources(tree: Worktree, git: Git, asked: push.Push) -> dict[str, str]:
         if source in ("HEAD", "@", tree.branch, f"refs/heads/{tree.branch}"):
             if head:
                 found[source] = head
-        elif source and not source.startswith("-") and (commit := git.commit(source)):
+        elif source and not source.startswith("-") and (commit := git.commit(_own(tree, source) or source)):
             found[source] = commit
     return found
+
+
+def _own(tree: Worktree, source: str) -> str:
+    """Where the branch of that name is for the agent, which may have made or moved it; empty when it has none."""
+    name = source if source.startswith("refs/heads/") else f"refs/heads/{source}"
+    found = precheck.ref(str(tree.private), name)
+    return "" if found in (precheck.ABSENT, precheck.NO_COMMIT) else found
 
 
 def _refs_there(url: str, refs: Sequence[str], env: Mapping[str, str]) -> dict[str, str]:

@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.events.action import PushAction
+from harness.policy.build import build_action
+from harness.protocol.config import FenceConfig
 from harness.workspace import own_refs, removing
 from harness.workspace.errors import UnsavedWork
+from harness.workspace.gather_facts import gather
 from harness.workspace.private import Worktree, agent_branch, agent_head, publish
 from tests.process.test_workspace_shown import with_history
 from tests.process.test_workspace_worktrees import agent, git, session
@@ -108,6 +112,28 @@ def test_the_branch_that_the_agent_is_on_is_what_is_published(tree: Worktree) ->
     assert agent_head(tree) == git(tree.repo, "rev-parse", tree.branch)
 
 
+def test_a_branch_of_the_agents_own_can_be_pushed_by_its_name(tree: Worktree, tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "--bare", "remote.git")
+    git(tree.repo, "remote", "add", "origin", str(tmp_path / "remote.git"))
+    agent(tree, f"{COMMIT}git switch -q -c aside; c zero; git switch -q -c feature main; c one; git branch -f side")
+
+    def asked(*argv: str) -> PushAction:
+        given = {"argv": ["git", "push", *argv]}
+        action = build_action("s", "c1.0", "t", "exec", given, gather(tree, "exec", given, FenceConfig()))
+        assert isinstance(action, PushAction)
+        return action
+
+    head = agent_head(tree)
+    for argv in (["-u", "origin", "feature"], ["origin", "feature:refs/heads/x"], ["origin", "side"]):
+        action = asked(*argv)
+        assert not action.refused
+        assert [spec.sha for spec in action.to.refspecs] == [head]
+    assert "switch to that branch first" in asked("origin", "aside").refused
+    agent(tree, "git switch -q aside")
+    assert not asked("origin", "aside").refused
+    assert not asked("origin", "feature").refused, "it was published when HEAD stood there"
+
+
 def test_commits_of_other_branches_and_the_stash_are_not_lost(tree: Worktree) -> None:
     agent(tree, f"{COMMIT}git switch -q -c aside; c one; git tag mark; c two; git switch -q --detach {tree.base}")
     agent(tree, "echo changed > a.txt; git stash -q; git switch -q -c copy main")
@@ -132,6 +158,10 @@ def test_a_session_sees_its_own_branch_and_no_other_sessions(tmp_path: Path) -> 
     tree = session(tmp_path, repo)
     for name in (other.branch, f"origin/{other.branch}", f"refs/heads/{other.branch}", "more"):
         assert "hush" not in agent(tree, f"git show {name}:secret.txt", ok=False)
+    places = f"{other.root} {other.private.parent} {tree.root.parent} {tree.private.parents[2]}"
+    assert "hush" not in agent(
+        tree, f"cat {other.root}/secret.txt; grep -rs hush {places}; git worktree list", ok=False
+    )
     out = agent(
         tree, f"git for-each-ref; git log --all --format=%s; ls -R {tree.common} {tree.private.parent}", ok=False
     )

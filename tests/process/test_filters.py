@@ -18,6 +18,7 @@ from harness.workspace.merging import MergeResult, MergeWish
 from harness.workspace.private import Worktree, publish
 from harness.workspace.repository_notes import look
 from harness.workspace.worktrees import create
+from tests.fleetlib import fleet, play
 from tests.process.test_workspace_worktrees import agent, git, repository, session
 
 pytestmark = pytest.mark.fence
@@ -246,3 +247,18 @@ def test_what_a_role_denies_is_in_no_store_of_its_filters(lfs: Path, tmp_path: P
     out = agent(tree, "rm open.bin; git checkout -q HEAD -- open.bin; cat open.bin")
     assert out == "open"
     assert "raw raw" not in agent(tree, "grep -r 'raw raw' ${GIT_CONFIG_GLOBAL%/gitconfig} || :")
+
+
+def test_a_session_with_lfs_is_checked_on_content_and_its_own_files_are_no_change(lfs: Path) -> None:
+    with fleet() as f:
+        turn = [("shell", {"script": "echo more >c.bin; git add -A; git commit -qm c"})]
+        checks = ("grep -q raw a.bin", "grep -q more c.bin")
+        sid = f.launch(play(turn, "Done."), repo=lfs, checks=checks)
+        f.wait_state(sid, "done")
+        out = f.run("merge", sid, check=False)
+        assert "c.bin goes through the filter lfs" in out.stdout + out.stderr
+        branch = f.json("ls")[0]["branch"]
+        assert git(lfs, "show", f"{branch}:c.bin").startswith("version https://git-lfs")
+        shown = f.run("diff", sid).stdout
+        assert "c.bin" in shown
+        assert "a.bin" not in shown

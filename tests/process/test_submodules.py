@@ -15,7 +15,7 @@ from harness.workspace.merging import MergeResult, MergeWish, commit_all
 from harness.workspace.private import Worktree, publish
 from harness.workspace.repository_notes import look
 from harness.workspace.worktrees import Start, create
-from tests.fleetlib import fleet, play
+from tests.fleetlib import fleet, play, wait_for
 from tests.process.test_workspace_worktrees import agent, git, repository, session
 
 
@@ -241,3 +241,15 @@ def test_a_session_that_is_denied_something_sees_no_objects_of_submodules(tmp_pa
     assert (tree.root / "vendor/lib/inner/deep.txt").is_file()
     assert not (tree.root / "vendor/lib/lib.py").exists()
     assert not (tree.root / "vendor/lib/.git").exists()
+
+
+def test_an_undo_takes_back_a_commit_in_a_submodule_and_loses_none(nested: Path) -> None:
+    with fleet() as f:
+        script = "cd vendor/lib; echo n >n; git add n; git commit -qm n; git rev-parse HEAD >../../made; cd ../.."
+        sid = f.launch(play([("shell", {"script": f"{script}; git add .; git commit -qm y"})], "Done."), repo=nested)
+        root = Path(f.wait_state(sid, "done")["worktree"])
+        made = (root / "made").read_text().strip()
+        f.run("undo", sid)
+        assert not (root / "vendor/lib/n").exists()
+        assert git(nested / "vendor/lib", "cat-file", "-t", made) == "commit"
+        wait_for("the branch is back, too", lambda: "Subproject" not in f.run("diff", sid).stdout)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.plan.patterns import fits
+from harness.events.patterns import fits
 from harness.plan.protected import CONFIGURATION, DATA, TESTS
 
 NAMES = st.sampled_from(["tests", "test_a.py", "a", "aa", "conftest.py", "x.snap", ".cargo", "golden", "é", "a\nb"])

@@ -187,7 +187,7 @@ def attributes(git: Git, paths: Sequence[str], *how: str) -> dict[str, str]:
 
 def _content(one: Covered, text: bytes, objects: Path, lying: Mapping[str, Path]) -> Path | None:
     if one.filter != LFS:
-        return lying.get(one.oid)
+        return None if b"\0" in text else lying.get(one.oid)  # a pointer is text; what is not may be encrypted
     named = pointer(text)
     if named is None:
         return None
@@ -254,6 +254,9 @@ def lay(
         _write_filters(ours, known)
     seen = [one for one in covered if not denied.path(one.path)]
     laid = [one for one in seen if _laid(one, root, ours, remember=admin is not None, linked=not denied)]
+    for one in seen if admin is not None else ():
+        if one.content is None and one.filter != LFS:
+            _remember_as_it_is(ours, one)
     if laid and admin is not None:  # an entry without a stamp: git compares the content, by the filter
         rows = "".join(f"{one.mode} {one.oid}\t{one.path}\0" for one in laid)
         Git.of(admin).run("update-index", "-z", "--index-info", stdin=rows.encode("utf-8", "surrogateescape"))
@@ -295,6 +298,13 @@ def _remember(ours: Path, one: Covered, sha: str, content: Path, *, linked: bool
         raw.symlink_to(_object(Path("..", "..", OBJECTS), sha))
     else:
         shutil.copyfile(content, raw)
+
+
+def _remember_as_it_is(ours: Path, one: Covered) -> None:
+    """What lies there in its committed form is that form, and no program has to say so."""
+    name = hashlib.sha256(one.committed).hexdigest()
+    for known in ("known", "raw"):
+        (ours / FOLDER / known / name).write_bytes(one.committed)
 
 
 def _write_filters(ours: Path, known: Mapping[str, Mapping[str, str]]) -> None:

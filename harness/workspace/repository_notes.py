@@ -92,11 +92,14 @@ def _filtered(repository: Repository, commit: str) -> list[str]:
                 " hold here and commits what the filter makes of them" + ("" if name == filters.LFS else _OWN_PROGRAM)
             )
         if lacking:
-            fetch = "lfs pull" if name == filters.LFS else "checkout the branch"
+            why = "what they hold is not in your clone"
+            mend = f"; git -C {repository.root} lfs pull, then launch again"
+            if name != filters.LFS:
+                why = "what they hold is not in your checkout as it is committed, or encrypted"
+                mend = ""
             notes.append(
-                f"{counted(len(lacking), 'file')} ({_some(lacking)}) behind the filter {name}, and what they hold is"
-                f" not in your clone: the session sees them as they are committed; git -C {repository.root} {fetch},"
-                " then launch again"
+                f"{counted(len(lacking), 'file')} ({_some(lacking)}) behind the filter {name}, and {why}: the session"
+                f" sees them as they are committed{mend}"
             )
     return notes
 

@@ -213,7 +213,20 @@ def test_what_the_checkout_has_otherwise_is_not_taken_for_the_commits(own: Path,
     if how == "linked":
         os.symlink("/etc/passwd", own / "a.dat")
     assert "1 file (a.dat) behind the filter own, and what they hold is not" in notes(own)
-    assert (session(tmp_path, own).root / "a.dat").read_text().startswith("kept ")
+    tree = session(tmp_path, own)
+    assert (tree.root / "a.dat").read_text().startswith("kept ")
+    assert agent(tree, "touch a.dat; git status --porcelain; rm a.dat; git checkout -- a.dat; git status -s") == ""
+
+
+def test_what_is_committed_encrypted_stays_closed(own: Path, tmp_path: Path) -> None:
+    git(own, "config", "filter.own.clean", "printf 'CRYPT\\0'; tr a-z b-za")
+    git(own, "config", "filter.own.smudge", "tail -c +7 | tr b-za a-z")
+    (own / "a.dat").write_text("hidden\n")
+    git(own, "commit", "-qam", "closed")
+    assert "1 file (a.dat) behind the filter own, and what they hold is not in your checkout" in notes(own)
+    tree = session(tmp_path, own)
+    assert (tree.root / "a.dat").read_bytes() == b"CRYPT\0ijeefo\n"
+    assert agent(tree, "touch a.dat; git status --porcelain; git add -A; git status -s") == ""
 
 
 def test_no_program_of_a_filter_runs_outside(own: Path, tmp_path: Path) -> None:

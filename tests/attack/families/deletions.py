@@ -88,7 +88,7 @@ def _going(card: list[str]) -> list[Path]:
 
 def _decided(f: Fleet, sid: str, first: str) -> None:
     """Allow the first request, deny what is asked anew, and wait for the end."""
-    f.approve(first)
+    f.approve(first, check=False)  # its answer says so when something changed and nothing ran
 
     def step() -> bool:
         for item in f.json("approvals"):

@@ -45,3 +45,10 @@ def test_a_launch_may_ask_otherwise_than_configured(two: Fleet, rounds: str) -> 
     two.wait_state(sid, "done")
     assert requests_for_evidence(two, sid) == int(rounds)
     assert replies(two, sid) == 1 + int(rounds)
+
+
+def test_an_agent_that_has_nothing_more_to_say_still_ends(two: Fleet) -> None:
+    sid = two.launch(play("Done."), name="silent", more=("--evidence-rounds", "1"))
+    row = two.wait_state(sid, "done", "waiting")
+    assert row["state"] == "done"
+    assert requests_for_evidence(two, sid) == 1

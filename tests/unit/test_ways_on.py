@@ -14,10 +14,12 @@ import pytest
 
 from app import actions
 from app.cli import parser
+from app.screens.session_commands import not_resuming
 from harness.agents.supervisor_requests import AttemptOutcome
 from harness.events import trouble
 from harness.events import types as t
 from harness.events.attempt import AT_THE_GATE, NEEDS_PERSON, NO_REPLY, OVERFLOWS, REFUSED, WAITS, AttemptKind
+from harness.events.call_events import BEFORE_WORK
 from harness.events.call_states import CallStage
 from harness.events.decision import Decision
 from harness.events.endpoints import ITEM_KINDS
@@ -261,3 +263,19 @@ def test_a_call_in_doubt_is_settled_by_a_word(decision: str) -> None:
     assert made.due() == Nothing()
     decided(made, made.state.approvals["a"], decision)
     assert made.due() == Wake()
+
+
+def test_one_that_runs_its_checks_first_is_let_go_on_by_the_key_that_resumes() -> None:
+    made = log(
+        t.ToolProposed(call_id="c3.0", tool="check", ref=BEFORE_WORK, input={"command": "make test"}),
+        t.ToolStarted(call_id="c3.0", action_hash="h", effect="fence"),
+    )
+    shown = row("s1", made.state, Liveness(True, True))
+    assert (shown.state, shown.detail) == (State.RUNNING, "runs its checks before the work: make test")
+    pressable(trouble.CHECKS_FIRST)
+    assert (shown.action, not_resuming(shown)) == ("session.resume", "")
+    assert made.due() == Nothing()
+    made.put(t.ChecksSkipped(commands=["make test", "make lint"]))
+    made.put(t.ToolEnded(call_id="c3.0", status="cancelled"))
+    assert made.state.before.lacking(["make test", "make lint"]) == [], "it is not begun again"
+    assert {c.passed for c in made.state.before.results.values()} == {None}

@@ -27,7 +27,7 @@ from harness.supervisor.errors import OpError
 from harness.supervisor.sessions import casting
 
 OWN = 'about = "mine"\nmodel = "claude-haiku-5-5"\ntools = ["read_file", "exec"]\nprompt = "Look."\n'
-CODER = "602404124a1901ceb104eaaf332db67c9a4e2f166352f74ab28490e9bc4b79d2"
+CODER = "dbab7250ebe4718aa8239fcde5b7bc1495804b95073c347d572ffb9932aeaa8c"
 """Of the coder's prompt: every prompt cache begins with these bytes."""
 
 

@@ -98,6 +98,7 @@ class Drafting:
             delivers=[] if summary else list(said.delivers),
             layers={layers.INSTRUCTIONS: self._fixed_bytes // PER_TOKEN, **said.layers},
             working=self._sizes.room,
+            memory=-1 if summary else view.memory_seq,
             hour=hour,
         )
 

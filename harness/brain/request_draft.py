@@ -23,6 +23,7 @@ class Draft:
     delivers: list[str] = field(default_factory=list)
     layers: dict[str, int] = field(default_factory=dict)
     working: int = 0
+    memory: int = -1
     hour: bool = False
     unfit: str = ""
 
@@ -52,4 +53,5 @@ class Draft:
             delivers=self.delivers,
             layers=self.layers,
             working=self.working,
+            memory=self.memory,
         )

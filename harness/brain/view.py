@@ -74,8 +74,11 @@ class View:
     """The page of the task at hand, when the plan is worked through one after the other."""
     memory: str = ""
     """What requests show of memory."""
+    memory_seq: int = -1
+    """The record that names these memories; -1 when there are none."""
     memory_next: str | None = None
     """What they show from the next new beginning of the context on; None = the same."""
+    memory_next_seq: int = -1
     changed_seq: int = -1
     """The newest change of the context."""
     model: str = ""
@@ -278,6 +281,7 @@ class View:
                 self._ruled(r, body)
             case t.MemoryShown():
                 self.memory_next = body.text
+                self.memory_next_seq = r.seq if body.memories else -1
                 if body.at == NOW:
                     self.begins_seq = r.seq
                     self._remember()
@@ -442,6 +446,7 @@ class View:
         if self.memory_next is not None:
             self.fresh += max(0, _bytes(self.memory_next) - _bytes(self.memory))
             self.memory = self.memory_next
+            self.memory_seq = self.memory_next_seq
             self.memory_next = None
 
     def _summed(self, r: t.Record, body: t.ModelSummary) -> None:

@@ -15,11 +15,12 @@ from typing import Any
 
 import msgspec
 
-from harness.events import trouble, words
+from harness.events import memory_words, trouble, words
 from harness.events import types as t
 from harness.events.describe import describe
 from harness.events.describing.line import Tone
 from harness.events.evaluation_events import SATISFIED
+from harness.events.memory_events import NOW, ShownMemory
 from harness.events.merge_events import MERGED
 from harness.events.outcomes import WORDS
 from harness.events.pull_events import PUSHED
@@ -37,6 +38,8 @@ KINDS = (NEEDS, ANOMALY, PASSED, COMMIT, DECIDED, RESTART, COURSE)
 KEPT = 1000
 """So many lines of a session are kept, the newest; `Brief.forgotten` says when there were more in its time."""
 _ASKED = "asked"
+_OWN = "session"
+"""Whose memory is its own."""
 """Kept to be counted: while it is open it is among what the session needs, and then its decision tells of it."""
 
 
@@ -122,6 +125,8 @@ class Briefing:
     """The newest verdict on each command."""
     planned: set[str] = field(default_factory=set)
     """Commands that decide entries of a plan, whose own records tell when they pass."""
+    memories: dict[tuple[str, str, str], ShownMemory] = field(default_factory=dict)
+    """Memories of others that its requests show, by place, key and hash."""
     kept: bool = False
     """A keeper was there and had no reason to leave: the next one follows one that fell."""
     over: bool = False
@@ -222,6 +227,19 @@ def _verdict(c: Briefing, r: t.Record, b: t.CheckVerdict) -> None:
         c.tell(r, ANOMALY, f"passes no more: {b.command}", "bad")
 
 
+def _remembers(c: Briefing, r: t.Record, b: t.MemoryShown) -> None:
+    """Which memories of others change what it does from here on; its own are no news."""
+    held = {(one.scope, one.key, one.sha): one for one in b.memories if one.scope != _OWN}
+    new = [one for name, one in held.items() if name not in c.memories]
+    gone = [one for name, one in c.memories.items() if name not in held]
+    c.memories = held
+    when = "" if b.at == NOW else ", from its next context on"
+    if new:
+        c.tell(r, COURSE, f"works with memory of others{when}: {memory_words.named(new)}", "warn")
+    if gone:
+        c.tell(r, COURSE, f"works without memory that it had{when}: {memory_words.named(gone)}")
+
+
 def _committed(c: Briefing, r: t.Record, b: t.WorkCommitted) -> None:
     if not b.commits:
         c.tell(r, COURSE, f"its branch stands at {b.head[:12]}, before at {b.before[:12]}", "warn")
@@ -291,6 +309,7 @@ _HANDLERS: Mapping[type[t.Body], Callable[[Briefing, t.Record, Any], None]] = {
     t.SessionIntent: _launched,
     t.PlanLoaded: _loaded,
     t.CheckVerdict: _verdict,
+    t.MemoryShown: _remembers,
     t.WorkCommitted: _committed,
     t.ApprovalRequested: _asked,
     t.ApprovalDecided: _decided,

@@ -23,8 +23,9 @@ class ModelRequest(Body, frozen=True, kw_only=True):
     """One attempt is about to be sent; its worst case is reserved under ``reservation``.
 
     ``delivers`` are call ids whose results it carries; ``layers`` says about how many tokens of it are what, and
-    ``working`` within how many it is kept. ``purpose``: empty for a turn, ``summary`` for what `ModelSummary` answers,
-    ``judge``, ``planner`` or ``evaluator`` for a request of theirs.
+    ``working`` within how many it is kept; ``memory`` is the record that names the memories in it, -1 without any.
+    ``purpose``: empty for a turn, ``summary`` for what `ModelSummary` answers, ``judge``, ``planner`` or ``evaluator``
+    for a request of theirs.
     """
 
     TYPE = "model.request"
@@ -39,6 +40,7 @@ class ModelRequest(Body, frozen=True, kw_only=True):
     delivers: list[str] = []
     layers: dict[str, int] = {}
     working: int = 0
+    memory: int = -1
     purpose: str = ""
 
     def lost(self, usage: Usage | None, cost_nano: int, price_source: str) -> ModelFailed:

@@ -103,7 +103,7 @@ def who(memory: Written) -> str:
         case Actor.PERSON:
             return "the person"
         case Actor.HARNESS if memory.lesson:
-            return "said by two sessions"
+            return "an agent's lesson, believed by a rule of the person's"
         case Actor.HARNESS:
             return "the harness"
         case Actor.AGENT:

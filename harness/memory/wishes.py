@@ -1,12 +1,14 @@
 """What a wish about a memory leads to: the records that it adds, or why it is refused. Pure.
 
 Only a person writes what is the repository's or the user's. What an agent wants remembered there is a lesson: it
-enters only by a person, however many sessions say the same.
+enters by a person, or by a rule that a person wrote, however many sessions say the same.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from hashlib import sha256
 
 import msgspec
@@ -18,6 +20,7 @@ from harness.memory.records import (
     DELETED,
     MODIFIED,
     RESTORED,
+    Actor,
     Decided,
     Dropped,
     Entry,
@@ -144,6 +147,29 @@ def accept(m: Memories, ident: str, origin: Origin, why: str = "") -> list[Entry
     return [*done, Decided(lesson=ident, decision="accepted", origin=origin, why=why)]
 
 
+def promote(m: Memories, said: Proposed, patterns: Sequence[str], witnesses: int) -> list[Entry]:
+    """What a rule of the person's makes of one more sighting: the repository's lesson is believed where its key fits
+    and as many said so; nothing in any other case, also where a person wrote what stands there or it has changed.
+    """
+    lesson = m.lessons.get(said.lesson) or Lesson(said)
+    pattern = next((one for one in patterns if fnmatchcase(said.key, one)), None)
+    lines = {*lesson.lines, said.origin.line}
+    if pattern is None or said.scope is not Scope.REPOSITORY or lesson.state != PENDING or len(lines) < witnesses:
+        return []
+    first = lesson.first
+    standing = m.get(first.place, first.key, said.origin.ts)
+    if standing is not None and standing.origin.actor is Actor.PERSON:
+        return []
+    origin = Origin(Actor.HARNESS, said.origin.ts, said.origin.author, said.origin.call)
+    why = f"by your rule [memory] promote {pattern!r}; said by {', '.join(sorted(lines))}"
+    wish = MemoryWish(first.place, first.key, origin, first.text, first.base, why=why)
+    try:
+        done = (remove if first.removes else write)(m, wish, lesson=said.lesson)
+    except NotRemembered:
+        return []
+    return [*done, Decided(lesson=said.lesson, decision="accepted", origin=origin, why=why)]
+
+
 def reject(m: Memories, ident: str, origin: Origin, why: str = "") -> list[Entry]:
     """A person does not want it: it never enters by being seen again. Raises NotRemembered."""
     _waiting(m, ident, rejected=False)
@@ -224,6 +250,7 @@ __all__ = [
     "Scope",
     "accept",
     "drop",
+    "promote",
     "propose",
     "reject",
     "remove",

@@ -23,6 +23,7 @@ from harness.protocol.config_sections import (
     HooksConfig,
     JobsConfig,
     LimitsConfig,
+    MemoryConfig,
     ModelConfig,
     NotifyConfig,
     PlanConfig,
@@ -55,6 +56,7 @@ class Config(msgspec.Struct, frozen=True):
     checkpoints: CheckpointConfig = CheckpointConfig()
     plan: PlanConfig = PlanConfig()
     hooks: HooksConfig = HooksConfig()
+    memory: MemoryConfig = MemoryConfig()
     alarms: AlarmsConfig = AlarmsConfig()
     notify: NotifyConfig = NotifyConfig()
     profiles: Profiles = Profiles()

@@ -9,6 +9,7 @@ from harness.protocol.amounts import NANO
 FRESH = ("per-task", "per-iteration", "never")
 JUDGE_AT = ("end", "task")
 MOST_EVIDENCE_ROUNDS = 20
+MOST_WITNESSES = 20
 SCREENS = ("bell", "osc9", "osc777", "off")
 
 
@@ -163,6 +164,16 @@ class HooksConfig(msgspec.Struct, frozen=True):
     seconds: int = 60
 
 
+class MemoryConfig(msgspec.Struct, frozen=True):
+    """Which lessons of agents are remembered for their repository without a person's word each: those whose key fits
+    one of the ``promote`` patterns, once so many ``witnesses`` said the same. A session and its forks are one; two that
+    read the same text are two, and nobody can tell.
+    """
+
+    promote: tuple[str, ...] = ()
+    witnesses: int = 2
+
+
 class AlarmsConfig(msgspec.Struct, frozen=True):
     """When a session that runs wants a look, 0 = never: ``silent`` seconds without a sign of work, ``no_progress_usd``
     nano-USD within an hour without a step closer to its goal, ``minute_usd`` nano-USD a minute, ``same_failure``
@@ -217,6 +228,7 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
     "checkpoints": CheckpointConfig,
     "plan": PlanConfig,
     "hooks": HooksConfig,
+    "memory": MemoryConfig,
     "alarms": AlarmsConfig,
     "notify": NotifyConfig,
     "ui": UiConfig,

@@ -6,7 +6,15 @@ import os
 from collections.abc import Callable
 
 from harness.protocol.amounts import counted, seconds, size, usd_to_nano
-from harness.protocol.config_sections import FRESH, JUDGE_AT, MOST_EVIDENCE_ROUNDS, SCREENS, SECTIONS, LimitsConfig
+from harness.protocol.config_sections import (
+    FRESH,
+    JUDGE_AT,
+    MOST_EVIDENCE_ROUNDS,
+    MOST_WITNESSES,
+    SCREENS,
+    SECTIONS,
+    LimitsConfig,
+)
 from harness.protocol.credential import url_problem
 from harness.protocol.profiles import LEAST_CONTEXT
 
@@ -184,6 +192,8 @@ def _number(section: str, key: str, raw: object) -> int:
     number = _int(raw)
     if key == "evidence_rounds" and number > MOST_EVIDENCE_ROUNDS:
         raise ValueError(f"must be between 0 and {MOST_EVIDENCE_ROUNDS}")
+    if key == "witnesses" and not 1 <= number <= MOST_WITNESSES:
+        raise ValueError(f"must be between 1 and {MOST_WITNESSES}")
     if key == "context_tokens" and number < LEAST_CONTEXT:
         raise ValueError(f"must be at least {LEAST_CONTEXT}: a hand-off and the turns beside it need that room")
     if number < 1 and (key == "keep" or section in ("plan", "hooks")):
@@ -223,9 +233,9 @@ def _listed(section: str, text: str) -> str:
         if not text or "\0" in text:
             raise ValueError("a program and its arguments must not be empty nor hold a null character")
         return text
-    if section == "hooks":
+    if section in ("hooks", "memory"):
         if not text.strip():
-            raise ValueError("a command must not be empty")
+            raise ValueError("a command must not be empty" if section == "hooks" else "a pattern must not be empty")
         return text
     return _folder(text)
 

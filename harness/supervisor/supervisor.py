@@ -114,7 +114,7 @@ class Supervisor:
         self.recall = Recall(self.book, self._later)
         self.granting = Granting(grant_book.open_book(self.folders.grants), self.recall)
         judging = Judging(self.settings, self.granting, self.fleet.approved)
-        answers = Answers(self.book, self.recall, credentials.keys)
+        answers = Answers(self.book, self.recall, credentials.keys, lambda: self.settings.config.memory)
         self.call_flow = CallFlow(self.settings, judging, answers, self.granting, self._met)
         self.approvals = Approvals(self.fleet, judging, credentials, self.purse, self.gates, self.caps)
 

@@ -190,3 +190,21 @@ def test_a_poisoned_memory_rolled_back_is_in_no_later_request(house: Fleet) -> N
         assert "make dist" not in request
         assert "this may wait" in request
         assert house.violations() == []
+
+
+def test_a_rule_of_the_persons_lets_a_lesson_enter_and_requests_and_briefing_name_what_they_held(house: Fleet) -> None:
+    config = house.folders.config / "config.toml"
+    config.write_text(config.read_text() + '\n[memory]\npromote = ["build/*"]\n')
+    goal = play([memory("write", scope="repository", key="build/cache", text="clear it first")], "Done.")
+    for _ in range(2):
+        house.wait_state(house.launch(goal), "done")
+    (after,) = house.json("memory", "ls")
+    assert [(m["key"], m["newest"]["actor"]) for m in after["memories"]] == [("build/cache", "harness")]
+    third = house.launch(play("Done."))
+    house.wait_state(third, "done")
+    records = house.records(third)
+    shown = {r.seq: [one.key for one in r.body.memories] for r in records if isinstance(r.body, t.MemoryShown)}
+    held = [shown[r.body.memory] for r in records if isinstance(r.body, t.ModelRequest)]
+    assert held
+    assert all(keys == ["build/cache"] for keys in held)
+    assert "build/cache" in house.run("brief", third).stdout

@@ -4,6 +4,8 @@ when a person says so.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +14,7 @@ from msgspec.structs import replace
 from harness.memory import wishes
 from harness.memory.layer import MOST_BYTES, layer
 from harness.memory.model import Memories, normal
-from harness.memory.records import Actor, Entry, Origin, Place, Scope, Written, sha_of
+from harness.memory.records import Actor, Decided, Entry, Origin, Place, Proposed, Scope, Written, sha_of
 from harness.memory.search import search
 from harness.memory.wishes import ABSENT, ANYTHING, MemoryWish, NotRemembered
 from tests.memorychain import broken
@@ -301,3 +303,68 @@ def test_the_layer_shows_the_nearest_first_and_sets_texts_in() -> None:
 def test_the_same_lesson_is_told_by_its_words() -> None:
     assert normal("Use  `make`!") == normal("use MAKE") != normal("use make a")
     assert normal("x != y") != normal("x == y")
+
+
+def sighting(m: Memories, author: str, key: str = "build/cache", text: str = "clear it", **more: Any) -> list[Entry]:
+    """What one session's wish leads to under a rule for ``build/*`` and two witnesses."""
+    place = more.get("place", REPO)
+    said = wishes.propose(m, MemoryWish(place, key, replace(agent(author), root=more.get("root", "")), text))
+    made = [*said]
+    for one in said:
+        assert isinstance(one, Proposed)
+        made += wishes.promote(m, one, more.get("patterns", ("build/*",)), more.get("witnesses", 2))
+    return put(m, made)
+
+
+def test_a_persons_rule_believes_a_lesson_of_the_repository_that_enough_sessions_said() -> None:
+    m = Memories()
+    sighting(m, "s1")
+    sighting(m, "s1b", root="s1")
+    assert m.get(REPO, "build/cache", NOW) is None, "a session and its forks are one witness"
+    made = sighting(m, "s2", text="Clear it.")
+    found = m.get(REPO, "build/cache", NOW)
+    assert found is not None
+    assert (found.text, found.origin.actor) == ("clear it", Actor.HARNESS)
+    assert "build/*" in found.why
+    assert [type(one) for one in made] == [Proposed, Written, Decided]
+    assert m.lessons[found.lesson].state == "accepted"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"key": "tests"},
+        {"place": USER},
+        {"patterns": ()},
+        {"witnesses": 3},
+    ],
+)
+def test_a_rule_reaches_no_further_than_it_says(more: dict[str, Any]) -> None:
+    m = Memories()
+    sighting(m, "s1", **more)
+    sighting(m, "s2", **more)
+    assert len(m.pending()) == 1
+    assert not list(m.at([more.get("place", REPO)], NOW))
+
+
+def test_a_rule_of_one_witness_believes_at_once_and_nothing_that_a_person_refused_or_changed() -> None:
+    m = Memories()
+    sighting(m, "s1", witnesses=1)
+    assert m.get(REPO, "build/cache", NOW) is not None
+    m = Memories()
+    (said,) = sighting(m, "s1")
+    assert isinstance(said, Proposed)
+    put(m, wishes.reject(m, said.lesson, by()))
+    sighting(m, "s2")
+    assert m.get(REPO, "build/cache", NOW) is None
+    for written_first in (True, False):
+        m = Memories()
+        if written_first:
+            say(m, "build/cache", "a person's own")
+        sighting(m, "s1")
+        if not written_first:
+            say(m, "build/cache", "a person's own")
+        sighting(m, "s2")
+        found = m.get(REPO, "build/cache", NOW)
+        assert found is not None
+        assert found.text == "a person's own"

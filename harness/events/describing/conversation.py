@@ -26,9 +26,10 @@ def _user(b: t.UserMessage) -> Line:
 def _request(b: t.ModelRequest) -> Line:
     attempt = f", try {b.attempt}" if b.attempt > 1 else ""
     who = f"the {b.purpose}: " if b.purpose else ""
+    holds = f", memories of #{b.memory}" if b.memory >= 0 else ""
     return Line(
         "ask",
-        f"{who}{b.model}{attempt}, about {b.est_input:,} tokens in, at most {usd(b.reserved_nano)} reserved",
+        f"{who}{b.model}{attempt}{holds}, about {b.est_input:,} tokens in, at most {usd(b.reserved_nano)} reserved",
         "dim",
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 
 from harness.events import fields, history, memory_files, person_tool, tools, trouble
 from harness.events import types as t
@@ -20,6 +21,7 @@ from harness.memory.model import Memories
 from harness.memory.records import Actor, Entry, Origin, Place, Proposed, Scope, Written
 from harness.memory.search import search
 from harness.memory.wishes import ANYTHING, SHA_CHARS, MemoryWish, NotRemembered
+from harness.protocol.config_sections import MemoryConfig
 from harness.protocol.paths import SessionFolder
 from harness.supervisor.calls import questions
 from harness.supervisor.calls.on_record import input_of, put_blob
@@ -47,12 +49,19 @@ class _Told:
 
 
 class Answers:
-    """``keys`` gives the secrets that we hold ourselves."""
+    """``keys`` gives the secrets that we hold ourselves, ``rule`` what the person lets enter without a word."""
 
-    def __init__(self, book: MemoryBook, recall: Recall, keys: Callable[[], tuple[str, ...]]) -> None:
+    def __init__(
+        self,
+        book: MemoryBook,
+        recall: Recall,
+        keys: Callable[[], tuple[str, ...]],
+        rule: Callable[[], MemoryConfig],
+    ) -> None:
         self._book = book
         self._recall = recall
         self._keys = keys
+        self._rule = rule
 
     async def answer(self, session: Session, call_id: str) -> None:
         """Answer one allowed call and record its end. Raises OpError, LinkLost, Later."""
@@ -116,13 +125,14 @@ class Answers:
             if known is not None:  # we fell before its end was on record
                 made.append(known)
                 return []
-            made.extend(_thought(m, wish, removes=given["action"] == "delete"))
+            made.extend(_thought(m, wish, self._rule(), removes=given["action"] == "delete"))
             return made
 
         await self._book.change(think)
         if not made:
             return _Told("It says so already.")
-        return _Told("\n".join(map(_said, made)), tuple(_changed(call_id, entry) for entry in made))
+        told = [entry for entry in made if isinstance(entry, Written | Proposed)]
+        return _Told("\n".join(map(_said, told[-1:])), tuple(_changed(call_id, entry) for entry in told))
 
     async def _file(self, session: Session, call_id: str, given: dict[str, object], place: Place) -> _Told:
         """The vendor's memory tool, on what is the session's own."""
@@ -139,10 +149,12 @@ class Answers:
         return _Told(made[0].text, tuple(_changed(call_id, entry) for entry in made[0].entries))
 
 
-def _thought(m: Memories, wish: MemoryWish, *, removes: bool) -> list[Entry]:
+def _thought(m: Memories, wish: MemoryWish, rule: MemoryConfig, *, removes: bool) -> list[Entry]:
     """An agent changes what is its session's, and proposes everything else."""
     if wish.place.scope is not Scope.SESSION:
-        return wishes.propose(m, replace(wish, text="") if removes else wish, removes=removes)
+        said = wishes.propose(m, replace(wish, text="") if removes else wish, removes=removes)
+        promoted = [wishes.promote(m, one, rule.promote, rule.witnesses) for one in said if isinstance(one, Proposed)]
+        return [*said, *chain.from_iterable(promoted)]
     return wishes.remove(m, wish) if removes else wishes.write(m, wish)
 
 

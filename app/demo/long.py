@@ -46,8 +46,8 @@ PART = Part(
 KILLS = ((8, "brain"), (16, "supervisor"), (27, "brain"))
 """How many entries have passed when which process is killed."""
 WRONGLY_CLAIMED = 4
-"""Claims of its model that were contradicted: two first tries, a test that was weakened, and the work as a whole when it
-was judged the second time; before the first time it had claimed each task alone.
+"""Claims of its model that were contradicted: two first tries, a test that was weakened, and the work as a whole when
+it was judged the second time; before the first time it had claimed each task alone.
 """
 SCORED = ("steps", "replans", "recovery_rate", "points", "false_claims", "violations", "nano_per_criterion")
 Row = dict[str, Any]

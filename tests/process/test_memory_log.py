@@ -20,6 +20,7 @@ from harness.memory import wishes
 from harness.memory.records import Actor, Origin, Place, Scope, sha_of
 from harness.memory.store import MEMORIES
 from harness.memory.wishes import MemoryWish
+from harness.protocol.config_sections import MemoryConfig
 from harness.supervisor.calls.answers import Answers
 from harness.supervisor.calls.recall import Recall
 from harness.supervisor.errors import OpError
@@ -159,14 +160,14 @@ def test_a_call_that_is_answered_again_after_a_fall_writes_once_and_tells_the_sa
 
     async def play() -> None:
         book = open_book(tmp_path / "memory", _nothing)
-        answers = Answers(book, cast("Recall", SimpleNamespace(of=places)), lambda: ())
+        answers = Answers(book, cast("Recall", SimpleNamespace(of=places)), lambda: (), MemoryConfig)
         known = SimpleNamespace(sid="s1", state=SessionState(), track=SimpleNamespace(calls=calls), append=append)
         session = cast("Session", known)
         for call_id in ("c0.0", "c1.0"):
             await answers.answer(session, call_id)
         await book.close()
         after = open_book(tmp_path / "memory", _nothing)  # of the supervisor that follows one that fell
-        answers = Answers(after, cast("Recall", SimpleNamespace(of=places)), lambda: ())
+        answers = Answers(after, cast("Recall", SimpleNamespace(of=places)), lambda: (), MemoryConfig)
         for call_id in ("c0.0", "c1.0"):
             await answers.answer(session, call_id)
         memories = await after.read()

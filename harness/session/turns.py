@@ -59,8 +59,10 @@ class Turns:
 
     def _turn(self, *, wait: bool) -> None:
         """Handle what is ready, then the timers that are due."""
+        watched = self._selector.get_map()
         for key, mask in self._selector.select(self._timeout() if wait else 0):
-            key.data(mask)
+            if watched.get(key.fd) is key:  # not when what ran before it has just let go of it
+                key.data(mask)
         self._run_timers()
 
     def _timeout(self) -> float | None:

@@ -93,7 +93,7 @@ def only_there(tree: Worktree) -> list[OwnRef]:
     if not refs:
         return []
     with tempfile.TemporaryDirectory(prefix="refs-", dir=tree.private.parent) as name:
-        git = private_dir.reading_own(tree, Path(name))
+        git = private_dir.source(tree, Path(name)).git
         left: list[OwnRef] = []
         for ref in refs:
             try:

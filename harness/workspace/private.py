@@ -21,21 +21,24 @@ from pathlib import Path
 
 from harness.events.denied import NOTHING, Denied
 from harness.hands import precheck, reading
-from harness.workspace import filters, own_settings, shown_repository, submodule_git, submodules, withheld
+from harness.workspace import (
+    filters,
+    object_transfer,
+    own_settings,
+    shown_repository,
+    submodule_git,
+    submodules,
+    withheld,
+)
 from harness.workspace.errors import DamagedWorktree, GitFailed, PublishFailed
 from harness.workspace.git import Git
 from harness.workspace.locks import repository_lock
+from harness.workspace.object_transfer import Source
 from harness.workspace.planting import make_way, plant, put
 from harness.workspace.scratch import alternates, real_objects
 
 _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_LOOSE = re.compile(r"[0-9a-f]{38}(?:[0-9a-f]{24})?")
-_PACK = re.compile(r"pack-[0-9a-f]+\.(pack|idx)")
-_KEEP = "watchfloor: publishing"
 _ON = "ref: refs/heads/"
-_TRIES = 8
-MAX_OBJECT = 8 << 30
-"""Bytes that one object file or pack of an agent may have to be published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,37 +216,6 @@ def agent_branch(tree: Worktree) -> str:
     return text.removeprefix(_ON) if text.startswith(_ON) else ""
 
 
-def _collect(objects: Path, into: Path) -> list[Path]:
-    """Hard-link the agent's loose objects and packs into a clean store; nothing but regular files with an object's
-    name.
-
-    Raises PublishFailed for one of a size that no work has: a file without content can claim any.
-    """
-    loose: list[Path] = []
-    for folder in os.scandir(objects):
-        if not folder.is_dir(follow_symlinks=False):
-            continue
-        if folder.name == "pack":
-            wanted = _PACK
-        elif re.fullmatch(r"[0-9a-f]{2}", folder.name):
-            wanted = _LOOSE
-        else:
-            continue
-        for entry in os.scandir(folder.path):
-            if wanted.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                if (size := entry.stat(follow_symlinks=False).st_size) > MAX_OBJECT:
-                    raise PublishFailed(
-                        f"the agent's object file {folder.name}/{entry.name} has {size} bytes, over the limit of"
-                        f" {MAX_OBJECT}"
-                    )
-                target = into / folder.name
-                target.mkdir(exist_ok=True)
-                os.link(entry.path, target / entry.name, follow_symlinks=False)
-                if wanted is _LOOSE:
-                    loose.append(Path(entry.path))
-    return loose
-
-
 def publish(tree: Worktree) -> Published:
     """Bring the agent's commits into the repository and move the session's branch to them. Call it while no call of the
     session runs.
@@ -251,7 +223,7 @@ def publish(tree: Worktree) -> Published:
     Objects are re-hashed and checked on the way (``index-pack --strict``); only the session's own branch and the
     worktree's index change. Raises PublishFailed when the agent's objects are damaged or its HEAD names no commit.
     """
-    submodule_git.carry(tree.private, tree.admin, tree.branch, _collect)
+    submodule_git.carry(tree.private, tree.admin, tree.branch)
     last = _published(tree)
     if _at_rest(tree, last):
         return Published(last, False)
@@ -272,8 +244,8 @@ def publish(tree: Worktree) -> Published:
         put(tree.private.parent / "published", head)
         return Published(head, False)
     with repository_lock(tree.common, tree.root.parent):
-        _let_go(tree)
-        _bring(tree, git, head)
+        let_go(tree)
+        _bring(tree, head)
         # A branch that somebody else moved meanwhile is only ever moved forward, so that their commits are not lost.
         if old is not None and old != last and git.call("merge-base", "--is-ancestor", old, head, ok=(0, 1))[0]:
             raise PublishFailed(
@@ -282,11 +254,11 @@ def publish(tree: Worktree) -> Published:
             )
         if there := submodule_git.of(tree.private.parent):
             links = submodules.links_of(tree.common, head, [one.path for one in there])
-            submodule_git.carry(tree.private, tree.admin, tree.branch, _collect, links)
+            submodule_git.carry(tree.private, tree.admin, tree.branch, links)
         args = ["update-ref", "-m", "watchfloor: work of the session", ref, head] + ([old] if old else [])
         git.run(*args)
         put(tree.private.parent / "published", head)
-        _let_go(tree)
+        let_go(tree)
         filters.carry(tree.private.parent, tree.common, old or tree.base, head)
         git.run("read-tree", "--reset", head)
         withheld.flag(tree.admin, tree.denied)
@@ -326,89 +298,33 @@ def _adopt(tree: Worktree, commit: str) -> None:
     put(tree.private.parent / "published", commit)
 
 
-def reading_own(tree: Worktree, folder: Path) -> Git:
-    """A runner on the repository that also finds the agent's own objects; ``folder`` is an empty one of ours that must
-    stand as long. Raises PublishFailed, GitFailed.
+def source(tree: Worktree, folder: Path) -> Source:
+    """The agent's objects beside the repository's; ``folder`` is an empty one of ours that must stand as long. Raises
+    PublishFailed, GitFailed.
     """
-    return _inner(tree, Git.of(tree.admin), folder)[0]
-
-
-def _inner(tree: Worktree, git: Git, folder: Path) -> tuple[Git, list[Path]]:
-    clean = folder / "objects"
-    (clean / "pack").mkdir(parents=True)
-    loose = _collect(tree.objects, clean)
-    safe = (("core.commitGraph", "false"), ("core.multiPackIndex", "false"))
-    inner = Git(git.git_dir, None, (*git.extra, *safe)).with_env(
-        GIT_OBJECT_DIRECTORY=str(clean),
-        GIT_ALTERNATE_OBJECT_DIRECTORIES=_quoted(real_objects(tree.common)),
-        GIT_INDEX_FILE=str(folder / "index"),
-    )
-    return inner, loose
+    return Source(Git.of(tree.admin), tree.objects, real_objects(tree.common), folder)
 
 
 def bring(tree: Worktree, commit: str) -> None:
-    """Copy what a commit of the agent's needs into the repository, where a ref must hold it at once. Raises
-    PublishFailed, GitFailed.
+    """Copy what a commit of the agent's needs into the repository, where a ref must hold it at once: then `let_go`.
+    Raises PublishFailed, GitFailed.
     """
     with repository_lock(tree.common, tree.root.parent):
-        _bring(tree, Git.of(tree.admin), commit)
+        _bring(tree, commit)
 
 
 def let_go(tree: Worktree) -> None:
-    """A ref holds what `bring` brought."""
-    _let_go(tree)
+    """A ref holds what was brought."""
+    object_transfer.let_go(real_objects(tree.common), tree.branch)
 
 
-def _bring(tree: Worktree, git: Git, head: str) -> None:
-    """Copy what ``head`` needs into the repository, as one pack that is marked to be kept, so that no ``gc`` takes it
-    before the ref moves.
-    """
+def _bring(tree: Worktree, head: str) -> None:
     with tempfile.TemporaryDirectory(prefix="publish-", dir=tree.private.parent) as name:
-        inner, loose = _inner(tree, git, Path(name))
+        own = source(tree, Path(name))
         try:
-            wanted = inner.run("rev-list", "--objects", "--no-object-names", head, "--not", "--all")
-            packed = inner.run("pack-objects", "--stdout", "--quiet", stdin=wanted) if wanted else b""
-            _store(tree, git, head, packed)
+            brought = own.bring(head, tree.branch)
         except GitFailed as exc:
-            _let_go(tree)
+            let_go(tree)
             raise PublishFailed(f"commit {head[:12]} of {tree.branch} cannot be published: {exc}") from exc
-    published = set(wanted.decode().split())
-    for path in () if tree.denied else loose:  # it may not see the repository's
-        if path.parent.name + path.name in published:
-            path.unlink(missing_ok=True)
-
-
-def _store(tree: Worktree, git: Git, head: str, packed: bytes) -> None:
-    """Put the pack into the repository and see that all of ``head`` is there.
-
-    A ``gc`` with ``--prune=now`` may take the half-written pack: again.
-    """
-    for left in reversed(range(_TRIES)):
-        try:
-            if packed:
-                git.run("index-pack", "--stdin", "--strict", f"--keep={_KEEP} {tree.branch}", stdin=packed)
-            git.run("rev-list", "--objects", "--quiet", head, "--not", "--all")
-            return
-        except GitFailed:
-            if not left:
-                raise
-
-
-def _let_go(tree: Worktree) -> None:
-    """Unmark the packs this session marked, those of an earlier, interrupted publish too: from here on its branch
-    protects them.
-    """
-    mark = f"{_KEEP} {tree.branch}"
-    for file in (real_objects(tree.common) / "pack").glob("pack-*.keep"):
-        try:
-            if reading.read(file).decode("utf-8", "replace").strip() == mark:
-                file.unlink()
-        except (FileNotFoundError, reading.Unreadable):
-            continue
-
-
-def _quoted(path: Path) -> str:
-    text = str(path)
-    if ":" not in text and '"' not in text:
-        return text
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    for path in () if tree.denied else brought:  # it may not see the repository's
+        path.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ import contextlib
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -21,7 +21,8 @@ from harness.hands import precheck, reading
 from harness.linux import durable
 from harness.workspace.errors import GitFailed, PublishFailed
 from harness.workspace.git import Git
-from harness.workspace.scratch import alternates, lay_out, quoted
+from harness.workspace.object_transfer import Source, let_go
+from harness.workspace.scratch import alternates, lay_out
 
 REFS = "refs/watchfloor/work/"
 FILE = "submodules.json"
@@ -119,11 +120,10 @@ def carry(
     private: Path,
     admin: Path,
     branch: str,
-    collect: Callable[[Path, Path], object],
     links: Mapping[str, str] | None = None,
 ) -> None:
     """Bring what the agent committed in submodules into the clone's, with what the repository's commit ``links`` them
-    to. ``collect`` takes the objects of an agent's store into a clean one. Raises PublishFailed.
+    to. Raises PublishFailed.
     """
     ours = private.parent
     modules = of(ours)
@@ -135,7 +135,7 @@ def carry(
             if all(oid == one.carried for oid in wanted):
                 continue
             for oid in reversed(wanted):
-                _carry_one(private, number, one, oid, branch, collect)
+                _carry_one(private, number, one, oid, branch)
         if _HEX.fullmatch(head):
             now[number] = msgspec.structs.replace(one, carried=head)
             _follow(admin / _BELOW / str(number), head)
@@ -160,41 +160,25 @@ def _opened(private: Path, *names: str) -> Iterator[str]:
             os.close(fd)
 
 
-def _carry_one(
-    private: Path, number: int, one: Module, oid: str, branch: str, collect: Callable[[Path, Path], object]
-) -> None:
+def _carry_one(private: Path, number: int, one: Module, oid: str, branch: str) -> None:
     store = Git.of(Path(one.store))
     if not Path(one.store).is_dir():
         return
-    with tempfile.TemporaryDirectory(prefix="publish-", dir=private.parent) as name:
-        clean = Path(name) / "objects"
-        (clean / "pack").mkdir(parents=True)
-        with (
-            contextlib.suppress(OSError),
-            _opened(private, str(number), "objects") as objects,
-        ):  # or it has none any more
-            if objects:
-                collect(Path(objects), clean)
-        safe = (("core.commitGraph", "false"), ("core.multiPackIndex", "false"))
-        inner = Git(store.git_dir, None, (*store.extra, *safe)).with_env(
-            GIT_OBJECT_DIRECTORY=str(clean),
-            GIT_ALTERNATE_OBJECT_DIRECTORIES=quoted(Path(one.objects[0])),
-            GIT_INDEX_FILE=str(Path(name) / "index"),
-        )
-        if inner.commit(oid) != oid:  # of elsewhere: a merge says so
+    with (
+        tempfile.TemporaryDirectory(prefix="publish-", dir=private.parent) as name,
+        _opened(private, str(number), "objects") as objects,
+    ):
+        (empty := Path(name) / "empty").mkdir()
+        own = Source(store, Path(objects) if objects else empty, Path(one.objects[0]), Path(name))
+        if own.git.commit(oid) != oid:  # of elsewhere: a merge says so
             return
         try:
-            listed = inner.run("rev-list", "--objects", "--no-object-names", oid, "--not", "--all")
-            keep = ""
-            if listed:
-                packed = inner.run("pack-objects", "--stdout", "--quiet", stdin=listed)
-                said = store.run("index-pack", "--stdin", "--strict", "--keep=watchfloor", stdin=packed).decode()
-                keep = said.partition("\t")[2].strip()
+            own.bring(oid, branch)
             _hold(store, branch, oid)
-            if _HEX.fullmatch(keep):
-                (Path(one.objects[0]) / "pack" / f"pack-{keep}.keep").unlink(missing_ok=True)
         except GitFailed as exc:
             raise PublishFailed(f"commit {oid[:12]} of the submodule {one.path} cannot be published: {exc}") from exc
+        finally:
+            let_go(Path(one.objects[0]), branch)
 
 
 def _hold(store: Git, branch: str, oid: str) -> None:

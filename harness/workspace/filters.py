@@ -2,9 +2,9 @@
 
 No program of a filter ever runs outside the sandbox. What is on this machine is laid into a session's worktree: the
 objects of LFS, which are found and checked by their names, and for any other filter the files of the person's checkout
-that git knows to be unchanged. Inside, the session's git has filters of ours (`_CLEAN`, `_SMUDGE`): for LFS they do all
-by themselves, for any other they know what was laid and run the person's own command for the rest, in the sandbox. They
-are required: what cannot be cleaned cannot be added.
+that git knows to be unchanged. Inside, the session's git has filters of ours (`filter_clean.sh`, `filter_smudge.sh`):
+for LFS they do all by themselves, for any other they know what was laid and run the person's own command for the rest,
+in the sandbox. They are required: what cannot be cleaned cannot be added.
 """
 
 from __future__ import annotations
@@ -46,54 +46,7 @@ _MOST_BYTES = 1 << 20
 """Of a committed form; what is larger stands for nothing else."""
 _CHUNK = 1 << 20
 _SECRET = re.compile(r"pass|secret|token|key|credential", re.IGNORECASE)
-_KNOWN = """\
-t=$(mktemp) && cat >"$t" || exit 1
-trap 'rm -f "$t" "$t.n"' EXIT
-s=$(sha256sum <"$t") || exit 1
-s=${s%% *}
-"""
-_CLEAN = (
-    _KNOWN
-    + """\
-[ -s "$t" ] || exit 0
-if [ -f "$d/filters/known/$s" ]; then cat "$d/filters/known/$s"; exit; fi
-if [ -h "$d/filters/raw/$s" ] || [ -f "$d/filters/raw/$s" ] || [ -f "$d/filtered/raw/$s" ]; then cat "$t"; exit; fi
-mkdir -p "$d/filtered/new" "$d/filtered/raw" || exit 1
-if [ "$lfs" ]; then
-  if [ "$(head -n 1 "$t" | tr -d '\\000')" = 'version https://git-lfs.github.com/spec/v1' ]; then cat "$t"; exit; fi
-  a=${s%"${s#??}"}; b=${s#??}; b=${b%"${b#??}"}
-  o=$d/filtered/lfs/$a/$b
-  mkdir -p "$o" && cp "$t" "$o/.$s.$$" && mv "$o/.$s.$$" "$o/$s" || exit 1
-  printf 'version https://git-lfs.github.com/spec/v1\\noid sha256:%s\\nsize %s\\n' "$s" "$(($(wc -c <"$t")))" >"$t.n"
-elif ! own <"$t" >"$t.n"; then
-  echo "watchfloor: its filter does not work in the sandbox, so this file cannot be committed here: leave its change" \\
-    "uncommitted and say so at the end; the person's own git brings it through the filter" >&2
-  exit 1
-else
-  n=$(sha256sum <"$t.n")
-  cp "$t" "$d/filtered/raw/.${n%% *}.$$" && mv "$d/filtered/raw/.${n%% *}.$$" "$d/filtered/raw/${n%% *}"
-fi
-cp "$t.n" "$d/filtered/new/.$s.$$" && mv "$d/filtered/new/.$s.$$" "$d/filtered/new/$s"
-cat "$t.n"
-"""
-)
-_SMUDGE = (
-    _KNOWN
-    + """\
-for f in "$d/filters/raw/$s" "$d/filtered/raw/$s"; do if [ -f "$f" ]; then cat "$f"; exit; fi; done
-if [ "$lfs" ]; then
-  o=$(sed -n 's/^oid sha256:\\([0-9a-f]\\{64\\}\\)$/\\1/p' "$t" | head -n 1)
-  a=${o%"${o#??}"}; b=${o#??}; b=${b%"${b#??}"}
-  for f in "$d/filtered/lfs/$a/$b/$o" "$d/lfs-objects/$a/$b/$o"; do
-    if [ "$o" ] && [ -f "$f" ]; then cat "$f"; exit; fi
-  done
-elif own <"$t" >"$t.n"; then
-  cat "$t.n"
-  exit
-fi
-cat "$t"
-"""
-)
+_SCRIPTS = {what: Path(__file__).with_name(f"filter_{what}.sh") for what in ("clean", "smudge")}
 
 
 class Pointer(NamedTuple):
@@ -312,15 +265,15 @@ def _write_filters(ours: Path, known: Mapping[str, Mapping[str, str]]) -> None:
         (ours / FOLDER / name).mkdir(mode=0o700, parents=True, exist_ok=True)
     for folder in (ours / MADE, ours / OBJECTS):
         folder.mkdir(mode=0o700, exist_ok=True)
-    durable.swap_file(ours / FOLDER / "clean.sh", _CLEAN.encode())
-    durable.swap_file(ours / FOLDER / "smudge.sh", _SMUDGE.encode())
+    for what, script in _SCRIPTS.items():
+        durable.swap_file(ours / FOLDER / f"{what}.sh", script.read_bytes())
     text = "".join(_section(name, settings) for name, settings in known.items())
     durable.swap_file(ours / FOLDER / "config", text.encode("utf-8", "surrogateescape"))
 
 
 def _section(name: str, settings: Mapping[str, str]) -> str:
     lines = f"[filter {shown_config.quoted(name)}]\n\trequired = true\n"
-    for what in ("clean", "smudge"):
+    for what in _SCRIPTS:
         own = settings.get(what, "cat" if what == "smudge" else "false")
         shown = "false" if _SECRET.search(own) else own
         command = (
@@ -378,21 +331,21 @@ def carry(ours: Path, common: Path, before: str, head: str) -> None:
 
 
 def _carried(made: Path, named: Pointer, place: Path, mode: int) -> None:
-    try:
-        with Ground(made) as ground:
-            source = open(ground.file(os.path.relpath(_object(Path("lfs"), named.sha))), "rb")  # noqa: SIM115
-    except OSError:
-        return
-    place.parent.mkdir(mode=mode, parents=True, exist_ok=True)
-    with source, tempfile.NamedTemporaryFile(prefix=".watchfloor-", dir=place.parent, delete=False) as out:
+    with contextlib.ExitStack() as opened:
+        try:
+            ground = opened.enter_context(Ground(made))
+            source = opened.enter_context(open(ground.file(str(_object(Path("lfs"), named.sha))), "rb"))
+        except OSError:
+            return
+        place.parent.mkdir(mode=mode, parents=True, exist_ok=True)
+        out = opened.enter_context(tempfile.NamedTemporaryFile(prefix=".watchfloor-", dir=place.parent, delete=False))
         digest = hashlib.sha256()
         left = named.size
         while left > 0 and (chunk := source.read(min(_CHUNK, left))):
             left -= len(chunk)
             digest.update(chunk)
             out.write(chunk)
-        right = not left and digest.hexdigest() == named.sha
-    if right:
+    if not left and digest.hexdigest() == named.sha:
         os.chmod(out.name, mode & 0o444)
         os.replace(out.name, place)
     else:

@@ -33,7 +33,7 @@ def asked(client: Client, request: LaunchWish) -> LaunchWish:
         say(f"“{safe(offer.text, _SHOWN)}” ({count} of the plan): no command decides it.")
         guess = f" (enter: {safe(offer.guess, _SHOWN)}; -: none)" if offer.guess else " (empty: none)"
         command = _answer(f"Command that decides it here from now on{guess}: ", unanswered="-") or offer.guess
-        if command.strip("-"):
+        if command not in ("", "-"):
             said[offer.text] = command
     return msgspec.structs.replace(request, phrases=said)
 

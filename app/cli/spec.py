@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 from pathlib import Path
 
 from app.cli import exits, repositories
@@ -55,18 +54,23 @@ def check(ctx: Context, args: argparse.Namespace) -> int:
 
 
 def _phrases(ctx: Context, file: str) -> dict[str, str]:
-    """What phrases are bound to in the repository that the file is in: as a launch there would have it."""
+    """What phrases are bound to in the repository that the file is in; its own file of them as it lies there."""
     configured = configuration.load(ctx.folders).plan.phrases
     here = Path.cwd() if file == "-" else (Path.cwd() / file).parent
     top = repositories.top_of(here)
     if top is None:
         return configured
-    project = project_phrases.load(ctx.folders.state, repositories.common(top))
     own: dict[str, str] = {}
-    with contextlib.suppress(OSError, ValueError):
+    project = project_phrases.Project()
+    try:
+        project = project_phrases.load(ctx.folders.state, repositories.common(top))
         data = own_file.read(top / project_phrases.FILE, project_phrases.MOST_BYTES)
         own = project_phrases.bindings(data) if project.counts(data) else {}
-    return {**own, **configured, **project.phrases}
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError, project_phrases.Unreadable) as exc:
+        warn(f"watchfloor: {exc}")
+    return project_phrases.counting(own, configured, project)
 
 
 def _verdict(found: Criterion | Problem) -> dict[str, object]:

@@ -267,9 +267,9 @@ class LaunchForm(Form[str]):
                 self.complain(str(exc))
             return
         if self.is_current and self._focused() == "phrases":
-            before = self._text("phrases").rstrip()
-            lines = [line for one in found.unbound if (line := f"{one.text}={one.guess}") not in before]
-            self._offer("phrases", [f"{before}\n{line}".strip() for line in lines], lines)
+            before = self._text("phrases").splitlines()
+            lines = (f"{one.text}={one.guess}" for one in found.unbound)
+            self._offer("phrases", [line for line in lines if line not in before], before)
 
     async def _choose_start(self, repo: str) -> None:
         try:
@@ -281,8 +281,8 @@ class LaunchForm(Form[str]):
         if self.is_current and self._focused() == "branch":
             self._offer("branch", found.starts)
 
-    def _offer(self, field: str, offered: Iterable[str], shown: Sequence[str] = ()) -> None:
-        """Have one of these texts chosen for the field; ``shown`` is what stands for each, where that differs."""
+    def _offer(self, field: str, offered: Iterable[str], before: Sequence[str] = ()) -> None:
+        """Have one of these texts chosen for the field, behind the lines that stay."""
         found = list(dict.fromkeys(one for one in offered if one))
         if not found:
             self.complain(
@@ -292,9 +292,9 @@ class LaunchForm(Form[str]):
 
         def chosen(number: int | None) -> None:
             if number is not None:
-                self._write(field, found[number])
+                self._write(field, "\n".join([*before, found[number]]))
 
-        self.app.push_screen(Picker(wish.BY_ID[field].title, [Choice(one) for one in shown or found]), chosen)
+        self.app.push_screen(Picker(wish.BY_ID[field].title, [Choice(one) for one in found]), chosen)
 
     def _offers(self, field: str) -> Iterable[str]:
         """What may be chosen for a field: from the configuration, the sessions there are, earlier launches and the

@@ -6,7 +6,6 @@ The supervisor is the one writer.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import tomllib
 from collections.abc import Mapping
@@ -41,14 +40,25 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+class Unreadable(Exception):
+    """What was kept cannot be read; the message names the file and what to do."""
+
+
 def load(state: Path, common: Path) -> Project:
-    """What was said of the repository whose worktrees share ``common``; nothing where it cannot be read."""
+    """What was said of the repository whose worktrees share ``common``. Raises Unreadable."""
     return _all(state).get(_key(common), Project())
+
+
+def counting(own: Mapping[str, str], configured: Mapping[str, str], project: Project) -> dict[str, str]:
+    """What phrases mean: by what a person said of the project before the configuration, and that before the
+    repository's ``own``.
+    """
+    return {**own, **configured, **project.phrases}
 
 
 def keep(state: Path, common: Path, said: Mapping[str, str], accepted: str = "") -> None:
     """Keep phrases that a person bound (one with an empty command is forgotten), and a digest that was accepted. Raises
-    OSError.
+    OSError, Unreadable: then nothing of what was kept is lost.
     """
     known = _all(state)
     before = known.pop(_key(common), Project())
@@ -76,6 +86,10 @@ def _key(common: Path) -> str:
 
 
 def _all(state: Path) -> dict[str, Project]:
-    with contextlib.suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode(own_file.read(state / _KEPT), type=dict[str, Project])
-    return {}
+    file = state / _KEPT
+    try:
+        return msgspec.json.decode(own_file.read(file), type=dict[str, Project])
+    except FileNotFoundError:
+        return {}
+    except (OSError, msgspec.DecodeError) as exc:
+        raise Unreadable(f"{file} cannot be read ({exc}), so no phrase bound here counts; mend or remove it") from exc

@@ -134,20 +134,41 @@ def asked(repo: Path, **more: Any) -> LaunchWish:
     return LaunchWish(repo=str(repo), goal="g", plan="prd.json", **more)
 
 
+def keep(request: LaunchWish, known: Known) -> None:
+    checked = check(request, known)
+    assert phrase_bindings.keep_for(checked.common, request, checked.bound, known) == ""
+
+
 def test_what_a_launch_binds_holds_for_its_repository_until_it_is_taken_back(repo: Path, tmp_path: Path) -> None:
     known = Known(tmp_path / "state")
     assert known.state is not None
     known.state.mkdir()
     first = asked(repo, phrases={"Tests pass": "npm test"})
-    phrase_bindings.keep_for(repo, first, check(first, known).bound.file, known)
+    keep(first, known)
     assert check(asked(repo), known).checks == ("npm test",)
     other = tmp_path / "other"
     subprocess.run(["git", "clone", "-q", str(repo), str(other)], check=True, timeout=60)
     assert check(asked(other), known).checks == (), "another clone is another project"
     back = asked(repo, phrases={"Tests pass": ""})
     assert check(back, known).checks == ()
-    phrase_bindings.keep_for(repo, back, "", known)
+    keep(back, known)
     assert check(asked(repo), known).checks == ()
+
+
+def test_what_was_kept_and_cannot_be_read_is_named_and_not_overwritten(repo: Path, tmp_path: Path) -> None:
+    known = Known(tmp_path / "state")
+    assert known.state is not None
+    known.state.mkdir()
+    given = asked(repo, phrases={"Tests pass": "npm test"})
+    checked = check(given, known)
+    keep(given, known)
+    (file,) = known.state.iterdir()
+    file.write_bytes(damaged := file.read_bytes()[:-3])
+    assert any(str(file) in note for note in check(asked(repo), known).notes)
+    with pytest.raises(OpError, match=str(file)):
+        check(given, known)
+    assert str(file) in phrase_bindings.keep_for(checked.common, given, checked.bound, known)
+    assert file.read_bytes() == damaged
 
 
 def of_its_own(repo: Path, text: str) -> None:
@@ -173,7 +194,7 @@ def test_a_repositorys_own_phrases_count_once_a_person_named_what_they_read(repo
     given = asked(repo, accept_phrases=seen.file[:12])
     made = check(given, known)
     assert made.checks == ("true",)
-    phrase_bindings.keep_for(repo, given, made.bound.file, known)
+    keep(given, known)
     assert check(asked(repo), known).checks == ("true",)
     assert check(asked(repo), Known(known.state, {"Tests pass": "make test"})).checks == ("make test",)
     of_its_own(repo, '"Tests pass" = "echo other"\n')

@@ -38,13 +38,8 @@ _LOOK_S = 60.0
 """Seconds that reading or writing a plan may take."""
 
 
-def entries(
-    git: Git, commit: str, path: str, gates: Sequence[str] = (), bindings: Mapping[str, str] | None = None
-) -> list[Wanted]:
-    """The entries of the plan at this path of a commit, which has the phases that the gates name. Raises BadPlan,
-    GitFailed.
-    """
-    plan = phrases.bound(read_at(git, commit, path), bindings or {})
+def entries(plan: Plan, gates: Sequence[str] = ()) -> list[Wanted]:
+    """The entries of a plan, which has the phases that the gates name. Raises BadPlan."""
     phased(plan, gates)
     return [progress.wanted(entry) for entry in plan.entries]
 

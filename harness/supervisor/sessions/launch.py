@@ -90,6 +90,8 @@ class Launcher:
         """Names of launches that are under way: their sessions have no name on record yet."""
         self.closed = False
         self._under_way = 0
+        self._keeping = asyncio.Lock()
+        """What is kept of launches is read and written by one at a time."""
         self._none_under_way = asyncio.Event()
         self._none_under_way.set()
 
@@ -145,13 +147,15 @@ class Launcher:
 
     async def _launch(self, request: LaunchWish) -> tuple[Session, Checked]:
         checked = await self._looked(request.repo, lambda: check(request, self._known_phrases))
-        kept = partial(phrase_bindings.keep_for, checked.repo, request, checked.bound.file, self._known_phrases)
-        await at_home(kept)
         cast = await at_home(casting.of_launch, self._folders.config, request)
         if denied := cast.denied.told():
             said = f"its role denies it {denied}: not in its worktree, and its git has a store of its own"
             checked = replace(checked, notes=(*checked.notes, said))
         begun = await self._begin(request.name, request.goal, lambda sid, name: self._intent(sid, name, checked, cast))
+        bound = partial(phrase_bindings.keep_for, checked.common, request, checked.bound, self._known_phrases)
+        async with self._keeping:
+            if unkept := await at_home(bound):
+                checked = replace(checked, notes=(*checked.notes, unkept))
         if checked.notes:
             told = [t.HarnessNote(level="info", text=text, component="workspace") for text in checked.notes]
             await begun.append(*told)

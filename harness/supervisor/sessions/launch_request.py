@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,7 +19,7 @@ from harness.events.masked_checks import MaskedCheck
 from harness.events.replies import PhrasesLook
 from harness.linux.scarce import scarce
 from harness.plan import phrases, progress
-from harness.plan.formats import BadPlan
+from harness.plan.formats import BadPlan, Plan
 from harness.protocol.config_sections import FRESH, JUDGE_AT, MOST_EVIDENCE_ROUNDS, PlanConfig
 from harness.protocol.credential import Credential
 from harness.protocol.session_names import SessionName
@@ -30,7 +31,7 @@ from harness.supervisor.sessions.phrase_bindings import Bindings, Known
 from harness.supervisor.sessions.starting import starting_at
 from harness.workspace import branch_names, masking, repository_notes, worktrees
 from harness.workspace.errors import GitFailed, NotARepository, WorkspaceError
-from harness.workspace.git import Git, head_commit, open_repository
+from harness.workspace.git import Git, Repository, head_commit, open_repository
 from harness.workspace.merge_rules import OWN
 
 MAX_GOAL = 256 * 1024
@@ -47,7 +48,11 @@ class Checked:
 
     request: LaunchWish
     repo: Path
+    common: Path
+    """The git directory that all worktrees of the repository share."""
     credential: Credential | None
+    bound: Bindings
+    """The phrases that count for it."""
     checks: tuple[str, ...] = ()
     start: str = ""
     """The commit that was named."""
@@ -57,8 +62,6 @@ class Checked:
     """What the session's branch begins with."""
     notes: tuple[str, ...] = ()
     """What was found of the repository and what is done about it, a line each."""
-    bound: Bindings = field(default_factory=lambda: Bindings({}))
-    """The phrases that count for it."""
 
 
 def parse(arguments: Mapping[str, object]) -> LaunchWish:
@@ -101,77 +104,96 @@ def check(request: LaunchWish, known: Known = _NOTHING) -> Checked:
         raise OpError("bad_request", f"evidence_rounds is 0 to {MOST_EVIDENCE_ROUNDS}, not {request.evidence_rounds}")
     if request.base_url and (problem := unusable(request.base_url)):
         raise OpError("bad_request", problem)
-    repo = repository_at(Path(request.repo))
-    start = starting_at(repo, request.start) if request.start else ""
+    begin = _begin(request)
     if request.plan_from_goal:
-        _to_be_written(repo, request, start)
+        _to_be_written(begin, request)
     _fits_its_plan(request)
-    bound = _bound(repo, start, request, known)
-    of_plan = _plan_checks(repo, request.plan, request.gates, start, bound.phrases) if request.plan else ()
-    checks = tuple(dict.fromkeys([*request.checks, *of_plan]))
+    bound = phrase_bindings.bindings(begin.git, begin.repository.common, begin.commit, request, known)
+    plan = _plan(begin, request.plan, request.gates, bound.phrases) if request.plan else None
+    checks = tuple(dict.fromkeys([*request.checks, *(plan.checks if plan is not None else ())]))
     credential = given_credential(request.credential)
-    found = _found(repo, start)
-    prefix, notes = _named(repo)
-    unread = _unread(repo, request.plan, start, bound.phrases) if request.plan else ()
-    notes += (*found, *_rules(repo, start), *unread, *bound.notes)
-    return Checked(request, repo, credential, checks, start, tuple(_masked(repo, start, checks)), prefix, notes, bound)
-
-
-def _bound(repo: Path, start: str, request: LaunchWish, known: Known) -> Bindings:
-    repository = open_repository(repo)
-    return phrase_bindings.bindings(repository, start or head_commit(repository), request, known)
+    found = _found(begin)
+    prefix, notes = _named(begin)
+    unread = _unread(begin, request.plan, plan.plan) if plan is not None else ()
+    notes += (*found, *_rules(begin), *unread, *bound.notes)
+    masked = tuple(masking.look(begin.repository.git_dir, begin.commit, checks))
+    return Checked(
+        request=request,
+        repo=begin.asked,
+        common=begin.repository.common,
+        credential=credential,
+        bound=bound,
+        checks=checks,
+        start=begin.start,
+        masked=masked,
+        prefix=prefix,
+        notes=notes,
+    )
 
 
 def phrases_of(request: LaunchWish, known: Known) -> PhrasesLook:
     """Which phrases a person may bind before this launch. Raises OpError."""
-    repo = repository_at(Path(request.repo))
-    repository = open_repository(repo)
-    commit = starting_at(repo, request.start) if request.start else head_commit(repository)
-    bound = phrase_bindings.bindings(repository, commit, request, known)
-    plan = None
-    if request.plan:
-        _plan_checks(repo, request.plan, [], commit, bound.phrases)
-        plan = phrases.bound(plans.read_at(Git.of(repository.git_dir), commit, request.plan), bound.phrases)
-    return phrase_bindings.look(repository, commit, plan, bound)
+    begin = _begin(request)
+    bound = phrase_bindings.bindings(begin.git, begin.repository.common, begin.commit, request, known)
+    plan = _plan(begin, request.plan, [], bound.phrases).plan if request.plan else None
+    return phrase_bindings.look(begin.git, begin.commit, plan, bound)
 
 
-def _found(repo: Path, start: str) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class _Begin:
+    """What a session begins from: the folder that was ``asked`` for, its repository, and a commit, which is ``start``
+    when a person named it.
+    """
+
+    asked: Path
+    repository: Repository
+    commit: str
+    start: str = ""
+
+    @property
+    def git(self) -> Git:
+        return Git.of(self.repository.git_dir)
+
+
+def _begin(request: LaunchWish) -> _Begin:
+    """Look once, so that all that is said is said of one commit. Raises OpError."""
+    asked = repository_at(Path(request.repo))
+    repository = open_repository(asked)
+    start = starting_at(asked, request.start) if request.start else ""
+    return _Begin(asked, repository, start or head_commit(repository), start)
+
+
+def _found(begin: _Begin) -> list[str]:
     """What the session gets otherwise than the person has it. Raises OpError ``partial_clone``."""
-    repository = open_repository(repo)
+    repository = begin.repository
     try:
-        commit = start or head_commit(repository)
-        found = repository_notes.look(repository, commit)
-        if not repository.bare and repo != repository.root:
-            if folder := worktrees.folder_of(repository, repo, commit):
+        found = repository_notes.look(repository, begin.commit)
+        if not repository.bare and begin.asked != repository.root:
+            if folder := worktrees.folder_of(repository, begin.asked, begin.commit):
                 found.insert(0, f"launched from {folder}: commands and checks run there")
             else:
-                found.insert(0, f"{repo} is not in commit {commit[:12]}: commands and checks run at the top")
+                told = f"{begin.asked} is not in commit {begin.commit[:12]}: commands and checks run at the top"
+                found.insert(0, told)
         return found
     except WorkspaceError as exc:
         raise OpError(exc.code, str(exc)) from exc
 
 
-def _rules(repo: Path, start: str) -> list[str]:
+def _rules(begin: _Begin) -> list[str]:
     """What the session is not shown of the project's rules."""
-    repository = open_repository(repo)
     try:
-        return project_rules.left_out(Git.of(repository.git_dir), start or head_commit(repository))
+        return project_rules.left_out(begin.git, begin.commit)
     except GitFailed:  # objects that are not there: the worktree says so
         return []
 
 
-def _named(repo: Path) -> tuple[str, tuple[str, ...]]:
+def _named(begin: _Begin) -> tuple[str, tuple[str, ...]]:
     """What the session's branch begins with, and what is to be said of it. Raises OpError ``branch_exists``."""
     try:
-        prefix, taken = branch_names.prefix(Git.of(open_repository(repo).git_dir))
+        prefix, taken = branch_names.prefix(begin.git)
     except WorkspaceError as exc:
         raise OpError(exc.code, str(exc)) from exc
     return prefix, (f"{taken} leaves no room for {OWN[0]}…, so its branch begins with {prefix}",) if taken else ()
-
-
-def _masked(repo: Path, start: str, checks: Collection[str]) -> list[MaskedCheck]:
-    repository = open_repository(repo)
-    return masking.look(repository.git_dir, start or head_commit(repository), checks)
 
 
 def _fits_its_plan(request: LaunchWish) -> None:
@@ -198,46 +220,47 @@ def judge_at(request: LaunchWish, config: PlanConfig, fresh: str) -> str:
     return AT_END
 
 
-def _to_be_written(repo: Path, request: LaunchWish, start: str) -> None:
+def _to_be_written(begin: _Begin, request: LaunchWish) -> None:
     """Raise OpError ``bad_plan`` when the session cannot write its plan there."""
     path = request.plan_from_goal
     if request.plan:
         raise OpError("bad_plan", "a plan is given and one is to be written", "use one of the two")
     if PurePosixPath(path).is_absolute() or ".." in path.split("/") or not path.endswith(".json") or "\0" in path:
         raise OpError("bad_plan", f"{path} is no place for a plan", "name a .json file of the repository")
-    repository = open_repository(repo)
     with contextlib.suppress(GitFailed):
-        Git.of(repository.git_dir).run("cat-file", "-e", f"{start or head_commit(repository)}:{path}")
+        begin.git.run("cat-file", "-e", f"{begin.commit}:{path}")
         raise OpError("bad_plan", f"{path} is there already", f"work on it with --plan {path}, or name another file")
 
 
-def _plan_checks(repo: Path, path: str, gates: list[str], start: str, bindings: Mapping[str, str]) -> list[str]:
-    """The commands that decide the plan at this path of the commit it begins from. Raises OpError ``bad_plan``."""
-    repository = open_repository(repo)
-    commit = start or head_commit(repository)
-    git = Git.of(repository.git_dir)
-    if git.call("cat-file", "-e", f"{commit}:{path}", ok=(0, 1, 128))[0]:
-        raise _no_plan(repository.root, path, commit)
+class _Planned(NamedTuple):
+    """A plan as it is read, and the commands that decide it."""
+
+    plan: Plan
+    checks: list[str]
+
+
+def _plan(begin: _Begin, path: str, gates: list[str], bindings: Mapping[str, str]) -> _Planned:
+    """The plan at this path of the commit it begins from. Raises OpError ``bad_plan``."""
+    commit = begin.commit
+    if begin.git.call("cat-file", "-e", f"{commit}:{path}", ok=(0, 1, 128))[0]:
+        raise _no_plan(begin.repository.root, path, commit)
     try:
-        found = progress.checks(plans.entries(git, commit, path, [], bindings))
+        plan = phrases.bound(plans.read_at(begin.git, commit, path), bindings)
+        found = progress.checks(plans.entries(plan))
     except (BadPlan, WorkspaceError) as exc:
         hint = f"mend it and commit that; this says what is wrong with it: watchfloor spec check {path}"
         raise OpError("bad_plan", f"{path} at commit {commit[:12]} is no plan: {exc}", hint) from exc
     try:
-        return progress.checks(plans.entries(git, commit, path, gates, bindings)) if gates else found
+        return _Planned(plan, progress.checks(plans.entries(plan, gates)) if gates else found)
     except BadPlan as exc:
         hint = "name a phase of the plan before the =, or none for the whole plan"
         raise OpError("bad_plan", f"a --gate does not fit {path}: {exc}", hint) from exc
 
 
-def _unread(repo: Path, path: str, start: str, bindings: Mapping[str, str]) -> tuple[str, ...]:
+def _unread(begin: _Begin, path: str, plan: Plan) -> tuple[str, ...]:
     """What the plan holds that looks as if it were meant and is not read, and phrases that no command decides."""
-    repository = open_repository(repo)
-    git = Git.of(repository.git_dir)
-    commit = start or head_commit(repository)
-    plan = phrases.bound(plans.read_at(git, commit, path), bindings)
     told = [f"{path}: {text}" for text in (*plan.unread, *plan.notes)]
-    return (*told, *map(phrase_bindings.told, phrase_bindings.offered(git, commit, plan)))[:_NOTES]
+    return (*told, *map(phrase_bindings.told, phrase_bindings.offered(begin.git, begin.commit, plan)))[:_NOTES]
 
 
 def _no_plan(root: Path, path: str, commit: str) -> OpError:

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -67,6 +67,19 @@ def wait_for(name: str, condition: Callable[[], object], shown: Callable[[], str
     while not condition():
         assert time.monotonic() < deadline, f"{name} did not come true; the screen:\n{shown()}"
         time.sleep(0.02)
+
+
+def see_one(shown: Callable[[], str], texts: Sequence[str]) -> str:
+    """Wait until one of these is on the screen that is ``shown``; which."""
+    seen: list[str] = []
+
+    def found() -> bool:
+        screen = shown()
+        seen[:] = [text for text in texts if text in screen]
+        return bool(seen)
+
+    wait_for(f"one of {texts}", found, shown)
+    return seen[0]
 
 
 class Tmux:

@@ -11,7 +11,7 @@ import pytest
 
 from app.pace import QUIET_S
 from harness.events import types as t
-from tests.e2e.terminal import HUMAN_S, Tmux, have_tmux, in_tmux, wait_for
+from tests.e2e.terminal import HUMAN_S, Tmux, have_tmux, in_tmux, see_one, wait_for
 from tests.fleetlib import Fleet, fleet, play
 
 pytestmark = [
@@ -20,6 +20,7 @@ pytestmark = [
     pytest.mark.skipif(not have_tmux(), reason="tmux is not installed"),
 ]
 ARMED = "● ctrl+y approves exactly this, once"
+UNREAD = "▼ more below"
 SIZES = [(80, 24), (120, 40)]
 
 
@@ -39,11 +40,8 @@ def read_to_the_end(tmux: Tmux, *, opened: bool = False) -> None:
         tmux.see("NEEDS YOU")
         tmux.keys("2")
     tmux.see("WILL RUN")
-    for _ in range(40):
-        if "more below" not in tmux.screen:
-            break
+    while see_one(lambda: tmux.screen, (ARMED, UNREAD)) == UNREAD:
         tmux.keys("space")
-    tmux.see(ARMED)
 
 
 def ended(f: Fleet, sid: str) -> list[t.ToolEnded]:

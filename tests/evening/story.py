@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from functools import partial
 from pathlib import Path
 
 from tests.evening.scenarios.evening import BRANCH, TESTS
@@ -140,19 +141,16 @@ def _decide(it: Terminal) -> None:
 
 def _read_card(it: Terminal) -> None:
     """To the card's end, and until it can be approved."""
-    for _ in range(20):
-        if "more below" not in it.screen:
-            break
+    armed, unread = "● ctrl+y approves exactly this, once", "▼ more below"
+    while it.see_one(armed, unread) == unread:
         it.press("Space")
-    it.see("● ctrl+y approves exactly this, once")
 
 
 def _review_and_merge(it: Terminal) -> None:
     it.see("TO REVIEW")
-    for _ in range(8):
-        if any(line.startswith("▌") and "pickle" in line for line in it.screen.splitlines()):
-            break
+    while (chosen := _chosen(it)) != "pickle":
         it.press("j")
+        wait_for("the next session being chosen", partial(_other_than, it, chosen))
     it.press("d")
     it.see("tests/test_pickled", "0 of 1 viewed")
     it.look("d: the work of one of them, hunk by hunk")
@@ -163,6 +161,16 @@ def _review_and_merge(it: Terminal) -> None:
     it.write("clear; watchfloor merge pickle")
     it.see("with the work of pickle")
     it.at_prompt()
+
+
+def _chosen(it: Terminal) -> str:
+    """The session that keys act on; empty while none is on screen."""
+    line = next((line for line in it.screen.splitlines() if line.startswith("▌")), "")
+    return next((name for name in NAMES if name in line), "")
+
+
+def _other_than(it: Terminal, before: str) -> bool:
+    return _chosen(it) not in ("", before)
 
 
 def _waiting(it: Terminal) -> int:

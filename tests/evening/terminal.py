@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.e2e.terminal import HUMAN_S, wait_for
+from tests.e2e.terminal import HUMAN_S, see_one, wait_for
 
 AFTER_TEXT_S = 1.2
 READABLE_S = 0.6
@@ -47,6 +47,10 @@ class Terminal:
     def see(self, *texts: str, timeout: float = 60.0) -> None:
         """Wait until all of these are on screen."""
         wait_for(f"seeing {texts}", lambda: all(text in self.screen for text in texts), lambda: self.screen, timeout)
+
+    def see_one(self, *texts: str) -> str:
+        """Wait until one of these is on screen; which."""
+        return see_one(lambda: self.screen, texts)
 
     def gone(self, text: str) -> None:
         """Wait until this is not on screen any more."""

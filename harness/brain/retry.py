@@ -142,9 +142,11 @@ def error(response: httpx2.Response, data: str) -> anthropic.APIStatusError:
 
 
 def _elsewhere(exc: anthropic.APIStatusError) -> Failure:
-    """A redirect, which is not followed: one that is meant for good needs a person, any other may end by itself. One
-    that does not lead to the API asks for a login to the network, when it is for now or a web page: a portal also says
-    that its page is where all has moved.
+    """A redirect, which is not followed.
+
+    It asks for a login to the network when it leads away from the API and is temporary, or brings a web page: captive
+    portals also redirect permanently. Any other permanent one needs a person; any other temporary one may end by
+    itself.
     """
     location = exc.response.headers.get("location", "").strip()[:200]
     where = repr(location) if location else "an address that it does not name"

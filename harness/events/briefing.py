@@ -37,9 +37,9 @@ KINDS = (NEEDS, ANOMALY, PASSED, COMMIT, DECIDED, RESTART, COURSE)
 """Of lines, in the order in which they deserve to be read."""
 KEPT = 1000
 """So many lines of a session are kept, the newest; `Brief.forgotten` says when there were more in its time."""
-_ASKED = "asked"
 _OWN = "session"
 """Whose memory is its own."""
+_ASKED = "asked"
 """Kept to be counted: while it is open it is among what the session needs, and then its decision tells of it."""
 
 

@@ -50,6 +50,18 @@ class Money(NamedTuple):
     unknown: int = 0
     unknown_tokens: int = 0
 
+    def with_another(self, other: Money) -> Money:
+        """Both sessions together; their prices may differ, so none is named."""
+        return Money(
+            spent=(self.spent or 0) + (other.spent or 0),
+            reserved=self.reserved + other.reserved,
+            tokens=self.tokens + other.tokens,
+            requests=self.requests + other.requests,
+            usage=self.usage + other.usage,
+            unknown=self.unknown + other.unknown,
+            unknown_tokens=self.unknown_tokens + other.unknown_tokens,
+        )
+
 
 _UNKNOWN = Money()
 

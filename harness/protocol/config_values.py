@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 
 from harness.protocol.amounts import counted, seconds, size, usd_to_nano
 from harness.protocol.config_sections import (
@@ -32,6 +33,8 @@ _OF_JOBS = {
     "log": (3 << 20, 1 << 30),
     "grace": (0, 600),
 }
+_ITEMS = {"hooks": "a command", "memory": "a pattern"}
+"""What the lists of these sections hold."""
 LONGEST_RUN_S = 3600
 """Seconds that anything in the fence may take at most (`tools.MAX_TIMEOUT_S`): a setting cannot ask for more."""
 _MOST_BYTES = 1 << 60
@@ -41,8 +44,8 @@ _NEVER = frozenset(("/", "/usr", "/etc", "/tmp", "/root", "/home", "/opt", "/var
 
 def value_of(section: str, key: str, raw: object) -> object:
     """The value of a known key, as its section takes it. Raises ValueError, which says what it must be."""
-    special = _OWN.get(section, {}).get(key) or _OWN.get(section, {}).get("")
-    if special is not None:
+    own = _OWN.get(section, {})
+    if (special := own.get(key, own.get(""))) is not None:
         return special(key, raw)
     kind = SECTIONS[section].__annotations__[key]
     return _KINDS[kind.partition("[")[0]](section, key, raw)
@@ -86,8 +89,6 @@ def _of_caps(key: str, raw: object) -> int | None:
 
 def _of_limits(key: str, raw: object) -> int | None:
     """A limit: a number for what is counted, a size for what is weighed, false for none where there may be none."""
-    if key == "strict":
-        return _yes_or_no("limits", key, raw)
     optional = "None" in LimitsConfig.__annotations__[key]
     if raw is False:
         if not optional:
@@ -233,9 +234,9 @@ def _listed(section: str, text: str) -> str:
         if not text or "\0" in text:
             raise ValueError("a program and its arguments must not be empty nor hold a null character")
         return text
-    if section in ("hooks", "memory"):
+    if (what := _ITEMS.get(section)) is not None:
         if not text.strip():
-            raise ValueError("a command must not be empty" if section == "hooks" else "a pattern must not be empty")
+            raise ValueError(f"{what} must not be empty")
         return text
     return _folder(text)
 
@@ -259,7 +260,7 @@ def _pattern(text: str) -> str:
 
 _OWN: dict[str, dict[str, Callable[[str, object], int | None]]] = {
     "caps": {"": _of_caps},
-    "limits": {"": _of_limits},
+    "limits": {"": _of_limits, "strict": partial(_yes_or_no, "limits")},
     "undo": {"": _of_undo},
     "processes": {"stopped": _stopped},
     "jobs": {"": _of_jobs},

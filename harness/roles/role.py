@@ -128,7 +128,7 @@ class _Reader:
             limits=self._limits(),
             rules=self._rules(),
             first=self._words("first").strip(),
-            denied=Denied(self._denied("path"), self._denied("branch")),
+            denied=Denied(self._denied("deny_paths", "path"), self._denied("deny_branches", "branch")),
         )
 
     def _fail(self, key: str, why: str) -> RoleError:
@@ -158,8 +158,7 @@ class _Reader:
                 raise self._fail("tools", f"no such tool: {name}; known: {', '.join(tools.ALL)}")
         return tuple(given)
 
-    def _denied(self, what: str) -> tuple[str, ...]:
-        key = f"deny_{what}s" if what == "path" else "deny_branches"
+    def _denied(self, key: str, what: str) -> tuple[str, ...]:
         given = self.data.get(key, [])
         if why := denied.problem(what, given):
             raise self._fail(key, why)

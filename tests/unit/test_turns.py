@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import socket
 
@@ -21,7 +22,7 @@ def test_a_descriptor_that_is_let_go_of_in_the_same_turn_is_not_handled() -> Non
         turns.stopping = True
 
     for number, (ours, theirs) in enumerate(pairs):
-        turns.watch(ours.fileno(), lambda number=number: run(number))  # type: ignore[misc]
+        turns.watch(ours.fileno(), functools.partial(run, number))
         theirs.send(b"x")
     turns.run()
     assert len(handled) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 
 import msgspec
@@ -43,7 +44,9 @@ def costs(view: FleetView, sessions: Iterable[tuple[SessionRow, t.Usage]], books
     return Costs(
         fleet=view,
         sessions=[_session(row, usage, books) for row, usage in known],
-        removed=_figures(_together(books.money(sid) for sid in gone)) if books is not None else Paid(),
+        removed=_figures(functools.reduce(Money.with_another, map(books.money, gone), Money(0)))
+        if books is not None
+        else Paid(),
         days=[
             DayPaid(
                 day=d.day,
@@ -83,19 +86,3 @@ def _figures(money: Money) -> Paid:
         cache_hit=money.usage.cache_hit,
         price_source=money.price,
     )
-
-
-def _together(several: Iterable[Money]) -> Money:
-    found = Money(0)
-    for m in several:
-        found = Money(
-            (found.spent or 0) + (m.spent or 0),
-            found.reserved + m.reserved,
-            "",
-            found.tokens + m.tokens,
-            found.requests + m.requests,
-            found.usage + m.usage,
-            found.unknown + m.unknown,
-            found.unknown_tokens + m.unknown_tokens,
-        )
-    return found

@@ -141,8 +141,8 @@ def _decide(it: Terminal) -> None:
 
 def _read_card(it: Terminal) -> None:
     """To the card's end, and until it can be approved."""
-    armed, unread = "● ctrl+y approves exactly this, once", "▼ more below"
-    while it.see_one(armed, unread) == unread:
+    unread = "▼ more below"
+    while it.see_one("● ctrl+y approves exactly this, once", unread) == unread:
         it.press("Space")
 
 

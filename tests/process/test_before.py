@@ -74,7 +74,7 @@ def test_whoever_dies_meanwhile_each_check_is_known_before_the_work(house: Fleet
     house.row_or_start(sid)
     house.wait_event(sid, "model.request")
     assert list(before(house, sid).values()) == [False, False]
-    assert git(Path(house.row(sid)["worktree"]), "status", "--porcelain") == ""
+    assert git(Path(house.row(sid)["worktree"]), "status", "--porcelain", "README.md") == "", "what the check wrote"
     house.wait_state(sid, "done", "failed")
     assert house.violations() == []
 

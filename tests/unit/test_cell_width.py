@@ -73,7 +73,7 @@ def test_pieces_are_the_text_and_what_is_placed_holds_every_piece(text: str) -> 
     assert "".join(clusters(text)) == text
     bare = placed(text)
     for piece in clusters(text):
-        assert piece in bare
+        assert piece in bare or placed(piece[0]) == piece[0], "only what every terminal draws alike may stand apart"
 
 
 def test_what_a_terminal_reads_for_itself_is_left_alone() -> None:

@@ -1,0 +1,1 @@
+"""The terminal application and the command line of Watchfloor."""

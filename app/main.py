@@ -13,65 +13,65 @@ if TYPE_CHECKING:
 
 
 VERBS = {
-    "launch": ("cli.sessions", "launch"),
-    "ls": ("cli.sessions", "ls"),
-    "show": ("cli.sessions", "show"),
-    "logs": ("cli.logs", "logs"),
-    "say": ("cli.sessions", "message"),
-    "compact": ("cli.compact", "compact"),
-    "contract": ("cli.contract", "show"),
-    "diff": ("cli.merge", "diff"),
-    "why": ("cli.why", "why"),
-    "merge": ("cli.merge", "merge"),
-    "pr": ("cli.pull", "pr"),
-    "open": ("cli.open", "opened"),
-    "cost": ("cli.sessions", "cost"),
-    "pause": ("cli.sessions", "desire"),
-    "resume": ("cli.sessions", "desire"),
-    "stop": ("cli.sessions", "desire"),
-    "snooze": ("cli.alarms", "snooze"),
-    "rm": ("cli.sessions", "remove"),
-    "purge": ("cli.archive", "purge"),
-    "approvals": ("cli.queue", "approvals"),
-    "approve": ("cli.queue", "approve"),
-    "reject": ("cli.queue", "reject"),
-    "deny": ("cli.queue", "deny"),
-    "answer": ("cli.queue", "answer"),
-    "defer": ("cli.queue", "defer"),
-    "grants": ("cli.grants", "grants"),
-    "grant": ("cli.grants", "grant"),
-    "revoke": ("cli.grants", "revoke"),
-    "undo": ("cli.undo", "undo"),
-    "jobs": ("cli.jobs", "jobs"),
-    "checkpoints": ("cli.checkpoints", "listed"),
-    "checkpoint": ("cli.checkpoints", "make"),
-    "restore": ("cli.checkpoints", "restore"),
-    "fork": ("cli.checkpoints", "fork"),
-    "score": ("cli.score", "score"),
-    "brief": ("cli.brief", "brief"),
-    "receipts": ("cli.receipts", "receipts"),
-    "continue": ("cli.going_on", "go_on"),
-    "plan": ("cli.plan", "show"),
-    "spec": ("cli.spec", "check"),
-    "memory": ("cli.memory", "memory"),
-    "policy": ("cli.policy", "policy"),
-    "roles": ("cli.roles", "roles"),
-    "judge": ("cli.judge", "judge"),
-    "verify": ("cli.health", "verify"),
-    "export": ("cli.export", "export"),
-    "doctor": ("cli.health", "doctor"),
-    "supervisor": ("cli.supervise", "supervisor"),
-    "adopt": ("cli.adopt", "adopt"),
-    "service": ("cli.service", "verb"),
-    "completion": ("cli.extras", "completion"),
-    "keys": ("cli.extras", "keys"),
+    "launch": ("cli.verbs.sessions", "launch"),
+    "ls": ("cli.verbs.sessions", "ls"),
+    "show": ("cli.verbs.sessions", "show"),
+    "logs": ("cli.verbs.logs", "logs"),
+    "say": ("cli.verbs.sessions", "message"),
+    "compact": ("cli.verbs.compact", "compact"),
+    "contract": ("cli.verbs.contract", "show"),
+    "diff": ("cli.verbs.merge", "diff"),
+    "why": ("cli.verbs.why", "why"),
+    "merge": ("cli.verbs.merge", "merge"),
+    "pr": ("cli.verbs.pr", "pr"),
+    "open": ("cli.verbs.open", "opened"),
+    "cost": ("cli.verbs.sessions", "cost"),
+    "pause": ("cli.verbs.sessions", "desire"),
+    "resume": ("cli.verbs.sessions", "desire"),
+    "stop": ("cli.verbs.sessions", "desire"),
+    "snooze": ("cli.verbs.alarms", "snooze"),
+    "rm": ("cli.verbs.sessions", "remove"),
+    "purge": ("cli.verbs.archive", "purge"),
+    "approvals": ("cli.verbs.queue", "approvals"),
+    "approve": ("cli.verbs.queue", "approve"),
+    "reject": ("cli.verbs.queue", "reject"),
+    "deny": ("cli.verbs.queue", "deny"),
+    "answer": ("cli.verbs.queue", "answer"),
+    "defer": ("cli.verbs.queue", "defer"),
+    "grants": ("cli.verbs.grants", "grants"),
+    "grant": ("cli.verbs.grants", "grant"),
+    "revoke": ("cli.verbs.grants", "revoke"),
+    "undo": ("cli.verbs.undo", "undo"),
+    "jobs": ("cli.verbs.jobs", "jobs"),
+    "checkpoints": ("cli.verbs.checkpoints", "listed"),
+    "checkpoint": ("cli.verbs.checkpoints", "make"),
+    "restore": ("cli.verbs.checkpoints", "restore"),
+    "fork": ("cli.verbs.checkpoints", "fork"),
+    "score": ("cli.verbs.score", "score"),
+    "brief": ("cli.verbs.brief", "brief"),
+    "receipts": ("cli.verbs.receipts", "receipts"),
+    "continue": ("cli.verbs.continue_", "go_on"),
+    "plan": ("cli.verbs.plan", "show"),
+    "spec": ("cli.verbs.spec", "check"),
+    "memory": ("cli.verbs.memory", "memory"),
+    "policy": ("cli.verbs.policy", "policy"),
+    "roles": ("cli.verbs.roles", "roles"),
+    "judge": ("cli.verbs.judge", "judge"),
+    "verify": ("cli.verbs.health", "verify"),
+    "export": ("cli.verbs.export", "export"),
+    "doctor": ("cli.verbs.health", "doctor"),
+    "supervisor": ("cli.verbs.supervisor", "supervisor"),
+    "adopt": ("cli.verbs.adopt", "adopt"),
+    "service": ("cli.verbs.service", "verb"),
+    "completion": ("cli.verbs.extras", "completion"),
+    "keys": ("cli.verbs.extras", "keys"),
     "demo": ("demo", "run"),
 }
 """Verb → its module below `app` and the function there: a verb loads only what it needs."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code (see `app.cli.exits`)."""
+    """Run the command line; returns the exit code (see `app.cli.base.exits`)."""
     try:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # as `app.entry` left it
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(argv: Sequence[str]) -> int:
-    from app.cli import exits, output, streams
+    from app.cli.base import exits, output, streams
 
     streams.ready()
     try:
@@ -124,18 +124,18 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace | SimpleNamespace:
     """The arguments; opening the floor needs no grammar, which would cost a tenth of its start."""
     if not argv:
         return SimpleNamespace(version=False, verb=None)
-    from app.cli import parser
+    from app.cli.grammar import parser
 
     return parser.build().whole(argv)
 
 
 def _code_of(exc: Exception) -> int | None:
-    from app.cli import exits
-    from app.cli.given import Refused, Usage
-    from app.keymap import KeymapError
-    from harness.events.framing import LogError
+    from app.cli.base import exits
+    from app.cli.base.arguments import Refused, Usage
+    from app.input.keymap import KeymapError
+    from harness.eventlog.framing import LogError
     from harness.protocol.client import SupervisorError, Unreachable
-    from harness.protocol.config import ConfigError
+    from harness.protocol.config.config import ConfigError
     from harness.protocol.paths import FolderError
 
     if isinstance(exc, Usage):
@@ -154,7 +154,7 @@ def _code_of(exc: Exception) -> int | None:
 
 
 def _run(args: argparse.Namespace | SimpleNamespace) -> int:
-    from app.cli import context, exits, output
+    from app.cli.base import context, exits, output
     from harness.protocol import paths
 
     if args.version:
@@ -169,12 +169,12 @@ def _run(args: argparse.Namespace | SimpleNamespace) -> int:
 
 
 def _screen(ctx: object, session: str | None) -> int:
-    from app import terminal
-    from app.cli import exits, output
-    from app.cli.context import Context
+    from app.cli.base import exits, output
+    from app.cli.base.context import Context
+    from app.terminal import check
 
     assert isinstance(ctx, Context)
-    if why := terminal.lacking():
+    if why := check.lacking():
         output.warn(
             f"watchfloor: {why}, so no screen can be shown; without one use: watchfloor ls (see watchfloor --help)"
         )
@@ -182,11 +182,11 @@ def _screen(ctx: object, session: str | None) -> int:
     sid: str | None = None
     with ctx.connect() as client:
         if session is not None:
-            from app.replies import ask
-            from harness.events.replies import SessionShown
+            from app.client.replies import ask
+            from harness.views.replies import SessionShown
 
             sid = ask(client, SessionShown, "session", sid=session).row.sid
-    from app import tui
+    from app.shell import tui
 
     return tui.run(ctx.folders, session=sid)
 

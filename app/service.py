@@ -1,6 +1,6 @@
 """Starting the fleet with the machine: the texts of a systemd user unit and of a crontab line.
 
-Pure: who installs them is `app.cli.service`.
+Pure: who installs them is `app.cli.verbs.service`.
 """
 
 from __future__ import annotations

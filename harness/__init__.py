@@ -1,0 +1,1 @@
+"""The harness: everything that runs agents, without a screen."""

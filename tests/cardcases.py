@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from harness.events.views import ApprovalView
+from harness.views.session_views import ApprovalView
 from tests.fleetlib import Fleet, git, make_repository, play
-from widgets.card_short import rows_of
-from widgets.card_text import Card, card
+from widgets.card.card_text import Card, card
+from widgets.card.truncate import rows_of
 
 BOUND = 20
 """Rows above the rule, unless a script or a text that is written outside has to be read whole."""

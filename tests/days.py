@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 
-from harness.events import anchor
-from harness.events.framing import GENESIS, TRAILER, closed, hash_of, is_header
+from harness.eventlog import head_marker
+from harness.eventlog.framing import GENESIS, TRAILER, closed, hash_of, is_header
 from harness.linux.proc import boot_id
 from tests.fleetlib import Fleet, power_off
 
@@ -51,9 +51,9 @@ def _date_back(log: Path, days: int) -> None:
             whole, chain = closed(body, chain)
             made.append(whole)
         path.write_bytes(b"".join(made))
-    known = anchor.load(log)
+    known = head_marker.load(log)
     if known is not None:
-        (log / anchor.FILE).write_bytes(anchor.encode(known._replace(hash=_hash_at(log, known.seq))))
+        (log / head_marker.FILE).write_bytes(head_marker.encode(known._replace(hash=_hash_at(log, known.seq))))
 
 
 def _hash_at(log: Path, seq: int) -> bytes:

@@ -19,14 +19,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from harness.domain.states import OVER, Desired
+from harness.eventlog.reader import read
 from harness.events import types as t
-from harness.events.fold import fold
-from harness.events.reader import read
-from harness.events.session_state import SessionState
-from harness.events.states import OVER, Desired
+from harness.projections.apply import fold
+from harness.projections.state.session_state import SessionState
 from harness.protocol.client import Client, Unreachable
+from harness.protocol.connection.transport import UnixSocket
 from harness.protocol.paths import Folders, ensure_private
-from harness.protocol.transport import UnixSocket
 from tests import warm
 
 COMMAND = str(Path(sys.executable).with_name("watchfloor"))

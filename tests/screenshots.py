@@ -19,12 +19,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from app import keymap, models
+from app.client import snapshot
 from app.demo import long
 from app.demo.fleet import PARTS, Demo
+from app.input import keymap
 from app.screens.queue import QueueScreen
-from app.watch_app import WatchApp
-from harness.events.request import Request
+from app.shell.watch_app import WatchApp
+from harness.domain.calls.approval_kind import Request
 from harness.protocol.client import ensure_supervisor
 from harness.protocol.paths import ensure_private
 from tests.fleetlib import wait_for
@@ -104,7 +105,7 @@ async def settle(app: WatchApp) -> None:
 
 async def shoot(demo: Demo, save: Save, size: tuple[int, int], theme: str, stage: str) -> None:
     """The screens of one moment at one size and theme."""
-    app = WatchApp(demo.folders, keymap.build("default", {}), theme=theme, first=models.first_look(demo.folders))
+    app = WatchApp(demo.folders, keymap.build("default", {}), theme=theme, first=snapshot.first_look(demo.folders))
     suffix = f"{size[0]}x{size[1]}" + ("" if theme == "dark" else f"-{theme}")
     async with app.run_test(size=size) as pilot:
 
@@ -145,7 +146,7 @@ async def shoot_all(demo: Demo, save: Save) -> None:
     """The demo's four agents: nobody yet, at work, and where two of them wait."""
     demo.start_simulator(1.0)
     ensure_supervisor(demo.folders).close()
-    empty = WatchApp(demo.folders, keymap.build("default", {}), first=models.first_look(demo.folders))
+    empty = WatchApp(demo.folders, keymap.build("default", {}), first=snapshot.first_look(demo.folders))
     async with empty.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         await settle(empty)
@@ -185,7 +186,7 @@ async def shoot_long(demo: Demo, save: Save) -> None:
     await asyncio.to_thread(wait_for, "its gate", lambda: _at_the_gate(demo), 400)
     for size in SIZES[:2]:
         suffix = f"{size[0]}x{size[1]}"
-        app = WatchApp(demo.folders, keymap.build("default", {}), first=models.first_look(demo.folders))
+        app = WatchApp(demo.folders, keymap.build("default", {}), first=snapshot.first_look(demo.folders))
         async with app.run_test(size=size) as pilot:
             for name, keys in (("pane", ("P",)), ("session", ("enter",)), ("plan", ("P",))):
                 await settle(app)

@@ -23,10 +23,12 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from harness.brain import brain_nursery, lean_sdk
+from harness.brain import brain_nursery
+from harness.brain.api import lean_sdk
 from harness.budget import prices
-from harness.hands import fence, selftest
-from harness.session import keeper_nursery
+from harness.executor import selftest
+from harness.keeper import fork_server
+from harness.sandbox import bubblewrap
 from tests import reborn
 
 _PYTHON = (sys.executable, "-P", "-s", "-m")
@@ -49,7 +51,7 @@ def _nursery_of_brains() -> int:
 
 
 def _nursery_of_keepers() -> int:
-    return keeper_nursery.run(sys.argv[1:])
+    return fork_server.run(sys.argv[1:])
 
 
 def _self_test() -> int:
@@ -92,8 +94,8 @@ def _recalled(asked: str) -> str | None:
 
 _PROGRAMS: dict[str, Callable[[], int]] = {
     "harness.brain.brain_nursery": _nursery_of_brains,
-    "harness.session.keeper_nursery": _nursery_of_keepers,
-    "harness.hands.selftest": _self_test,
+    "harness.keeper.fork_server": _nursery_of_keepers,
+    "harness.executor.selftest": _self_test,
 }
 
 
@@ -108,11 +110,11 @@ def load() -> None:
     """What the programs load, as they do it, and what a supervisor loads only when something needs it."""
     lean_sdk.leave_out()
     importlib.import_module("harness.brain.builtin")
-    importlib.import_module("harness.brain.warm").load()
+    importlib.import_module("harness.brain.api.warm").load()
     importlib.import_module("git")
     prices.lookup("claude-haiku-5-5")
-    with contextlib.suppress(fence.FenceUnavailable, OSError):
-        fence.find()
+    with contextlib.suppress(bubblewrap.FenceUnavailable, OSError):
+        bubblewrap.find()
 
 
 def sown() -> list[Seed]:

@@ -162,16 +162,16 @@ def _started(pid: int) -> str:
 
 
 def _load() -> None:
-    import app.cli.parser
+    import app.cli.grammar.parser
     import app.main
-    import harness.hands.selftest
+    import harness.executor.selftest
     import harness.simulator.__main__
     import harness.supervisor.guardian
     import harness.supervisor.main  # noqa: F401
 
     for module in pkgutil.iter_modules(app.cli.__path__, "app.cli."):
         importlib.import_module(module.name)
-    app.cli.parser.build()
+    app.cli.grammar.parser.build()
     seeds.load()
     gc.collect()
     gc.freeze()

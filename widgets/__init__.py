@@ -1,0 +1,1 @@
+"""Widgets by what they show; each is given views and posts messages."""

@@ -29,8 +29,8 @@ SCOPES: dict[Scope, str] = {
 class Action(msgspec.Struct, frozen=True):
     """One thing the user can do. ``bar`` is its rank in the help bar (0 = not shown there), ``label`` its words there.
 
-    ``decides``: it takes effect at once, so it must have been pressed by a hand (`app.pace`). ``asks``: it asks
-    something of the supervisor, so it does nothing while that does not answer.
+    ``decides``: it takes effect at once, so it must have been pressed by a hand (`app.input.typing_pace`). ``asks``: it
+    asks something of the supervisor, so it does nothing while that does not answer.
     """
 
     id: str

@@ -1,0 +1,1 @@
+"""The command line: verbs, their grammar, and what all of them share."""

@@ -10,12 +10,12 @@ import shutil
 import sys
 from pathlib import Path
 
-from app import terminal
-from app.cli import exits
-from app.cli.context import Context
-from app.cli.output import say, warn
+from app.cli.base import exits
+from app.cli.base.context import Context
+from app.cli.base.output import say, warn
 from app.demo import fleet, headless, long
 from app.demo.fleet import DemoError
+from app.terminal import check
 from harness.protocol import paths
 from harness.protocol.client import alive
 
@@ -23,14 +23,14 @@ BACK = "come back: watchfloor demo --attach · end it: watchfloor demo --stop"
 
 
 def run(_ctx: Context, args: argparse.Namespace) -> int:
-    """``args``: headless, attach, stop, keep, speed. Exit codes as in `app.cli.exits`."""
+    """``args``: headless, attach, stop, keep, speed. Exit codes as in `app.cli.base.exits`."""
     base = fleet.base(paths.resolve())
     try:
         if args.stop:
             return _stop(args.keep, fleet.found(base))
-        why = terminal.lacking()
+        why = check.lacking()
         if why and not args.headless:
-            if args.attach or terminal.there():
+            if args.attach or check.there():
                 warn(f"watchfloor demo: {why}, so no screen can be shown; without one use: watchfloor demo --headless")
                 return exits.USAGE
             warn("watchfloor demo: no terminal here, so it plays by itself and says what became of it")
@@ -80,7 +80,7 @@ def _start(demo: fleet.Demo, speed: float) -> int:
 
 
 def _screen(demo: fleet.Demo) -> int:
-    from app import tui
+    from app.shell import tui
 
     code = tui.run(demo.folders)
     if alive(demo.folders):

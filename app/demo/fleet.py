@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.events.untrusted import to_display
+from harness.domain.text.display_safe import to_display
 from harness.linux.proc import command, identify
 from harness.protocol.client import SupervisorError, Unreachable, ensure_supervisor
 from harness.protocol.paths import Folders, ensure_private

@@ -6,18 +6,18 @@ import subprocess
 import time
 from dataclasses import dataclass, field
 
-from app.cli.output import emit
+from app.cli.base.output import emit
+from app.client.replies import ask
 from app.demo import stage
 from app.demo.fleet import BRANCH, PARTS, Demo, DemoError, Part
-from app.replies import ask
-from harness.events.action import PushAction, from_wire
-from harness.events.replies import Invariants, Sessions
-from harness.events.request import Request
-from harness.events.states import OVER
-from harness.events.views import SessionRow
-from harness.protocol.amounts import NANO, usd_to_nano
+from harness.domain.actions.action import PushAction, from_wire
+from harness.domain.calls.approval_kind import Request
+from harness.domain.states import OVER
 from harness.protocol.client import Client
-from harness.protocol.transport import UnixSocket
+from harness.protocol.config.amounts import NANO, usd_to_nano
+from harness.protocol.connection.transport import UnixSocket
+from harness.views.replies import Invariants, Sessions
+from harness.views.session_views import SessionRow
 
 Row = dict[str, object]
 

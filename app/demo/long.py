@@ -16,22 +16,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from app import replies
-from app.cli.output import emit, warn
+from app.cli.base.output import emit, warn
+from app.client import replies
+from app.client.replies import ask
 from app.demo import stage
 from app.demo.fleet import Demo, DemoError, Part
-from app.replies import ask
+from harness.domain.calls.approval_kind import Request
+from harness.domain.states import OVER
+from harness.domain.text.formatting import usd
+from harness.eventlog.reader import read
 from harness.events import types as t
-from harness.events.fold import advance
-from harness.events.reader import read
-from harness.events.replies import Hello, Invariants, Sessions
-from harness.events.request import Request
-from harness.events.session_state import SessionState
-from harness.events.states import OVER
-from harness.events.views import SessionRow
-from harness.events.words import usd
-from harness.protocol.amounts import NANO, usd_to_nano
+from harness.projections.apply import advance
+from harness.projections.state.session_state import SessionState
 from harness.protocol.client import ensure_supervisor
+from harness.protocol.config.amounts import NANO, usd_to_nano
+from harness.views.replies import Hello, Invariants, Sessions
+from harness.views.session_views import SessionRow
 
 PLAN = "prd.json"
 PART = Part(

@@ -11,11 +11,11 @@ import time
 import urllib.request
 from collections.abc import Callable, Mapping
 
-from app.cli import exits
-from app.cli.output import warn
+from app.cli.base import exits
+from app.cli.base.output import warn
 from app.demo.fleet import Demo, DemoError, Part
-from harness.events.views import SessionRow
 from harness.protocol.client import SupervisorError, Unreachable
+from harness.views.session_views import SessionRow
 
 QUIET_S = 120.0
 """No session has anything new on record for so long: it stands still, however slow the machine is."""

@@ -11,24 +11,26 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Static
 
-from app import back, copying, looked
-from app.back import Entry
-from app.copying import Selected
-from app.handlers import Handler, Handlers, bindings, in_list
-from app.models import Dirty, Snapshot
+from app.client import last_seen
+from app.client.snapshot import Dirty, Snapshot
+from app.framework.handlers import Handler, Handlers, bindings, in_list
+from app.presenters import look_back
+from app.presenters.look_back import Entry
+from app.presenters.since_last_seen import EMPTY, Told, first_look, unmoved
 from app.screens.base import WatchScreen
-from app.told import EMPTY, Told, first_look, unmoved
-from harness.events.briefing import Briefed
-from harness.events.receipts import Receipt, Receipts
-from harness.events.replies import LogPiece
+from app.terminal import clipboard
+from app.terminal.clipboard import Selected
+from harness.domain.text.formatting import local, parse_ts
 from harness.events.types import decode
-from harness.events.views import SessionRow
-from harness.events.words import local, parse_ts
 from harness.protocol.client import SupervisorError, Unreachable
-from widgets.entry_list import EntryList, Item
-from widgets.fleet_bar import Banner
-from widgets.help_bar import HelpBar
-from widgets.tab_line import TabLine
+from harness.reports.briefing import Briefed
+from harness.reports.receipts import Receipt, Receipts
+from harness.views.replies import LogPiece
+from harness.views.session_views import SessionRow
+from widgets.base.entry_list import EntryList, Item
+from widgets.base.help_bar import HelpBar
+from widgets.base.tab_line import TabLine
+from widgets.fleet.fleet_bar import Banner
 
 BRIEF = "brief"
 HISTORY = "history"
@@ -37,8 +39,8 @@ _FIRST = timedelta(hours=24)
 """How far back the first briefing goes, and how much farther each press of the key for earlier."""
 _EMPTY_OF = {BRIEF: "Reading what happened …", HISTORY: "Nobody was asked anything yet, or everything is still open."}
 _FAILURES = (SupervisorError, Unreachable, msgspec.ValidationError, KeyError)
-_ROLES = {back.HEAD: "heading", back.SESSION: "name", back.LINE: "text", back.REST: "quiet"}
-_INDENT = {back.LINE: 1, back.REST: 1}
+_ROLES = {look_back.HEAD: "heading", look_back.SESSION: "name", look_back.LINE: "text", look_back.REST: "quiet"}
+_INDENT = {look_back.LINE: 1, look_back.REST: 1}
 
 
 class BackScreen(WatchScreen):
@@ -106,12 +108,12 @@ class BackScreen(WatchScreen):
         now = datetime.now(UTC)
         until = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         rows = list(self.host.snapshot.rows.values())
-        self._since = self._since or looked.last(state) or first_look(rows, _earlier(until))
+        self._since = self._since or last_seen.last(state) or first_look(rows, _earlier(until))
         every = [await self._told(row) for row in rows]
-        made = back.briefing(every, self._since, now, self.host.snapshot.fleet.troubles)
+        made = look_back.briefing(every, self._since, now, self.host.snapshot.fleet.troubles)
         self._entries[BRIEF] = made
         if self._tab == BRIEF:
-            looked.remember(state, until)  # it is shown now
+            last_seen.remember(state, until)  # it is shown now
         self._paint()
         found: list[tuple[str, str, Receipt]] = []
         unread: list[str] = []
@@ -121,7 +123,7 @@ class BackScreen(WatchScreen):
                 found += [(row.sid, row.name, it) for it in of.receipts]
             except _FAILURES as exc:
                 unread.append(f"{row.name}: {exc}")
-        self._entries[HISTORY] = back.history(found, unread)
+        self._entries[HISTORY] = look_back.history(found, unread)
         self._paint()
 
     async def _told(self, row: SessionRow) -> Told:
@@ -154,7 +156,7 @@ class BackScreen(WatchScreen):
 
     def selected_text(self) -> Selected | None:
         entry = self.selected
-        return None if entry is None else Selected("the line", lambda: copying.lines([entry.text]), entry.sid)
+        return None if entry is None else Selected("the line", lambda: clipboard.lines([entry.text]), entry.sid)
 
     def handlers(self) -> Handlers:
         return {
@@ -188,20 +190,20 @@ class BackScreen(WatchScreen):
             self.host.open_session(chosen.sid)
 
     def _open(self) -> None:
-        from app.screens.record import WholeScreen
+        from app.screens.dialogs.record import WholeScreen
 
         chosen = self.selected
         if chosen is None or not chosen.sid:
             return
         if chosen.receipt is not None:
-            self.app.push_screen(WholeScreen(f"Request of {chosen.text}", back.facts(chosen.receipt)))
+            self.app.push_screen(WholeScreen(f"Request of {chosen.text}", look_back.facts(chosen.receipt)))
         elif chosen.seq < 0:
             self.host.open_session(chosen.sid)
         else:
             self.host.run_beside(self._open_record(chosen))
 
     async def _open_record(self, chosen: Entry) -> None:
-        from app.screens.record import of_record
+        from app.screens.dialogs.record import of_record
 
         try:
             piece = await self.host.feed.reply(LogPiece, "read", sid=chosen.sid, from_seq=chosen.seq, most_bytes=1)
@@ -232,6 +234,6 @@ def _item(entry: Entry) -> Item:
         _ROLES[entry.role],
         entry.mark,
         local(entry.ts, "%m-%d %H:%M"),
-        back.tone_of(entry),
+        look_back.tone_of(entry),
         _INDENT.get(entry.role, 0) if entry.opens else 0,
     )

@@ -9,16 +9,16 @@ from typing import ClassVar
 
 from textual.screen import Screen
 
-from app import painting
 from app.action_table.action import EVERYWHERE, Action
-from app.actions import ACTIONS, BY_ID, show_key
-from app.copying import Selected
-from app.handlers import Handler, Handlers
-from app.host import Host, host_of
-from app.models import Dirty, Snapshot
-from app.size_classes import size_classes
-from widgets.fleet_bar import Banner
-from widgets.help_bar import HelpBar, KeyEntry
+from app.action_table.registry import ACTIONS, BY_ID, show_key
+from app.client.snapshot import Dirty, Snapshot
+from app.framework.handlers import Handler, Handlers
+from app.framework.host import Host, host_of
+from app.terminal import painting
+from app.terminal.clipboard import Selected
+from app.terminal.size_classes import size_classes
+from widgets.base.help_bar import HelpBar, KeyEntry
+from widgets.fleet.fleet_bar import Banner
 
 
 class WatchScreen(Screen[object]):

@@ -8,20 +8,20 @@ from typing import TypeAlias
 from textual.widget import Widget
 from textual.widgets import Input
 
-from app import requests
-from app.bulk import Act, Reach, outcome
-from app.host import Host
-from app.screens.dialogs import Dialog
+from app.client import requests
+from app.framework.bulk import Act, Reach, outcome
+from app.framework.host import Host
+from app.screens.dialogs.dialogs import Dialog
 from app.screens.session_commands import not_going_on, not_pausing, not_removing, not_resuming
-from harness.events.cap_request import CapRequest
-from harness.events.request import Request
-from harness.events.views import ApprovalView, SessionRow
-from harness.events.words import cap_text, counted, spend_cell
-from harness.protocol.amounts import usd_to_nano
+from harness.domain.calls.approval_kind import Request
+from harness.domain.calls.cap_request import CapRequest
+from harness.domain.text.formatting import cap_text, counted, spend_cell
 from harness.protocol.client import SupervisorError, Unreachable
-from harness.protocol.config import ConfigError
-from widgets.fact_list import FactList
-from widgets.fleet_filter import repository
+from harness.protocol.config.amounts import usd_to_nano
+from harness.protocol.config.config import ConfigError
+from harness.views.session_views import ApprovalView, SessionRow
+from widgets.base.fact_list import FactList
+from widgets.fleet.fleet_filter import repository
 
 Ask: TypeAlias = Callable[[str], Awaitable[Mapping[str, object]]]
 RAISE = "raise"

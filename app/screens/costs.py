@@ -8,15 +8,15 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from app.handlers import Handler, Handlers, bindings, in_list
-from app.models import Dirty, Snapshot
+from app.client.snapshot import Dirty, Snapshot
+from app.framework.handlers import Handler, Handlers, bindings, in_list
 from app.screens.base import WatchScreen
-from harness.events.cost_views import Costs, SessionPaid
 from harness.protocol.client import SupervisorError, Unreachable
-from widgets.budget_bar import BudgetBar
-from widgets.cost_table import CostTable
-from widgets.fleet_bar import Banner
-from widgets.help_bar import HelpBar
+from harness.views.cost_views import Costs, SessionPaid
+from widgets.base.help_bar import HelpBar
+from widgets.fleet.budget_bar import BudgetBar
+from widgets.fleet.cost_table import CostTable
+from widgets.fleet.fleet_bar import Banner
 
 
 class CostsScreen(WatchScreen):

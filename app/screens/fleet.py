@@ -12,22 +12,22 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Input
 
-from app.bulk import Act, reach
-from app.handlers import Handler, Handlers, bindings, in_list
-from app.models import Dirty, Snapshot
+from app.client.snapshot import Dirty, Snapshot
+from app.framework.bulk import Act, reach
+from app.framework.handlers import Handler, Handlers, bindings, in_list
 from app.screens import bulk
 from app.screens.base import WatchScreen
-from harness.events import words
-from harness.events.stretch import Timeline
-from harness.events.views import SessionRow
+from harness.domain.state_span import Timeline
+from harness.domain.text import formatting
 from harness.protocol.client import SupervisorError, Unreachable
-from widgets import fleet_columns, timeline
-from widgets.fleet_bar import Banner, FleetBar
-from widgets.fleet_filter import FilterError, parse
-from widgets.fleet_order import View
-from widgets.fleet_table import FleetTable
-from widgets.help_bar import HelpBar, KeyEntry
-from widgets.view_line import Shown, ViewLine
+from harness.views.session_views import SessionRow
+from widgets.base.help_bar import HelpBar, KeyEntry
+from widgets.fleet import fleet_columns, timeline
+from widgets.fleet.fleet_bar import Banner, FleetBar
+from widgets.fleet.fleet_filter import FilterError, parse
+from widgets.fleet.fleet_order import View
+from widgets.fleet.fleet_table import FleetTable
+from widgets.fleet.view_line import Shown, ViewLine
 
 _OF_MARKED = frozenset({"table.stop", "table.pause", "table.resume", "table.archive", "table.raise"})
 _FOLLOW_S = 5
@@ -242,7 +242,7 @@ class FleetScreen(WatchScreen):
     def _whole(self) -> int:
         """The span that shows the fleet since its first session."""
         now = time.time()
-        begun = (words.parse_ts(row.created) for row in self.host.snapshot.rows.values())
+        begun = (formatting.parse_ts(row.created) for row in self.host.snapshot.rows.values())
         return timeline.fitting(now - min((since for since in begun if since is not None), default=now))
 
     def _zoom(self, step: int) -> None:

@@ -13,18 +13,18 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 
-from app.handlers import Handler, Handlers, bindings, in_list
-from app.models import Dirty, Snapshot
+from app.client.snapshot import Dirty, Snapshot
+from app.framework.handlers import Handler, Handlers, bindings, in_list
 from app.screens.session_commands import SessionCommands
-from harness.events import words
-from harness.events.views import ERRORS, FleetView, SessionRow
+from harness.domain.text import formatting
 from harness.linux import durable
-from widgets import tiling
-from widgets.fleet_bar import Banner, FleetBar
-from widgets.help_bar import HelpBar
-from widgets.pane_wall import PaneWall
-from widgets.queue_head import QueueHead
-from widgets.session_list import SessionList
+from harness.views.session_views import ERRORS, FleetView, SessionRow
+from widgets.base.help_bar import HelpBar
+from widgets.fleet.fleet_bar import Banner, FleetBar
+from widgets.panes import tiling
+from widgets.panes.pane_wall import PaneWall
+from widgets.queue.queue_head import QueueHead
+from widgets.session.session_list import SessionList
 
 if TYPE_CHECKING:
     from app.screens.plan_panes import PlanPanes
@@ -87,7 +87,7 @@ class FloorScreen(SessionCommands):
             ("", "No sessions now" if had else "No sessions yet"),
             ("", ""),
             (keys.shown("session.launch"), "launch an agent on a repository"),
-            (keys.shown("app.help"), "all keys"),
+            (keys.shown("app.shell.help"), "all keys"),
             (keys.shown("app.detach"), "leave; whatever runs goes on"),
             ("", ""),
             ("", "those that were removed:" if had else "or from a shell:"),
@@ -134,7 +134,7 @@ class FloorScreen(SessionCommands):
         return more
 
     def clock(self, now: float) -> None:
-        if (step := now // words.AGES_S) != self._aged:
+        if (step := now // formatting.AGES_S) != self._aged:
             self._aged = step
             self.list.tick(now)
             self.query_one(QueueHead).tick(now)

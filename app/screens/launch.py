@@ -20,21 +20,21 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static, TextArea
 
-from app import launches, wish
-from app.handlers import Handler, Handlers, bindings
-from app.screens.dialogs import Ask, Notice, said
-from app.screens.form import Form
-from app.screens.picking import Choice, Picker
-from app.wish import FIELDS, FieldError, Wish
-from harness.events.launch_wish import LaunchWish
-from harness.events.replies import Launched, PhrasesLook, Starts
-from harness.events.untrusted import to_display
-from harness.protocol import config as configuration
+from app.framework.handlers import Handler, Handlers, bindings
+from app.launch import launch_form, launch_history
+from app.launch.launch_form import FIELDS, FieldError, Wish
+from app.screens.dialogs.dialogs import Ask, Notice, said
+from app.screens.dialogs.form import Form
+from app.screens.dialogs.picking import Choice, Picker
+from harness.domain.text.display_safe import to_display
 from harness.protocol.client import SupervisorError, Unreachable
-from harness.protocol.config_sections import FRESH, JUDGE_AT
+from harness.protocol.config import config as configuration
+from harness.protocol.config.sections import FRESH, JUDGE_AT
 from harness.roles import shelf
-from widgets import cells
-from widgets.help_bar import HelpBar
+from harness.views.launch_request import LaunchWish
+from harness.views.replies import Launched, PhrasesLook, Starts
+from widgets.base import cells
+from widgets.base.help_bar import HelpBar
 
 NO_CRITERION = "nothing says when it is done; launch once more to go by the agent's word alone (it stays marked ∅)"
 _LOOKED_UP = ("repo", "branch", "plan")
@@ -60,7 +60,7 @@ class LaunchForm(Form[str]):
         """Nothing says when it is done, and that was asked about."""
         self._more = False
         self._cfg = configuration.Config(Path())
-        self._known = launches.Launches()
+        self._known = launch_history.Launches()
         self._replaced: Wish | None = None
         """What an earlier launch took the place of."""
         self._begun = Wish("", "", "", "", "", "")
@@ -70,7 +70,7 @@ class LaunchForm(Form[str]):
 
     def compose(self) -> ComposeResult:
         self._cfg = self._config()
-        self._begun = wish.first(self._cfg, self._guess())
+        self._begun = launch_form.first(self._cfg, self._guess())
         left = self.host.drafts.get(_DRAFT)
         values = asdict(msgspec.json.decode(left, type=Wish) if left else self._begun)
         self._more = any(values[field.id] != getattr(self._begun, field.id) for field in FIELDS if field.more)
@@ -110,7 +110,7 @@ class LaunchForm(Form[str]):
         return to_display(rows[-1].repo) if rows else str(here)
 
     def on_mount(self) -> None:
-        self._known = launches.load(self.host.folders.state)
+        self._known = launch_history.load(self.host.folders.state)
         self._show_more()
         self._show_command()
         self.query_one("#goal").focus()
@@ -140,11 +140,11 @@ class LaunchForm(Form[str]):
 
     def _show_command(self) -> None:
         try:
-            words = wish.command_of(self._wish(), self._cfg)
+            words = launch_form.command_of(self._wish(), self._cfg)
         except FieldError as exc:
-            shown = f"$ watchfloor launch …  ({wish.BY_ID[exc.field].title}: {exc})"
+            shown = f"$ watchfloor launch …  ({launch_form.BY_ID[exc.field].title}: {exc})"
         else:
-            shown = f"$ {wish.typed(words)}"
+            shown = f"$ {launch_form.typed(words)}"
         width = max(20, self.query_one("#command").size.width or 76)
         rows = max(2, min(4, self.size.height - _OTHER_ROWS))
         self.query_one("#command", Static).update(Content("\n".join(cells.head(shown, width, rows))))
@@ -169,12 +169,12 @@ class LaunchForm(Form[str]):
 
     def on_descendant_focus(self) -> None:
         field = self._focused()
-        self.query_one("#hint", Static).update(Content(wish.BY_ID[field].hint if field else ""))
+        self.query_one("#hint", Static).update(Content(launch_form.BY_ID[field].hint if field else ""))
         self._show_keys()
 
     def _focused(self) -> str:
         found = self.focused.id if self.focused is not None else None
-        return found if found is not None and found in wish.BY_ID else ""
+        return found if found is not None and found in launch_form.BY_ID else ""
 
     async def on_help_bar_pressed(self, message: HelpBar.Pressed) -> None:
         message.stop()
@@ -238,7 +238,7 @@ class LaunchForm(Form[str]):
 
     def _hidden(self) -> bool:
         field = self._focused()
-        return bool(field) and wish.BY_ID[field].more and not self._more
+        return bool(field) and launch_form.BY_ID[field].more and not self._more
 
     def _choose(self) -> None:
         field = self._focused()
@@ -286,7 +286,7 @@ class LaunchForm(Form[str]):
         found = list(dict.fromkeys(one for one in offered if one))
         if not found:
             self.complain(
-                f"there is nothing to choose from for {wish.BY_ID[field].title}" if field else "choose a field"
+                f"there is nothing to choose from for {launch_form.BY_ID[field].title}" if field else "choose a field"
             )
             return
 
@@ -294,7 +294,7 @@ class LaunchForm(Form[str]):
             if number is not None:
                 self._write(field, "\n".join([*before, found[number]]))
 
-        self.app.push_screen(Picker(wish.BY_ID[field].title, [Choice(one) for one in found]), chosen)
+        self.app.push_screen(Picker(launch_form.BY_ID[field].title, [Choice(one) for one in found]), chosen)
 
     def _offers(self, field: str) -> Iterable[str]:
         """What may be chosen for a field: from the configuration, the sessions there are, earlier launches and the
@@ -311,7 +311,7 @@ class LaunchForm(Form[str]):
             case "plan":
                 return [*_files(self._text("repo")), *earlier]
             case "write_plan":
-                return [wish.WRITTEN]
+                return [launch_form.WRITTEN]
             case "role":
                 return shelf.names(self.host.folders.config)
             case "fresh":
@@ -349,27 +349,27 @@ class LaunchForm(Form[str]):
         self.app.push_screen(Picker("Templates, and what was launched before", choices), chosen)
 
     def _elsewhere(self) -> list[Wish]:
-        return launches.elsewhere(self._known, self._begun, self.host.snapshot.rows.values())
+        return launch_history.elsewhere(self._known, self._begun, self.host.snapshot.rows.values())
 
     def _keep(self) -> None:
         one = self._wish()
-        if launches.secret(one):
+        if launch_history.secret(one):
             self.complain("something here looks like a secret, and templates are kept in a file: take it out first")
             return
 
         def named(name: str | None) -> None:
             if name:
-                self._store(launches.kept(self._known, name, one))
+                self._store(launch_history.kept(self._known, name, one))
                 self._show_keys()
 
         self.app.push_screen(
             Ask("Keep as a template", "", "Its name; one that is there is replaced.", said, submit="keep"), named
         )
 
-    def _store(self, known: launches.Launches) -> None:
+    def _store(self, known: launch_history.Launches) -> None:
         self._known = known
         try:
-            launches.store(self.host.folders.state, known)
+            launch_history.store(self.host.folders.state, known)
         except OSError as exc:
             self.host.tell(f"this launch is not remembered: {exc.strerror or exc}", bad=True)
 
@@ -388,7 +388,7 @@ class LaunchForm(Form[str]):
         error.update(Content("" if field else to_display(why, limit=400)))
         error.display = bool(why) and not field
         if field:
-            if wish.BY_ID[field].more and not self._more:
+            if launch_form.BY_ID[field].more and not self._more:
                 self._more = True
                 self._show_more()
             self.query_one(f"#{field}").focus()
@@ -399,14 +399,14 @@ class LaunchForm(Form[str]):
             return
         one = self._wish()
         try:
-            request = wish.request_of(one, configuration.load(self.host.folders))
+            request = launch_form.request_of(one, configuration.load(self.host.folders))
         except FieldError as exc:
             self._complain(exc.field, str(exc))
             return
         except configuration.ConfigError as exc:
             self._complain("", str(exc))
             return
-        if not wish.decided(one) and not self._asked:
+        if not launch_form.decided(one) and not self._asked:
             self._asked = True
             self._complain("checks", NO_CRITERION)
             return
@@ -419,7 +419,7 @@ class LaunchForm(Form[str]):
             made = await self.host.feed.reply(Launched, "launch", **msgspec.to_builtins(request))
         except SupervisorError as exc:
             if self.is_open:
-                self._complain(wish.about(exc.code, exc.message), str(exc))
+                self._complain(launch_form.about(exc.code, exc.message), str(exc))
             return
         except Unreachable as exc:
             if self.is_open:
@@ -428,9 +428,10 @@ class LaunchForm(Form[str]):
         finally:
             self._sending = False
         self.host.drafts.pop(_DRAFT, None)
-        self._store(launches.launched(self._known, one))
+        self._store(launch_history.launched(self._known, one))
         self.host.tell(
-            f"launched {made.name}" + ("" if wish.decided(one) else "; without checks it ends on the agent's word")
+            f"launched {made.name}"
+            + ("" if launch_form.decided(one) else "; without checks it ends on the agent's word")
         )
         if self.is_open:
             self.dismiss(made.sid)
@@ -438,7 +439,7 @@ class LaunchForm(Form[str]):
             self.app.push_screen(Notice("Launched", made.name, "; ".join(made.warnings)))
 
 
-def _entry(field: wish.Field, value: str) -> Input | TextArea:
+def _entry(field: launch_form.Field, value: str) -> Input | TextArea:
     if field.rows == 1:
         return Input(value, id=field.id, compact=True)
     area = TextArea(value, soft_wrap=field.id == "goal", show_line_numbers=False, id=field.id, tab_behavior="focus")

@@ -9,17 +9,17 @@ import msgspec
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from app import requests
-from app.handlers import Handler, Handlers, bindings, in_list
-from app.models import Dirty, Snapshot
+from app.client import requests
+from app.client.snapshot import Dirty, Snapshot
+from app.framework.handlers import Handler, Handlers, bindings, in_list
 from app.screens.base import WatchScreen
-from harness.events import words
-from harness.events.memory_views import LessonView, MemoriesShown, MemoryVersions, MemoryView, VersionView
+from harness.domain.text import formatting as words
 from harness.protocol.client import SupervisorError, Unreachable
-from widgets.fact_list import FactList
-from widgets.fleet_bar import Banner
-from widgets.help_bar import HelpBar
-from widgets.memory_list import Entry, MemoryList, name_of, whose
+from harness.views.memory_views import LessonView, MemoriesShown, MemoryVersions, MemoryView, VersionView
+from widgets.base.fact_list import FactList
+from widgets.base.help_bar import HelpBar
+from widgets.fleet.fleet_bar import Banner
+from widgets.fleet.memory_list import Entry, MemoryList, name_of, whose
 
 _BY_ITSELF = "when you believe it, or another session says the same"
 _SHA = 16
@@ -135,7 +135,7 @@ class MemoryScreen(WatchScreen):
         return "" if isinstance(self.selected, kind) else words
 
     def _accept(self) -> None:
-        from app.screens.dialogs import Confirm
+        from app.screens.dialogs.dialogs import Confirm
 
         lesson = self.selected
         if not isinstance(lesson, LessonView):
@@ -152,7 +152,7 @@ class MemoryScreen(WatchScreen):
         self.app.push_screen(Confirm("Believe", lesson.key, f"{does} It says: {lesson.text}", "believe"), answered)
 
     def _reject(self) -> None:
-        from app.screens.dialogs import Ask
+        from app.screens.dialogs.dialogs import Ask
 
         lesson = self.selected
         if not isinstance(lesson, LessonView):
@@ -166,7 +166,7 @@ class MemoryScreen(WatchScreen):
         self.app.push_screen(Ask("Refuse", lesson.key, text, str.strip, submit="deny"), answered)
 
     def _forget(self) -> None:
-        from app.screens.dialogs import Confirm
+        from app.screens.dialogs.dialogs import Confirm
 
         memory = self.selected
         if not isinstance(memory, MemoryView):
@@ -185,7 +185,7 @@ class MemoryScreen(WatchScreen):
             self.host.run_beside(self._ask_version(memory))
 
     async def _ask_version(self, memory: MemoryView) -> None:
-        from app.screens.versions import VersionDialog
+        from app.screens.dialogs.versions import VersionDialog
 
         try:
             found = await self.host.feed.reply(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable
 
-from app.models import Snapshot
+from app.client.snapshot import Snapshot
 from app.screens.plan_reading import Calls, PlanReading
-from harness.events.views import SessionRow
-from widgets.plan_pane import PlanPane
+from harness.views.session_views import SessionRow
+from widgets.panes.plan_pane import PlanPane
 
 
 class PlanPanes:

@@ -9,13 +9,13 @@ import asyncio
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from harness.events.plan_views import PlanShown
-from harness.events.replies import Compared
-from harness.events.views import SessionRow
 from harness.protocol.client import SupervisorError, Unreachable
-from widgets.patch_files import files_of
-from widgets.plan_board import as_file, checks_as_file
-from widgets.plan_view import NOTES, PlanFile, Stamp, notes, read, stamps
+from harness.views.plan_views import PlanShown
+from harness.views.replies import Compared
+from harness.views.session_views import SessionRow
+from widgets.diff.patch_files import files_of
+from widgets.plan.plan_board import as_file, checks_as_file
+from widgets.plan.plan_view import NOTES, PlanFile, Stamp, notes, read, stamps
 
 T = TypeVar("T")
 

@@ -13,26 +13,28 @@ from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from app import painting
-from app.arming import Arming
-from app.copying import Selected
-from app.handlers import Handler, Handlers, bindings, in_list
-from app.models import Dirty, Snapshot
-from app.screens import queue_refusals, queue_words, together
-from app.screens.card_screen import WATCH_S, CardScreen
-from app.screens.deciding import Deciding
+from app.client.snapshot import Dirty, Snapshot
+from app.framework.handlers import Handler, Handlers, bindings, in_list
+from app.input.arming import Arming
+from app.screens import queue_refusals, queue_words
+from app.screens.dialogs import together
+from app.screens.dialogs.card_screen import WATCH_S, CardScreen
+from app.screens.dialogs.deciding import Deciding
 from app.screens.queue_foot import Looked, nothing_open, standing
 from app.screens.queue_refusals import NOTHING, Refusal
 from app.screens.session_commands import SessionCommands, not_going_on
-from harness.events import needs, trouble
-from harness.events.decision import Decision
-from harness.events.request import Request
-from harness.events.untrusted import to_display
-from harness.events.views import ApprovalView, SessionRow
-from widgets.approval_card import ApprovalCard
-from widgets.fleet_bar import Banner
-from widgets.help_bar import HelpBar
-from widgets.queue_list import QueueList
+from app.terminal import painting
+from app.terminal.clipboard import Selected
+from harness.domain import problems
+from harness.domain.calls.approval_kind import Request
+from harness.domain.decision import Decision
+from harness.domain.text.display_safe import to_display
+from harness.views import attention as needs
+from harness.views.session_views import ApprovalView, SessionRow
+from widgets.base.help_bar import HelpBar
+from widgets.card.approval_card import ApprovalCard
+from widgets.fleet.fleet_bar import Banner
+from widgets.queue.queue_list import QueueList
 
 _NOTICE_S = 4.0
 _BAD_NOTICE_S = 10.0
@@ -250,7 +252,7 @@ class QueueScreen(CardScreen, SessionCommands):
     def target(self) -> SessionRow | None:
         """The session of an item that takes no decision: only something done to it helps."""
         view = self._shown
-        return self.host.snapshot.rows.get(view.sid) if view is not None and view.kind in trouble.NO_REQUEST else None
+        return self.host.snapshot.rows.get(view.sid) if view is not None and view.kind in problems.NO_REQUEST else None
 
     def selected_text(self) -> Selected | None:
         view = self.view
@@ -328,7 +330,7 @@ class QueueScreen(CardScreen, SessionCommands):
         return "" if self.card.foldable else "nothing of this card is folded"
 
     def _deferring(self) -> str:
-        return "snooze 1h" if self._shown is not None and self._shown.kind in trouble.NO_REQUEST else ""
+        return "snooze 1h" if self._shown is not None and self._shown.kind in problems.NO_REQUEST else ""
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -337,7 +339,7 @@ class QueueScreen(CardScreen, SessionCommands):
             self.host.open_session(self._shown.sid)
 
     def _show_changes(self) -> None:
-        from app.screens.changes import ChangesScreen
+        from app.screens.dialogs.changes import ChangesScreen
 
         if self._shown is not None:
             self.app.push_screen(ChangesScreen(self._shown))

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from textual.content import Content
 
-from app.arming import Arming
-from app.keymap import Keymap
+from app.input.arming import Arming
+from app.input.keymap import Keymap
 from app.screens import queue_words
-from harness.events.views import ApprovalView, FleetView
+from harness.views.session_views import ApprovalView, FleetView
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from app.screens.deciding import input_of
-from harness.events import trouble
-from harness.events.decision import Decision
-from harness.events.request import Request
-from harness.events.views import ApprovalView
+from app.screens.dialogs.deciding import input_of
+from harness.domain import problems
+from harness.domain.calls.approval_kind import Request
+from harness.domain.decision import Decision
+from harness.views.session_views import ApprovalView
 
 Refusal: TypeAlias = Callable[[ApprovalView], str]
 NOTHING = "no request is selected"
@@ -33,7 +33,7 @@ def shown(view: ApprovalView) -> str:
 
 def not_deferrable(view: ApprovalView) -> str:
     """It is put off already."""
-    if view.deferred is None or view.kind not in trouble.NO_REQUEST:
+    if view.deferred is None or view.kind not in problems.NO_REQUEST:
         return ""
     return "it is put off already; open its session to see what helps"
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.events.decision import Decision
-from harness.events.request import Request
-from harness.events.views import ApprovalView
+from harness.domain.calls.approval_kind import Request
+from harness.domain.decision import Decision
+from harness.views.session_views import ApprovalView
 
 _APPROVAL: dict[str, tuple[str, str]] = {
     Request.PROTECTED: ("accept", "lets this count from now on"),

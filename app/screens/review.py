@@ -13,32 +13,33 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
-from app import kept_reviews, publishing, requests
-from app.copying import Selected
-from app.handlers import Handler, Handlers, bindings
-from app.models import Dirty, Snapshot
-from app.review import Review, anchor_of, message, touches_told
+from app.client import requests
+from app.client.snapshot import Dirty, Snapshot
+from app.framework.handlers import Handler, Handlers, bindings
+from app.review import publishing, review_store
+from app.review.comments import Review, anchor_of, message, touches_told
 from app.screens.base import WatchScreen
-from app.screens.dialogs import Ask, said
-from app.screens.going_on import ContinueDialog
-from app.screens.publish import PublishDialog
+from app.screens.dialogs.dialogs import Ask, said
+from app.screens.dialogs.going_on import ContinueDialog
+from app.screens.dialogs.publish import PublishDialog
+from app.screens.dialogs.taking import MergeDialog
 from app.screens.session_commands import not_merging
-from app.screens.taking import MergeDialog
 from app.screens.why import WhyScreen
-from harness.events.replies import Compared
-from harness.events.states import Desired
-from harness.events.steered import Steered
-from harness.events.untrusted import to_display
-from harness.events.views import SessionRow
-from harness.events.words import counted
-from harness.protocol import config as configuration
+from app.terminal.clipboard import Selected
+from harness.domain.states import Desired
+from harness.domain.steered import Steered
+from harness.domain.text.display_safe import to_display
+from harness.domain.text.formatting import counted
 from harness.protocol.client import SupervisorError, Unreachable
-from widgets.entry_list import EntryList, Item
-from widgets.fleet_bar import Banner
-from widgets.help_bar import HelpBar
-from widgets.patch import patch_display
-from widgets.patch_files import FilePatch, Place, files_of, find, next_hunk, rows_of_hunk
-from widgets.patch_view import PatchView
+from harness.protocol.config import config as configuration
+from harness.views.replies import Compared
+from harness.views.session_views import SessionRow
+from widgets.base.entry_list import EntryList, Item
+from widgets.base.help_bar import HelpBar
+from widgets.diff.patch import patch_display
+from widgets.diff.patch_files import FilePatch, Place, files_of, find, next_hunk, rows_of_hunk
+from widgets.diff.patch_view import PatchView
+from widgets.fleet.fleet_bar import Banner
 
 _WIDE = 100
 """Cells from which on the files stand beside the lines instead of above them."""
@@ -342,7 +343,7 @@ class ReviewScreen(WatchScreen):
 
     def _keep(self) -> None:
         try:
-            kept_reviews.store(self.host.folders.state, self.sid, self.review)
+            review_store.store(self.host.folders.state, self.sid, self.review)
         except OSError as exc:
             self.host.tell(f"this review is not kept beyond this screen: {exc.strerror or exc}", bad=True)
 

@@ -10,16 +10,16 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Static
 
-from app import rules
-from app.handlers import Handler, Handlers, bindings, in_list
-from app.models import Dirty, Snapshot
+from app.client.snapshot import Dirty, Snapshot
+from app.framework.handlers import Handler, Handlers, bindings, in_list
+from app.presenters import grant_lines
 from app.screens.base import WatchScreen
-from harness.events.grant_views import GrantList, GrantView
 from harness.protocol.client import SupervisorError, Unreachable
-from widgets.entry_list import EntryList, Item
-from widgets.fact_list import FactList
-from widgets.fleet_bar import Banner
-from widgets.help_bar import HelpBar
+from harness.views.grant_views import GrantList, GrantView
+from widgets.base.entry_list import EntryList, Item
+from widgets.base.fact_list import FactList
+from widgets.base.help_bar import HelpBar
+from widgets.fleet.fleet_bar import Banner
 
 _NONE = "No rule stands: every request that leaves the fence asks. A on a card of the queue makes one."
 _NO_ENDED = "There has never been a rule. A on a card of the queue makes one."
@@ -105,7 +105,7 @@ class RulesScreen(WatchScreen):
     def _tell_all(self) -> None:
         chosen = self.selected
         nothing = [("", _NO_ENDED if self._ended else _NONE)]
-        told = rules.facts(chosen, self.host.snapshot.names, time.time()) if chosen is not None else nothing
+        told = grant_lines.facts(chosen, self.host.snapshot.names, time.time()) if chosen is not None else nothing
         self.query_one("#rule", FactList).set_facts(told)
         self.show_keys()
 
@@ -158,7 +158,7 @@ class RulesScreen(WatchScreen):
             self.host.open_session(self._session_of(rule))
 
     def _revoke(self) -> None:
-        from app.screens.dialogs import Confirm
+        from app.screens.dialogs.dialogs import Confirm
 
         rule = self.selected
         if rule is None:
@@ -183,6 +183,6 @@ class RulesScreen(WatchScreen):
 
 
 def _item(rule: GrantView, names: dict[str, str], now: float) -> Item:
-    mark = rule.ended or rules.used(rule)
+    mark = rule.ended or grant_lines.used(rule)
     role = "quiet" if rule.ended else "text"
-    return Item(rules.line(rule, names, now), role, mark, rules.last_use(rule, now), "quiet")
+    return Item(grant_lines.line(rule, names, now), role, mark, grant_lines.last_use(rule, now), "quiet")

@@ -14,29 +14,30 @@ from textual.containers import Vertical
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
-from app import copying, exporting
-from app.copying import Selected
-from app.handlers import Handler, Handlers, bindings
-from app.models import Dirty, Snapshot
+from app.client import export_request
+from app.client.snapshot import Dirty, Snapshot
+from app.framework.handlers import Handler, Handlers, bindings
 from app.screens.plan_reading import PlanReading
 from app.screens.session_commands import SessionCommands
-from harness.events.cost_views import Costs
-from harness.events.describe import describe, detail
-from harness.events.replies import Compared
-from harness.events.views import SessionRow
+from app.terminal import clipboard
+from app.terminal.clipboard import Selected
 from harness.protocol.client import SupervisorError, Unreachable
-from widgets.budget_bar import BudgetBar
-from widgets.context_bar import ContextBar
-from widgets.diff_view import DiffView
-from widgets.event_log import EventLog
-from widgets.fact_list import FactList
-from widgets.fleet_bar import Banner
-from widgets.help_bar import HelpBar
-from widgets.plan_view import PlanView
-from widgets.session_facts import advice, cost_facts, evidence
-from widgets.session_line import SessionLine
-from widgets.tab_line import TabLine
-from widgets.transcript import Transcript
+from harness.reports.describe import describe, detail
+from harness.views.cost_views import Costs
+from harness.views.replies import Compared
+from harness.views.session_views import SessionRow
+from widgets.base.fact_list import FactList
+from widgets.base.help_bar import HelpBar
+from widgets.base.tab_line import TabLine
+from widgets.diff.diff_view import DiffView
+from widgets.fleet.budget_bar import BudgetBar
+from widgets.fleet.fleet_bar import Banner
+from widgets.log.event_log import EventLog
+from widgets.log.transcript import Transcript
+from widgets.plan.plan_view import PlanView
+from widgets.session.context_bar import ContextBar
+from widgets.session.session_facts import advice, cost_facts, evidence
+from widgets.session.session_line import SessionLine
 
 TABS = (
     ("transcript", "Transcript"),
@@ -244,9 +245,9 @@ class SessionScreen(SessionCommands):
     def selected_text(self) -> Selected | None:
         if self._tab == "transcript" and (chosen := self.transcript.cursor_row) is not None:
             below = [bit.text for bit in chosen.more]
-            return Selected("the row", lambda: copying.lines([chosen.what, chosen.result, *below]), self.sid)
+            return Selected("the row", lambda: clipboard.lines([chosen.what, chosen.result, *below]), self.sid)
         if self._on_log and (record := self.log_view.record(self.log_view.cursor_seq or 0)) is not None:
-            return Selected("the record", lambda: copying.lines([describe(record).summary, detail(record)]), self.sid)
+            return Selected("the record", lambda: clipboard.lines([describe(record).summary, detail(record)]), self.sid)
         if self._tab == "diff":
             return Selected("the diff", self.query_one(DiffView).text, self.sid)
         return super().selected_text()
@@ -260,18 +261,18 @@ class SessionScreen(SessionCommands):
         row = self.target
         if row is not None:
             self._exporting = True
-            file = Path.cwd() / exporting.file_name(row.name, row.sid)
+            file = Path.cwd() / export_request.file_name(row.name, row.sid)
             self.host.tell(f"{row.name}: exporting into {file} …")
             self.host.run_beside(self._exported(row, file))
 
     async def _exported(self, row: SessionRow, file: Path) -> None:
         try:
             folder = self.host.folders.session(row.sid).root
-            made = await exporting.run(exporting.order(self.host.folders, folder, file))
-        except exporting.NotExported as exc:
+            made = await export_request.run(export_request.order(self.host.folders, folder, file))
+        except export_request.NotExported as exc:
             self.host.tell(f"{row.name} is not exported: {exc}", bad=True)
         else:
-            self.host.tell(exporting.told(made))
+            self.host.tell(export_request.told(made))
         finally:
             self._exporting = False
 
@@ -320,7 +321,7 @@ class SessionScreen(SessionCommands):
         self.log_view.action_open_record() if self._on_log else self.transcript.action_open_row()
 
     def _search(self) -> None:
-        from app.screens.dialogs import Ask, said
+        from app.screens.dialogs.dialogs import Ask, said
 
         def typed(text: str | None) -> None:
             if text:
@@ -345,16 +346,16 @@ class SessionScreen(SessionCommands):
             self.host.tell(f"not found: {message.text}")
 
     def on_event_log_opened(self, message: EventLog.Opened) -> None:
-        from app.screens.record import of_record
+        from app.screens.dialogs.record import of_record
 
         record = self.log_view.record(message.seq)
         if record is not None:
             self.app.push_screen(of_record(record))
 
     def on_transcript_opened(self, message: Transcript.Opened) -> None:
-        from app.asked_log import payload
-        from app.screens.record import ReadPayload, RowScreen
-        from harness.events import blobs
+        from app.client.remote_log import payload
+        from app.screens.dialogs.record import ReadPayload, RowScreen
+        from harness.eventlog import blobs
 
         title = message.row.what.split("\n")[0]
         read: ReadPayload = partial(payload, self.host.feed.call, self.sid)

@@ -8,17 +8,18 @@ from typing import ClassVar
 
 import msgspec
 
-from app import copying, requests
-from app.arming import ARM_S
-from app.copying import Selected
-from app.handlers import Handler, Handlers
+from app.client import requests
+from app.framework.handlers import Handler, Handlers
+from app.input.arming import ARM_S
 from app.screens.base import WatchScreen
-from harness.events import needs
-from harness.events.states import OVER, Desired, State
-from harness.events.views import SessionRow
-from harness.events.words import counted
-from harness.protocol import config as configuration
+from app.terminal import clipboard
+from app.terminal.clipboard import Selected
+from harness.domain.states import OVER, Desired, State
+from harness.domain.text.formatting import counted
 from harness.protocol.client import SupervisorError, Unreachable
+from harness.protocol.config import config as configuration
+from harness.views import attention
+from harness.views.session_views import SessionRow
 
 
 class SessionCommands(WatchScreen):
@@ -52,7 +53,7 @@ class SessionCommands(WatchScreen):
         if row is None:
             return None
         line = f"{row.name}  {row.sid}  {row.state}  {row.detail}"
-        return Selected("its line", lambda: copying.lines([line]), row.sid)
+        return Selected("its line", lambda: clipboard.lines([line]), row.sid)
 
     def handlers(self) -> Handlers:
         return {
@@ -96,7 +97,7 @@ class SessionCommands(WatchScreen):
         self.host.send(f"{row.name}: resumed", "desire", **request)
 
     def _continue(self) -> None:
-        from app.screens.going_on import ContinueDialog
+        from app.screens.dialogs.going_on import ContinueDialog
 
         if row := self.target:
             self.app.push_screen(ContinueDialog(row))
@@ -106,13 +107,13 @@ class SessionCommands(WatchScreen):
             self.host.open_review(row.sid)
 
     def _merge(self) -> None:
-        from app.screens.taking import MergeDialog
+        from app.screens.dialogs.taking import MergeDialog
 
         if row := self.target:
             self.app.push_screen(MergeDialog(row))
 
     def _fork(self) -> None:
-        from app.screens.taking import ask_fork
+        from app.screens.dialogs.taking import ask_fork
 
         if row := self.target:
             self.host.run_beside(ask_fork(self.app, self.host, row))
@@ -122,7 +123,7 @@ class SessionCommands(WatchScreen):
             self._ask_stop(row)
 
     def _ask_stop(self, row: SessionRow) -> None:
-        from app.screens.dialogs import Confirm
+        from app.screens.dialogs.dialogs import Confirm
 
         text = (
             "What runs now is killed and its agent ends. The worktree, the branch and the log stay; only continuing"
@@ -137,7 +138,7 @@ class SessionCommands(WatchScreen):
         self.app.push_screen(Confirm("Stop", row.name, text, "stop it"), decided)
 
     def _remove(self) -> None:
-        from app.screens.dialogs import Confirm
+        from app.screens.dialogs.dialogs import Confirm
 
         row = self.target
         if row is None:
@@ -158,8 +159,8 @@ class SessionCommands(WatchScreen):
             self.host.run_beside(self._ask_undo(row))
 
     async def _ask_undo(self, row: SessionRow) -> None:
-        from app.screens.undo import UndoDialog
-        from harness.events.undo_views import UndoPoints
+        from app.screens.dialogs.undo import UndoDialog
+        from harness.views.undo_views import UndoPoints
 
         try:
             points = (await self.host.feed.reply(UndoPoints, "undo_points", sid=row.sid)).points
@@ -178,7 +179,7 @@ class SessionCommands(WatchScreen):
             self.app.push_screen(UndoDialog(row.name, points, time.time()), chosen)
 
     async def _bring_back(self, row: SessionRow, call_id: str) -> None:
-        from harness.events.undo_views import Undone
+        from harness.views.undo_views import Undone
 
         try:
             made = await self.host.feed.reply(Undone, "undo", sid=row.sid, to=call_id)
@@ -194,7 +195,7 @@ class SessionCommands(WatchScreen):
         self.host.tell(f"{row.name}: {done}{left}{kept}", bad=bool(refused))
 
     def _end_job(self) -> None:
-        from app.screens.dialogs import Confirm
+        from app.screens.dialogs.dialogs import Confirm
 
         row = self.target
         if row is None or not row.jobs:
@@ -214,24 +215,24 @@ class SessionCommands(WatchScreen):
         if row is None:
             return "no session is selected"
         requests = self.host.snapshot.approvals
-        if needs.question_of(requests, row.sid):
+        if attention.question_of(requests, row.sid):
             return ""
         if any(view.sid == row.sid for view in requests):
             return f"{row.name} asks nothing that a line answers; {self.host.keys.shown('go.queue')} opens its request"
         return f"{row.name} asks nothing"
 
     def _answer(self) -> None:
-        from app.screens import answering
+        from app.screens.dialogs import answering
 
         row = self.target
-        view = needs.question_of(self.host.snapshot.approvals, row.sid) if row is not None else None
+        view = attention.question_of(self.host.snapshot.approvals, row.sid) if row is not None else None
         if view is not None:
             answering.ask(
                 self.app, self.host, view, lambda given: self.host.run_beside(answering.send(self.host, view, given))
             )
 
     def _say(self) -> None:
-        from app.screens.dialogs import Ask, said
+        from app.screens.dialogs.dialogs import Ask, said
 
         row = self.target
         if row is None:

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from app import provenance
-from app.screens.record import WholeScreen
-from harness.events.framing import LogError
-from harness.events.why import Change
-from widgets.fact_list import FactList
+from app.client import provenance
+from app.screens.dialogs.record import WholeScreen
+from harness.eventlog.framing import LogError
+from harness.reports.why import Change
+from widgets.base.fact_list import FactList
 
 _SEARCHED = 500
 """Changes of the file that are looked through for the line."""

@@ -22,10 +22,10 @@ from harness.agents.supervisor_requests import (
     TellDoing,
     TellLimits,
 )
+from harness.domain.model_limits import ModelLimits
 from harness.events.body import UNSETTLED
-from harness.events.model_limits import ModelLimits
 from harness.events.types import Usage
-from harness.protocol.op import Op
+from harness.protocol.connection.op import Op
 
 R = TypeVar("R")
 _REPLY_S = 60.0

@@ -10,9 +10,9 @@ from harness.agents.accounts import Accounts
 from harness.agents.agent import Agent
 from harness.agents.journal import Journal
 from harness.agents.peer import Link
+from harness.domain.states import Desired
 from harness.events import types as t
-from harness.events.session_state import SessionState
-from harness.events.states import Desired
+from harness.projections.state.session_state import SessionState
 
 BLOB_FROM = 16 * 1024
 """Bytes from which a payload goes into a blob."""

@@ -10,16 +10,17 @@ from dataclasses import dataclass, field, replace
 from harness.agents import judged
 from harness.agents.judged import JudgeWant
 from harness.agents.steps import Check, End, Judge, Park, Say, Turned
-from harness.events import asking, outcomes, verdicts
+from harness.checks import missing_program
+from harness.domain import outcomes
+from harness.domain.calls.call_states import NOT_RUN, CallEnd
+from harness.domain.outcomes import NOW_PASSES, STILL_PASSES
+from harness.domain.states import ParkedFor, State
+from harness.domain.text.formatting import counted, whole_output
 from harness.events import types as t
-from harness.events.call_states import NOT_RUN, CallEnd
-from harness.events.iteration_events import BLOCKED, FAILED, PASSED, UNDECIDED
-from harness.events.outcomes import NOW_PASSES, STILL_PASSES
-from harness.events.ratchet import some
-from harness.events.states import ParkedFor, State
-from harness.events.words import counted, whole_output
-from harness.plan import unrunnable
-from harness.plan.criteria import spoken
+from harness.events.plan.iteration_events import BLOCKED, FAILED, PASSED, UNDECIDED
+from harness.plan.files.criteria import spoken
+from harness.projections.state.protected_files import some
+from harness.reports import question_detector, verdicts
 
 _CHECK_OUTPUT = 4000
 _SUMMARY = 4000
@@ -133,8 +134,8 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
     """What follows from a claim: criteria to run, their failures to tell, a judge to ask, a question for a person, or
     the end.
     """
-    question = "" if claim.last else asking.asked(claim.words)
-    asks = Park(ParkedFor.QUESTION, asking.words(claim.words))
+    question = "" if claim.last else question_detector.asked(claim.words)
+    asks = Park(ParkedFor.QUESTION, question_detector.words(claim.words))
     summary = claim.words[:_SUMMARY]
     why = "finished up at its cap; " if claim.last else ""
     total = len(seen.commands)
@@ -217,7 +218,7 @@ def _not_run(command: str, ended: t.ToolEnded) -> str:
     """Why a check said nothing of the work, behind the words that it could not run; empty when it did."""
     if ended.status in NOT_RUN:
         return f" ({ended.status}): {ended.preview[:500]}"
-    if lacking := unrunnable.missing(command, ended.exit_code, ended.preview):
+    if lacking := missing_program.missing(command, ended.exit_code, ended.preview):
         return (
             f": there is no program {lacking} where checks run; install it for the whole machine and retry, or stop the"
             " session and continue it with another check"

@@ -26,7 +26,7 @@ import msgspec
 from harness.agents import host
 from harness.agents.spec import Spec
 from harness.linux import kernel, proc
-from harness.protocol import frames
+from harness.protocol.connection import frames
 
 
 def harden() -> None:

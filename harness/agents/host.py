@@ -24,12 +24,12 @@ from harness.agents.desk import Desk
 from harness.agents.errors import CannotGoOn, Conflict, Fenced, Interruption, NoSupervisor, Refused
 from harness.agents.journal import Journal
 from harness.agents.spec import Spec
-from harness.events import tools
+from harness.domain.calls.call_id import name_call
+from harness.domain.states import ParkedFor
+from harness.eventlog.framing import LogError
 from harness.events import types as t
-from harness.events.call_id import name_call
-from harness.events.framing import LogError
-from harness.events.session_state import SessionState
-from harness.events.states import ParkedFor
+from harness.projections.state.session_state import SessionState
+from harness.tools import registry
 
 OK = 0
 DEFECT = 70
@@ -86,7 +86,7 @@ class Host:
             case steps.Check():
                 at = self._desk.head
                 named = ((name_call(at, i), command) for i, command in enumerate(step.commands))
-                append([self._desk.proposal(call_id, tools.CHECK, {"command": c}, "") for call_id, c in named], at)
+                append([self._desk.proposal(call_id, registry.CHECK, {"command": c}, "") for call_id, c in named], at)
             case steps.Judge():
                 append([t.EvaluationRequested(cycle=step.cycle, entry=step.task)])
             case steps.Say():

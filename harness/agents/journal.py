@@ -14,11 +14,12 @@ from pathlib import Path
 
 from harness.agents.errors import Conflict, Fenced, Lost, NoSupervisor, Refused
 from harness.agents.peer import Link
-from harness.events import blobs, fold, reader, snapshots
+from harness.eventlog import blobs, reader
+from harness.eventlog.framing import BadLine, check_line, hash_of
+from harness.eventlog.index import OffsetIndex
 from harness.events import types as t
-from harness.events.framing import BadLine, check_line, hash_of
-from harness.events.offsets import OffsetIndex
-from harness.events.session_state import SessionState
+from harness.projections import apply, state_snapshots
+from harness.projections.state.session_state import SessionState
 from harness.protocol.keeper_requests import Append, BrainHello, NewRecord, PutBlob, Subscribe, lines_of
 
 _LEASE_S = 10.0
@@ -51,18 +52,18 @@ class Journal:
 
         Raises LogError, DecodeError, or what ``on_record`` raises, when it cannot be read or understood.
         """
-        known = snapshots.load(self._memory, self._log, form) if form and recall is not None else None
+        known = state_snapshots.load(self._memory, self._log, form) if form and recall is not None else None
         after = -1
         if known is not None and recall is not None:
-            fold.become(self.state, known.state)
+            apply.become(self.state, known.state)
             if recall(known.more):
                 after = known.seq
             else:
-                fold.become(self.state, SessionState())
+                apply.become(self.state, SessionState())
         for line in reader.read(self._log) if known is None or after < 0 else self._behind(known):
             self._fold(t.decode(line), line)
 
-    def _behind(self, known: snapshots.Snapshot) -> Iterator[bytes]:
+    def _behind(self, known: state_snapshots.Snapshot) -> Iterator[bytes]:
         """Verified lines behind a snapshot, without reading what stands before it in its segment."""
         chain = bytes.fromhex(known.hash)
         at = known.seq + 1
@@ -83,8 +84,8 @@ class Journal:
     def remember(self, form: str, known: bytes) -> None:
         """Keep the fold and what the agent knows at the record being folded; without room on the disk, keep nothing."""
         try:
-            data = snapshots.encode(self.state, hash_of(self._line).hex(), form, known)
-            snapshots.store(self._memory, self.head, data)
+            data = state_snapshots.encode(self.state, hash_of(self._line).hex(), form, known)
+            state_snapshots.store(self._memory, self.head, data)
         except OSError as exc:
             print(f"brain: what is known at record {self.head} is not kept: {exc}", file=sys.stderr, flush=True)
 
@@ -127,7 +128,7 @@ class Journal:
 
     def _fold(self, record: t.Record, line: bytes) -> None:
         self._line = line
-        fold.advance(self.state, record)
+        apply.advance(self.state, record)
         self.on_record(record)
 
     def read_blob(self, ref: t.BlobRef) -> bytes:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from harness.agents.steps import End, Judge, Park, Say, Turned
-from harness.events import evaluation_events as ev
-from harness.events.iteration_events import FAILED, PASSED
-from harness.events.states import ParkedFor, State
+from harness.domain.states import ParkedFor, State
+from harness.events.plan import evaluation_events as ev
+from harness.events.plan.iteration_events import FAILED, PASSED
 
 _MOST_SAID = 8000
 _MOST_WHY = 500

@@ -9,12 +9,12 @@ from typing import TypeVar
 import msgspec
 
 from harness.agents.errors import Interruption, Refused
-from harness.protocol.blocking import Connection
-from harness.protocol.exchange import Ended, refusal
-from harness.protocol.frames import members
-from harness.protocol.op import Op
-from harness.protocol.struct_json import STRUCT_JSON
-from harness.protocol.transport import UnixSocket
+from harness.protocol.connection.blocking import Connection
+from harness.protocol.connection.exchange import Ended, refusal
+from harness.protocol.connection.frames import members
+from harness.protocol.connection.op import Op
+from harness.protocol.connection.struct_json import STRUCT_JSON
+from harness.protocol.connection.transport import UnixSocket
 
 R = TypeVar("R")
 

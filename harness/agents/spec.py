@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from harness.protocol.credential import Credential
+from harness.protocol.config.credential import Credential
 
 
 class Spec(msgspec.Struct, frozen=True):

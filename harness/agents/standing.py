@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from harness.agents.steps import Leave, Park, Say, Wait
-from harness.events.call_states import CallStage
-from harness.events.endpoints import ITEM_KINDS
-from harness.events.evaluation import JudgeStage
-from harness.events.request import Request
-from harness.events.session_state import SessionState
-from harness.events.states import Desired, ParkedFor
-from harness.events.words import counted
-from harness.plan import already, before, gates, hooks, iterations
+from harness.domain.calls.approval_kind import Request
+from harness.domain.calls.call_states import CallStage
+from harness.domain.endpoints import ITEM_KINDS
+from harness.domain.states import Desired, ParkedFor
+from harness.domain.text.formatting import counted
+from harness.plan import already, checks_before, gates, hooks, iterations
 from harness.plan.due import due
+from harness.projections.state.evaluation import JudgeStage
+from harness.projections.state.session_state import SessionState
 
 HUMAN_KINDS: dict[str, ParkedFor] = {Request.CAP: ParkedFor.CAP}
 """Why a session parks, by the kind of request that it waits for; ``approval`` for every other kind."""
@@ -43,7 +43,7 @@ def outstanding(s: SessionState) -> Park | Wait | None:
         return _calls(s)
     if s.unjudged or due(s):
         return Wait("the results of checks are being judged")
-    if before.due(s) is not None:
+    if checks_before.due(s) is not None:
         return Wait("its checks run before the work begins")
     if already.due(s):
         return Wait("a person is asked about its plan")

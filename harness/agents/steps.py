@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from harness.domain.states import ParkedFor
 from harness.events import types as t
-from harness.events.said import Call
-from harness.events.states import ParkedFor
+from harness.events.message_parts import Call
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from harness.events.attempt import AttemptKind
+from harness.domain.calls.attempt import AttemptKind
 from harness.events.body import Usage
-from harness.protocol import frames
-from harness.protocol.op import Op, Yes
+from harness.protocol.connection import frames
+from harness.protocol.connection.op import Op, Yes
 
 
 class Greeted(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ import traceback
 from typing import NoReturn
 
 from harness.agents import fork_server
-from harness.brain import lean_sdk
+from harness.brain.api import lean_sdk
 from harness.linux import groups, heap, shared_memory
 
 WHOLE = "--whole-sdk"
@@ -27,7 +27,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if WHOLE not in given:
             lean_sdk.leave_out()
-        from harness.brain import warm
+        from harness.brain.api import warm
         from harness.brain.builtin import BuiltIn
 
         context = warm.load()

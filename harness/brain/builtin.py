@@ -18,31 +18,24 @@ from harness.agents.errors import CannotGoOn, Conflict, Refused, Stopped
 from harness.agents.spec import Spec
 from harness.agents.steps import Again, Park, Step, Wait
 from harness.agents.supervisor_requests import Reservation
-from harness.brain import (
-    agreement,
-    allowance,
-    conversation,
-    court,
-    reply_records,
-    retry,
-    stream,
-    view_memory,
-)
-from harness.brain.agreement import Agree, AskAuthor, KeepDraft
-from harness.brain.allowance import Cost
-from harness.brain.court import AskJudge, Conclude
+from harness.brain import conversation, reply_records, view_memory
+from harness.brain.api import retry, stream
+from harness.brain.api.request_draft import Draft
 from harness.brain.decide import Abandon, Ask, Shrink, Sum, next_step, too_big, within
 from harness.brain.drafting import Drafting
 from harness.brain.keeping import keep
-from harness.brain.request_draft import Draft
+from harness.brain.review import agreement, allowance, court
+from harness.brain.review.agreement import Agree, AskAuthor, KeepDraft
+from harness.brain.review.allowance import Cost
+from harness.brain.review.court import AskJudge, Conclude
 from harness.brain.turns import DamagedMessage
 from harness.brain.view import View
-from harness.events import blocks
+from harness.domain.calls.attempt import NO_REPLY, AttemptKind
+from harness.domain.states import Desired, ParkedFor
+from harness.events import messages_api
 from harness.events import types as t
-from harness.events.attempt import NO_REPLY, AttemptKind
-from harness.events.evaluation_events import JUDGES
-from harness.events.states import Desired, ParkedFor
-from harness.protocol.api_key import DEFAULT_BASE_URL
+from harness.events.plan.evaluation_events import JUDGES
+from harness.protocol.config.api_key import DEFAULT_BASE_URL
 from harness.roles import pinned
 
 _FIRST_PAUSE_S = 0.5
@@ -329,7 +322,7 @@ class BuiltIn(Agent):
             if isinstance(step, Sum):
                 desk.append_anyway(reply_records.summary(desk, sent, outcome, reservation, step))
             else:
-                parts = blocks.parts_of(outcome.content)
+                parts = messages_api.parts_of(outcome.content)
                 doubted = "" if self._view.doubt else self._spec.credential.base_url or DEFAULT_BASE_URL
                 keep(desk, self._view, reply_records.replied(desk, sent, outcome, parts, reservation, doubted), parts)
             return

@@ -7,9 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from harness.events import call_words, said, tools
+from harness.domain.calls.call_states import CallEnd
+from harness.events import message_parts
 from harness.events import types as t
-from harness.events.call_states import CallEnd
+from harness.reports import call_words
+from harness.tools import registry, summary
 
 IDLE_POINTS = 3
 """Weight of a turn that only looks; running something is more, and a turn with a command weighs 1."""
@@ -57,7 +59,7 @@ class Circles:
         self.denied_in_row = 0
         self.progress()
 
-    def asked(self, calls: Iterable[said.Call]) -> None:
+    def asked(self, calls: Iterable[message_parts.Call]) -> None:
         """A reply ends with these calls."""
         runs = False
         for call in calls:
@@ -65,8 +67,8 @@ class Circles:
             self.last_hash = call.input_hash
             self.recent = [*self.recent, call.input_hash][-_KEPT:]
             self.last_tool = call.tool
-            self.last_call = call_words.what(call.tool, call.input)
-            runs = runs or (call.tool in tools.TABLE and tools.runs(call.tool))
+            self.last_call = summary.what(call.tool, call.input)
+            runs = runs or (call.tool in registry.TABLE and registry.runs(call.tool))
         self.idle_turns += 1
         self.idle_points += 1 if runs else IDLE_POINTS
 

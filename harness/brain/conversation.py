@@ -16,15 +16,16 @@ import msgspec
 
 from harness.brain import prompt
 from harness.brain.context.clearing import cleared_input, cleared_result
-from harness.brain.context.layers import beginning
 from harness.brain.context.results import NEVER_RAN, told
 from harness.brain.context.room import KEEP_TURNS
 from harness.brain.context.sizes import PER_TOKEN, shown
+from harness.brain.layers import beginning
 from harness.brain.turns import DROPPED, ModelTurn, UserTurn
 from harness.brain.view import View
-from harness.events import layers, said
-from harness.events.blocks import Block, block_of
-from harness.events.call_id import name_call
+from harness.domain import request_layers as layers
+from harness.domain.calls.call_id import name_call
+from harness.events import message_parts
+from harness.events.messages_api import Block, block_of
 
 Message = dict[str, Any]
 
@@ -135,7 +136,9 @@ class Talk:
             if last is not None and turn.seq < last.seq and turn.seq > self._taken:
                 self._taken = turn.seq
                 if turn.seq >= v.keep:
-                    self._say(v, turn, self._open, calls=isinstance(turn, ModelTurn) and turn.stop == said.CALLS)
+                    self._say(
+                        v, turn, self._open, calls=isinstance(turn, ModelTurn) and turn.stop == message_parts.CALLS
+                    )
         if v.cleared_before > self._cleared:
             self._clear(v.cleared_before)
         self._begin_as_now(v)
@@ -155,7 +158,7 @@ class Talk:
         for turn in v.turns:
             if turn.seq <= self._taken or turn.seq < v.keep:
                 continue
-            calls = isinstance(turn, ModelTurn) and turn.stop == said.CALLS and not v.finished
+            calls = isinstance(turn, ModelTurn) and turn.stop == message_parts.CALLS and not v.finished
             self._say(v, turn, messages, calls=calls)
             if isinstance(turn, ModelTurn) and calls:
                 delivers = [turn.call_id(i) for i in range(len(turn.calls))]
@@ -288,7 +291,7 @@ def _add(messages: list[Message], role: str, blocks: list[Block]) -> bool:
     return True
 
 
-def _blocks(parts: Sequence[said.Part], calls: bool) -> list[Block]:
+def _blocks(parts: Sequence[message_parts.Part], calls: bool) -> list[Block]:
     """The parts of a turn as it is sent back, its calls only when their results follow."""
     kept = (block_of(part) for part in shown(parts, calls))
     return [block for block in kept if block is not None]

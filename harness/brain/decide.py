@@ -14,21 +14,22 @@ from typing import TypeAlias
 from harness.agents import done, standing, steps
 from harness.agents.judged import JudgeWant
 from harness.agents.steps import Park, Propose, Say, Wait
-from harness.brain import agreement, court, prompt
+from harness.brain import prompt
 from harness.brain.circles import IDLE_POINTS
 from harness.brain.context import compaction, room
 from harness.brain.context.handoff import handoff
 from harness.brain.context.sizes import Sizes
+from harness.brain.review import agreement, court
 from harness.brain.turns import FailedTry, ModelTurn
 from harness.brain.view import View
-from harness.events import said
+from harness.domain.calls.attempt import AT_THE_GATE, NO_REPLY, OVERFLOWS, REFUSED
+from harness.domain.calls.call_id import name_call
+from harness.domain.states import ParkedFor
+from harness.events import message_parts as said
 from harness.events import types as t
-from harness.events.attempt import AT_THE_GATE, NO_REPLY, OVERFLOWS, REFUSED
-from harness.events.call_id import name_call
-from harness.events.evaluation import JudgeStage
-from harness.events.ratchet import some
-from harness.events.states import ParkedFor
 from harness.plan import already, draft, iterations, session_checks, stakes
+from harness.projections.state.evaluation import JudgeStage
+from harness.projections.state.protected_files import some
 
 SAME_CALLS = 5
 """Breaker: the same call so often in a row."""

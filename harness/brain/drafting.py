@@ -12,22 +12,25 @@ import anthropic
 from harness.agents.desk import Desk
 from harness.agents.errors import CannotGoOn
 from harness.agents.spec import Spec
-from harness.brain import agreement, conversation, court, model_limits, own_means, stream
-from harness.brain.agreement import AskAuthor
+from harness.brain import conversation, model_limits
+from harness.brain.api import own_means, stream
+from harness.brain.api.own_means import Own
+from harness.brain.api.request_draft import Draft
 from harness.brain.context import compaction
 from harness.brain.context.sizes import PER_TOKEN, Sizes
 from harness.brain.conversation import Talk
-from harness.brain.court import AskJudge
 from harness.brain.decide import Ask, Sum
-from harness.brain.own_means import Own
-from harness.brain.request_draft import Draft
+from harness.brain.review import agreement, court
+from harness.brain.review.agreement import AskAuthor
+from harness.brain.review.court import AskJudge
 from harness.brain.view import View
-from harness.events import blocks, layers
+from harness.domain import request_layers
+from harness.domain.model_limits import UNTOLD, ModelLimits
+from harness.eventlog.framing import LogError
+from harness.events import messages_api
 from harness.events import types as t
-from harness.events.contract_events import PLANS
-from harness.events.evaluation_events import JUDGES
-from harness.events.framing import LogError
-from harness.events.model_limits import UNTOLD, ModelLimits
+from harness.events.plan.contract_events import PLANS
+from harness.events.plan.evaluation_events import JUDGES
 from harness.roles import pinned
 from harness.roles.role import JUDGE, PLANNER, WORKER
 
@@ -44,7 +47,7 @@ class Drafting:
         self._desk = desk
         self._own = Own(spec.api_clearing, spec.api_compaction, spec.api_memory)
         self._client: anthropic.Anthropic | None = None
-        self._tools: list[blocks.Block] = []
+        self._tools: list[messages_api.Block] = []
         self._prompt = ""
         self._fixed_bytes = 0
         self._counted: tuple[int, int | None] = (-1, None)
@@ -96,7 +99,7 @@ class Drafting:
             step.attempt,
             purpose=SUMMARY if summary else "",
             delivers=[] if summary else list(said.delivers),
-            layers={layers.INSTRUCTIONS: self._fixed_bytes // PER_TOKEN, **said.layers},
+            layers={request_layers.INSTRUCTIONS: self._fixed_bytes // PER_TOKEN, **said.layers},
             working=self._sizes.room,
             memory=-1 if summary else view.memory_seq,
             hour=hour,

@@ -8,11 +8,11 @@ from harness.agents.desk import Desk
 from harness.agents.errors import Conflict, Refused
 from harness.brain.decide import proposals
 from harness.brain.view import View
-from harness.events import said
+from harness.events import message_parts
 from harness.events import types as t
 
 
-def keep(desk: Desk, view: View, reply: Sequence[t.Body], parts: Sequence[said.Part]) -> None:
+def keep(desk: Desk, view: View, reply: Sequence[t.Body], parts: Sequence[message_parts.Part]) -> None:
     """Append the reply, whose first record is its `ModelMessage`, and the calls in its ``parts``: all at once, unless
     something was said meanwhile or nobody is there to judge them. Then the reply stands alone, and its calls are
     decided anew. Raises Interruption.

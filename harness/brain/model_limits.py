@@ -16,7 +16,7 @@ from anthropic._types import RequestOptions
 from harness.agents.spec import Spec
 from harness.brain import prompt
 from harness.brain.context.sizes import Sizes
-from harness.events.model_limits import UNTOLD, ModelLimits
+from harness.domain.model_limits import UNTOLD, ModelLimits
 
 _TIMEOUT_S = 10.0
 _REFUSED = frozenset({400, 401, 403, 404, 405, 410, 501})

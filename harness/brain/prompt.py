@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.events.attempt import AttemptKind
+from harness.domain.calls.attempt import AttemptKind
 
 FINISH = (
     "The budget of this session is used up; this is your last reply and no tools are available. "

@@ -6,12 +6,12 @@ import msgspec
 
 from harness.agents.desk import BLOB_FROM, Desk
 from harness.agents.supervisor_requests import AttemptOutcome, Reservation
-from harness.brain import retry, stream
+from harness.brain.api import retry, stream
 from harness.brain.context import compaction
 from harness.brain.decide import Sum
-from harness.events import blocks, said
+from harness.domain.calls.attempt import AttemptKind
+from harness.events import message_parts, messages_api
 from harness.events import types as t
-from harness.events.attempt import AttemptKind
 
 _MOST_SAID = 2000
 _COUNTS = "the reply is used, and counts as having cost what was reserved for it"
@@ -21,10 +21,10 @@ def summary(
     desk: Desk, sent: t.ModelRequest, reply: stream.ModelReply, reservation: Reservation, step: Sum
 ) -> list[t.Body]:
     """The reply to a request for a summary, and the context that begins anew with it when it can be used."""
-    text = said.text_of(blocks.parts_of(reply.content))
+    text = message_parts.text_of(messages_api.parts_of(reply.content))
     change = step.change
     after = change.after + compaction.size(text)
-    why = compaction.problem(blocks.STOPS[reply.stop_reason], text) or compaction.too_large(change.tokens, after)
+    why = compaction.problem(messages_api.STOPS[reply.stop_reason], text) or compaction.too_large(change.tokens, after)
     blob = desk.put_blob(text.encode("utf-8", "replace"), "text/plain")
     cost = desk.accounts.settle(reservation, reply.usage, AttemptOutcome(AttemptKind.OK, wait_s=reply.used_up_s))
     answered = t.ModelSummary(
@@ -68,7 +68,7 @@ def replied(
     desk: Desk,
     sent: t.ModelRequest,
     reply: stream.ModelReply,
-    parts: list[said.Part],
+    parts: list[message_parts.Part],
     reservation: Reservation,
     doubted: str = "",
 ) -> list[t.Body]:
@@ -83,7 +83,7 @@ def replied(
         request_id=sent.request_id,
         message_id=reply.message_id,
         model=reply.model,
-        stop=blocks.STOPS[reply.stop_reason],
+        stop=messages_api.STOPS[reply.stop_reason],
         usage=reply.usage,
         cost_nano=cost.nano,
         parts=parts if inline else None,

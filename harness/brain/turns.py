@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import msgspec
 
-from harness.events import said
+from harness.domain.calls.call_id import name_call
+from harness.eventlog.framing import LogError
+from harness.events import message_parts
 from harness.events import types as t
-from harness.events.call_id import name_call
-from harness.events.earlier import parts_in
-from harness.events.framing import LogError
+from harness.events.upcast import parts_in
 
 LoadBlob = Callable[[t.BlobRef], bytes]
 _THOUGHTS = ("thinking", "redacted_thinking")
-DROPPED = (said.REFUSED, said.WINDOW)
+DROPPED = (message_parts.REFUSED, message_parts.WINDOW)
 """Cut replies: what they say is no part of the conversation."""
 
 
@@ -29,18 +29,18 @@ class ModelTurn(msgspec.Struct, frozen=True, tag="model"):
     seq: int
     stop: str
     usage: t.Usage
-    parts: tuple[said.Part, ...]
-    calls: tuple[said.Call, ...]
+    parts: tuple[message_parts.Part, ...]
+    calls: tuple[message_parts.Call, ...]
 
     @property
     def empty(self) -> bool:
         """Whether it ended its turn without a word or a call, whatever it has thought."""
-        return self.stop == said.DONE and not self.calls and not said.text_of(self.parts).strip()
+        return self.stop == message_parts.DONE and not self.calls and not message_parts.text_of(self.parts).strip()
 
     @property
     def only_thought(self) -> bool:
         """Whether nothing but thinking stands in it, which the API does not take back as a turn of its own."""
-        rest = (part.data for part in self.parts if isinstance(part, said.Private))
+        rest = (part.data for part in self.parts if isinstance(part, message_parts.Private))
         return self.empty and all(data.get("type") in _THOUGHTS for data in rest)
 
     def call_id(self, index: int) -> str:
@@ -82,7 +82,7 @@ class CallFact:
         return self.ended or self.resolved
 
 
-def parts_of(seq: int, body: t.ModelMessage, load: LoadBlob) -> list[said.Part]:
+def parts_of(seq: int, body: t.ModelMessage, load: LoadBlob) -> list[message_parts.Part]:
     if body.parts is not None:
         return body.parts
     if body.parts_blob is None:

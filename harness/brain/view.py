@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from harness.brain import refusals, turns
-from harness.brain.agreement import Agreement
-from harness.brain.allowance import Spent
+from harness.brain import turns
+from harness.brain.api import refusals
 from harness.brain.circles import Circles
 from harness.brain.context import compaction, project_rules
 from harness.brain.context.handoff import carried
@@ -18,18 +17,21 @@ from harness.brain.context.handoff_facts import Facts
 from harness.brain.context.results import told
 from harness.brain.context.room import Measure
 from harness.brain.context.sizes import PER_TOKEN, TurnSize, shown, tokens
-from harness.brain.court import Court
+from harness.brain.review.agreement import Agreement
+from harness.brain.review.allowance import Spent
+from harness.brain.review.court import Court
 from harness.brain.turns import DROPPED, CallFact, DamagedMessage, FailedTry, LoadBlob, ModelTurn, UserTurn
-from harness.events import course, said
+from harness.domain.calls.attempt import NO_REPLY, OVERFLOWS, REFUSED, AttemptKind
+from harness.domain.calls.call_states import NOT_RUN, CallEnd
+from harness.domain.decision import Decision
+from harness.domain.states import Desired, ParkedFor
+from harness.eventlog.framing import LogError
+from harness.events import message_parts
 from harness.events import types as t
-from harness.events.attempt import NO_REPLY, OVERFLOWS, REFUSED, AttemptKind
-from harness.events.call_states import NOT_RUN, CallEnd
-from harness.events.decision import Decision
-from harness.events.framing import LogError
-from harness.events.memory_events import NOW
-from harness.events.session_state import SessionState
-from harness.events.states import Desired, ParkedFor
+from harness.events.conversation.memory_events import NOW
 from harness.plan import contract
+from harness.projections.state import course
+from harness.projections.state.session_state import SessionState
 
 REBOOT = "reboot"
 """Component of the notes of a keeper that the model reads too."""
@@ -354,17 +356,17 @@ class View:
 
     def _model(self, r: t.Record, body: t.ModelMessage, load: LoadBlob) -> None:
         parts = turns.parts_of(r.seq, body, load)
-        calls = said.calls_of(parts)
+        calls = message_parts.calls_of(parts)
         turn = ModelTurn(r.seq, body.stop, body.context, tuple(parts), calls)
         self.turns.append(turn)
         self.models.append(turn)
         self.facts.replied(r.seq, parts)
-        words = " ".join(said.text_of(parts)[:_MOST_TRIED].split())
+        words = " ".join(message_parts.text_of(parts)[:_MOST_TRIED].split())
         if words and words not in self.tried:
             self.tried = [*self.tried, words][-_TRIED:]
         self.measured = body.context.total
         self.fresh = 0
-        seen = [] if body.stop in DROPPED or turn.only_thought else shown(parts, body.stop == said.CALLS)
+        seen = [] if body.stop in DROPPED or turn.only_thought else shown(parts, body.stop == message_parts.CALLS)
         if seen:
             size = TurnSize(r.seq)
             size.add_parts(seen)
@@ -373,12 +375,12 @@ class View:
         self.cut_calls = 0
         self.refused_seq = -1
         self.empties = self.empties + 1 if turn.empty else 0
-        self.pauses = self.pauses + 1 if body.stop in (said.PAUSED, said.LENGTH) else 0
-        if body.stop == said.WINDOW:
+        self.pauses = self.pauses + 1 if body.stop in (message_parts.PAUSED, message_parts.LENGTH) else 0
+        if body.stop == message_parts.WINDOW:
             self._overflow(r)
             return
         self.overflows = 0
-        if body.stop == said.CALLS:
+        if body.stop == message_parts.CALLS:
             self.circles.asked(calls)
 
     def _failed(self, r: t.Record, body: t.ModelFailed) -> None:

@@ -9,8 +9,8 @@ import msgspec
 
 from harness.brain.conversation import Kept, Talk
 from harness.brain.view import View
-from harness.events.session_state import SessionState
-from harness.events.snapshots import version_of
+from harness.projections.state.session_state import SessionState
+from harness.projections.state_snapshots import version_of
 
 
 class _Memory(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from harness.budget.ledger_types import CapsInForce, LedgerRecord, Raised, Reserved, Settled, Unknown
-from harness.events.cap import Cap
+from harness.domain.cap import Cap
 from harness.events.types import Usage
 
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import msgspec
 
-from harness.events import earlier
-from harness.events.alarm_events import AlarmCleared, AlarmRaised, AlarmSnoozed
+from harness.events import upcast
 from harness.events.body import BlobRef, Body, By, Caps, Usage
-from harness.events.call_events import (
+from harness.events.calls.call_events import (
     ApprovalDecided,
     ApprovalDeferred,
     ApprovalRequested,
@@ -25,15 +24,10 @@ from harness.events.call_events import (
     ToolResolved,
     ToolStarted,
 )
-from harness.events.checkpoint_events import (
-    CheckpointCreated,
-    CheckpointDropped,
-    CheckpointRestored,
-    Forked,
-    SessionForked,
-)
-from harness.events.commit_events import Commit, WorkCommitted, WorkHeldBack
-from harness.events.context_events import (
+from harness.events.calls.grant_events import GrantMade, GrantUsed
+from harness.events.calls.job_events import JobEnded, JobStarted, JobWaiting
+from harness.events.calls.policy_events import PolicyRead
+from harness.events.conversation.context_events import (
     ContextCleared,
     ContextCompacted,
     ContextKept,
@@ -41,19 +35,20 @@ from harness.events.context_events import (
     ContextWanted,
     ModelSummary,
 )
-from harness.events.contract_events import ContractAgreed, ContractDrafted, ContractOpened, ContractWanted
-from harness.events.conversation_events import ModelFailed, ModelMessage, ModelRequest, UserMessage
-from harness.events.course_events import PlanUpdated
-from harness.events.draft_events import PlanDrafted, PlanTried
-from harness.events.evaluation_events import (
+from harness.events.conversation.conversation_events import ModelFailed, ModelMessage, ModelRequest, UserMessage
+from harness.events.conversation.memory_events import MemoryChanged, MemoryShown
+from harness.events.conversation.project_rules_events import RulesKnown, RulesRead
+from harness.events.plan.contract_events import ContractAgreed, ContractDrafted, ContractOpened, ContractWanted
+from harness.events.plan.course_events import PlanUpdated
+from harness.events.plan.draft_events import PlanDrafted, PlanTried
+from harness.events.plan.evaluation_events import (
     EvaluationEnded,
     EvaluationRequested,
     EvaluationStarted,
     Finding,
     JudgeWanted,
 )
-from harness.events.grant_events import GrantMade, GrantUsed
-from harness.events.iteration_events import (
+from harness.events.plan.iteration_events import (
     ApproachFailed,
     EditsLooked,
     HooksEnded,
@@ -64,14 +59,9 @@ from harness.events.iteration_events import (
     SetupFound,
     Ways,
 )
-from harness.events.job_events import JobEnded, JobStarted, JobWaiting
-from harness.events.masked_checks import ChecksLooked, MaskedCheck
-from harness.events.memory_events import MemoryChanged, MemoryShown
-from harness.events.merge_events import MergeChecked, MergeEnded, MergeHandedBack, MergeStarted
-from harness.events.money_events import BillsBelieved, BreakerOpened, BudgetReached, CapsRaised, FinishUp, ModelSettled
-from harness.events.note_events import HarnessNote, TimePassed
-from harness.events.phase_events import GateOpened, PhaseBegun
-from harness.events.plan_events import (
+from harness.events.plan.masked_check_events import ChecksLooked, MaskedCheck
+from harness.events.plan.phase_events import GateOpened, PhaseBegun
+from harness.events.plan.plan_events import (
     CheckedBefore,
     ChecksSkipped,
     CheckVerdict,
@@ -86,10 +76,17 @@ from harness.events.plan_events import (
     RatchetViolation,
     ViolatedFile,
 )
-from harness.events.policy_events import PolicyRead
-from harness.events.pull_events import PullEnded, PullOpened, PullStarted
-from harness.events.rules_events import RulesKnown, RulesRead
-from harness.events.session_events import (
+from harness.events.session.alarm_events import AlarmCleared, AlarmRaised, AlarmSnoozed
+from harness.events.session.money_events import (
+    BillsBelieved,
+    BreakerOpened,
+    BudgetReached,
+    CapsRaised,
+    FinishUp,
+    ModelSettled,
+)
+from harness.events.session.note_events import HarnessNote, TimePassed
+from harness.events.session.session_events import (
     KeeperStarted,
     LeaseEnded,
     LeaseGranted,
@@ -102,7 +99,17 @@ from harness.events.session_events import (
     SessionIntent,
     SessionParked,
 )
-from harness.events.undo_events import UndoEnded, UndoStarted
+from harness.events.work.checkpoint_events import (
+    CheckpointCreated,
+    CheckpointDropped,
+    CheckpointRestored,
+    Forked,
+    SessionForked,
+)
+from harness.events.work.commit_events import Commit, WorkCommitted, WorkHeldBack
+from harness.events.work.merge_events import MergeChecked, MergeEnded, MergeHandedBack, MergeStarted
+from harness.events.work.pull_events import PullEnded, PullOpened, PullStarted
+from harness.events.work.undo_events import UndoEnded, UndoStarted
 
 __all__ = [
     "TYPES",
@@ -295,7 +302,7 @@ def _decoded(line: bytes) -> Record:
 
 def _earlier(kind: str, data: dict[str, object]) -> Body:
     """A body in the words of an earlier version, or one that nobody here understands."""
-    now = earlier.in_todays_words(kind, data)
+    now = upcast.in_todays_words(kind, data)
     if now is not None:
         try:
             return msgspec.convert(now, TYPES[kind])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from harness.events.evaluation_events import NONE, SATISFIED
+from harness.events.plan.evaluation_events import NONE, SATISFIED
 from harness.judge.case import Case, Checked, Criterion
 
 _CHANGED = re.compile(r"^diff --git a/(.+) b/.+$", re.MULTILINE)

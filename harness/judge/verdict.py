@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from harness.events.evaluation_events import FAILED, NEEDS_REVISION, SATISFIED, Finding
+from harness.events.plan.evaluation_events import FAILED, NEEDS_REVISION, SATISFIED, Finding
 
 VERDICTS = (SATISFIED, NEEDS_REVISION, FAILED)
 MOST_WORDS = 2000

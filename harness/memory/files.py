@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from harness.events import fields
-from harness.events.memory_files import ROOT
+from harness.domain.text import fields
 from harness.memory import wishes
 from harness.memory.model import Memories
 from harness.memory.records import Entry, Place, Written
 from harness.memory.wishes import MemoryWish, NotRemembered
+from harness.tools.memory_files import ROOT
 
 _LEVELS = 2
 _MOST_SHOWN = 200

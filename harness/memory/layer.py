@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.events.memory_events import NOW, RESET, MemoryShown, ShownMemory
-from harness.events.remembered import Remembered
+from harness.events.conversation.memory_events import NOW, RESET, MemoryShown, ShownMemory
 from harness.memory.model import Memories
 from harness.memory.records import RESTORED, Actor, Place, Written
 from harness.memory.search import relevance, words_of
 from harness.memory.wishes import SHA_CHARS
+from harness.projections.state.remembered import Remembered
 
 MOST_BYTES = 6000
 """About 2,000 tokens."""

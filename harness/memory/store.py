@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.events.folded_log import Kind
+from harness.eventlog.side_log import Kind
 from harness.memory.model import Memories
 from harness.memory.records import Entry, decode
 

@@ -13,7 +13,7 @@ from hashlib import sha256
 
 import msgspec
 
-from harness.events import secret
+from harness.domain.text import secret_scan
 from harness.memory.model import PENDING, REJECTED, VERSIONS, Lesson, Memories, normal
 from harness.memory.records import (
     CREATED,
@@ -203,7 +203,7 @@ def _sound(wish: MemoryWish) -> None:
         raise NotRemembered("bad_request", "the text is empty; delete the memory instead")
     if size > TEXT_BYTES:
         raise NotRemembered("too_large", f"the text has {size} bytes, over the limit of {TEXT_BYTES}")
-    if what := secret.found(f"{key}\n{wish.text}", wish.known):
+    if what := secret_scan.found(f"{key}\n{wish.text}", wish.known):
         raise NotRemembered("secret", f"the text holds {what}; secrets are never remembered")
 
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from harness.events.outcomes import PASSED
-from harness.events.request import Request
-from harness.events.session_state import SessionState
-from harness.plan import criteria
-from harness.plan.criteria import Criterion
-from harness.plan.formats import Entry
+from harness.domain.calls.approval_kind import Request
+from harness.domain.outcomes import PASSED
+from harness.plan.files import criteria
+from harness.plan.files.criteria import Criterion
+from harness.plan.files.formats import Entry
+from harness.projections.state.session_state import SessionState
 
 HOLDS = "already holds"
 _NOBODY = "no command decides it"

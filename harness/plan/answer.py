@@ -7,13 +7,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from harness.events import course_events, fields, plan_state
+from harness.domain.text import fields
+from harness.domain.text.formatting import counted
 from harness.events import types as t
-from harness.events.plan_tool import BLOCKED, NOTE, REPLAN, SHOW, START, STEPS
-from harness.events.ratchet import PlanProgress
-from harness.events.session_state import SessionState
-from harness.events.words import counted
+from harness.events.plan import course_events
 from harness.plan import order
+from harness.projections.state import plan_state
+from harness.projections.state.protected_files import PlanProgress
+from harness.projections.state.session_state import SessionState
+from harness.tools.plan_tool import BLOCKED, NOTE, REPLAN, SHOW, START, STEPS
 
 _SHOWN = 40
 """Entries of a phase that `show` lists; what is open comes first."""

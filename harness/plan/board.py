@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+from harness.domain.outcomes import UNKNOWN, entry_outcome
 from harness.events import types as t
-from harness.events.outcomes import UNKNOWN, entry_outcome
-from harness.events.plan_state import IN_PROGRESS
-from harness.events.plan_views import CheckView, EntryView, PhaseView, PlanBoard
-from harness.events.ratchet import PlanProgress
-from harness.events.session_state import SessionState
 from harness.plan import gates, order
 from harness.plan.iterations import next_entry
+from harness.projections.state.plan_state import IN_PROGRESS
+from harness.projections.state.protected_files import PlanProgress
+from harness.projections.state.session_state import SessionState
+from harness.views.plan_views import CheckView, EntryView, PhaseView, PlanBoard
 
 
 def board(s: SessionState) -> PlanBoard | None:

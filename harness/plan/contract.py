@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from harness.events.words import line
+from harness.domain.text.formatting import line
 from harness.judge.case import cut, sealed
 
 HEADINGS = ("## What will be done", "## How it will be checked", "## Out of scope")

@@ -10,12 +10,12 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from harness.events.plan_events import PlanEntry
-from harness.events.session_state import SessionState
-from harness.events.words import line, whole_output
-from harness.plan.criteria import Criterion, parse, problems, spoken
-from harness.plan.formats import Entry
+from harness.domain.text.formatting import line, whole_output
+from harness.events.plan.plan_events import PlanEntry
+from harness.plan.files.criteria import Criterion, parse, problems, spoken
+from harness.plan.files.formats import Entry
 from harness.plan.iterations import Begin
+from harness.projections.state.session_state import SessionState
 
 MOST_BYTES = 9000
 """About 3,000 tokens."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.events.request import Request
-from harness.events.session_state import SessionState
-from harness.plan import phrases, progress
-from harness.plan.criteria import ANY_FORM, Problem
-from harness.plan.criteria_lines import of_plan
-from harness.plan.formats import BadPlan, Plan, read
+from harness.domain.calls.approval_kind import Request
+from harness.plan import progress
+from harness.plan.files import phrases
+from harness.plan.files.criteria import ANY_FORM, Problem
+from harness.plan.files.criteria_lines import of_plan
+from harness.plan.files.formats import BadPlan, Plan, read
+from harness.plan.files.spellings import FEATURES, LISTS, STORIES, TASKS
 from harness.plan.phases import phased
-from harness.plan.spellings import FEATURES, LISTS, STORIES, TASKS
+from harness.projections.state.session_state import SessionState
 
 _NAMED = 20
 _OF_NAME = {"prd.json": (STORIES, TASKS), "feature_list.json": (FEATURES,)}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.events.session_state import SessionState
 from harness.plan import already, gates, session_checks
 from harness.plan.progress import Flip, Seen, Wanted, flips
+from harness.projections.state.session_state import SessionState
 
 
 def due(s: SessionState) -> list[Flip]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import dropwhile
 
 from harness.events import types as t
-from harness.events.iteration_events import UNDECIDED
-from harness.events.ratchet import PlanProgress
-from harness.events.session_state import SessionState
+from harness.events.plan.iteration_events import UNDECIDED
 from harness.plan import order
+from harness.projections.state.protected_files import PlanProgress
+from harness.projections.state.session_state import SessionState
 
 _LISTED = 30
 _NEWEST = 8

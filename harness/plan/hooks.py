@@ -7,10 +7,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from harness.events.iterations import Chore
-from harness.events.session_state import SessionState
-from harness.events.states import Desired
-from harness.events.words import whole_output
+from harness.domain.states import Desired
+from harness.domain.text.formatting import whole_output
+from harness.projections.state.iterations import Chore
+from harness.projections.state.session_state import SessionState
 
 _MOST = 6000
 """Characters that are told of all hooks together."""

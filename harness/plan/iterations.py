@@ -9,15 +9,15 @@ import shlex
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from harness.events.chores import COMMIT, SETUP
-from harness.events.iteration_events import NEVER, PER_ITERATION, IterationEnded, Ways
-from harness.events.plan_events import PlanEntry
-from harness.events.request import Request
-from harness.events.session_state import SessionState
-from harness.events.states import Desired
-from harness.events.words import line
+from harness.domain.calls.approval_kind import Request
+from harness.domain.calls.chores import COMMIT, SETUP
+from harness.domain.states import Desired
+from harness.domain.text.formatting import line
+from harness.events.plan.iteration_events import NEVER, PER_ITERATION, IterationEnded, Ways
+from harness.events.plan.plan_events import PlanEntry
 from harness.plan import already, gates, order
 from harness.plan.due import due as flips_due
+from harness.projections.state.session_state import SessionState
 
 _COMMIT_S = 120
 REGRESSION = 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from harness.events import types as t
-from harness.events.ratchet import PlanProgress
+from harness.projections.state.protected_files import PlanProgress
 
 _LAST = 1 << 62
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from graphlib import CycleError, TopologicalSorter
 
-from harness.events.gate_kinds import GateKind
-from harness.plan.formats import BadPlan, Entry, Plan
+from harness.domain.calls.gate_kinds import GateKind
+from harness.plan.files.formats import BadPlan, Entry, Plan
 
 _ABOVE = re.compile(r"\babove \$(?P<usd>\d{1,7}(?:\.\d{1,9})?)(?![\d.])", re.IGNORECASE)
 _ON = re.compile(r"(?:^|;)\s*on:(?P<kinds>.*)$", re.IGNORECASE | re.DOTALL)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from harness.events import outcomes
-from harness.events.outcomes import PASSES
-from harness.plan import criteria
-from harness.plan.formats import BadPlan, Entry, Plan, flipped
+from harness.domain import outcomes
+from harness.domain.outcomes import PASSES
+from harness.plan.files import criteria
+from harness.plan.files.formats import BadPlan, Entry, Plan, flipped
 
 MAX_CHECKS = 300
 """Commands that decide a plan, at most: all of them run at its end."""

@@ -4,8 +4,8 @@ one that passed before is not over. Pure.
 
 from __future__ import annotations
 
-from harness.events.outcomes import PASSED
-from harness.events.session_state import SessionState
+from harness.domain.outcomes import PASSED
+from harness.projections.state.session_state import SessionState
 
 
 def own(s: SessionState) -> tuple[str, ...]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.events.ratchet import PlanProgress
-from harness.events.session_state import SessionState
 from harness.plan import already
+from harness.projections.state.protected_files import PlanProgress
+from harness.projections.state.session_state import SessionState
 
 
 def only_masked(s: SessionState, command: str) -> bool:

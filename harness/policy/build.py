@@ -10,9 +10,8 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from harness.events import fields, tools
-from harness.events.access import FENCED, Access
-from harness.events.action import (
+from harness.domain.actions.access import FENCED, Access
+from harness.domain.actions.action import (
     Action,
     CheckAction,
     ExecAction,
@@ -25,10 +24,12 @@ from harness.events.action import (
     canonical,
     from_wire,
 )
-from harness.events.effect import NO_UNDO
+from harness.domain.actions.effect import NO_UNDO
+from harness.domain.text import fields
 from harness.policy import push
 from harness.policy.effects import Reach, outcome
 from harness.policy.facts import Facts
+from harness.tools import registry
 
 
 def build_action(
@@ -99,7 +100,7 @@ def _of_kind(tool: str, asked: Mapping[str, object], found: Reach, common: dict[
 
 
 def _content_sha(tool: str, asked: Mapping[str, object]) -> str | None:
-    if not tools.writes_file(tool):
+    if not registry.writes_file(tool):
         return None
     content = asked.get("content", asked.get("new", ""))
     return hashlib.sha256(str(content).encode("utf-8", "surrogatepass")).hexdigest()

@@ -10,14 +10,15 @@ import os.path
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.events import fields, tools
-from harness.events.access import ASKED, Access
-from harness.events.access import asked as asked_access
-from harness.events.action import CheckAction, ExecAction, FileAction, PushAction, RecordAction
-from harness.events.addresses import BadAddress, normal_host
-from harness.events.effect import NETWORK, NO_UNDO, UNFENCED, Effect
+from harness.domain.actions.access import ASKED, Access
+from harness.domain.actions.access import asked as asked_access
+from harness.domain.actions.action import CheckAction, ExecAction, FileAction, PushAction, RecordAction
+from harness.domain.actions.effect import NETWORK, NO_UNDO, UNFENCED, Effect
+from harness.domain.addresses import BadAddress, normal_host
+from harness.domain.text import fields
 from harness.policy import push, shell
 from harness.policy.facts import Facts
+from harness.tools import registry
 
 _OF_NAME: dict[str, Access] = {str(access): access for access in ASKED}
 _OF_ACCESS: dict[Access, tuple[Effect, ...]] = {
@@ -57,9 +58,9 @@ def absolute(path: str, base: str, home: str) -> str:
 
 def outcome(tool: str, asked: Mapping[str, object], facts: Facts) -> Reach:
     """Where the call would reach. Its effects are spelled as the comments of ``default_policy.toml`` list them."""
-    if tools.kind_of(tool) == FileAction.KIND:
+    if registry.kind_of(tool) == FileAction.KIND:
         return _file(tool, str(asked.get("path") or "."), facts)
-    if tools.kind_of(tool) == RecordAction.KIND:
+    if registry.kind_of(tool) == RecordAction.KIND:
         return Reach(RecordAction.KIND, Access.FENCE, facts.worktree, ())
     return _program(tool, asked, facts)
 
@@ -73,7 +74,7 @@ def _file(tool: str, asked: str, facts: Facts) -> Reach:
     base = _base(facts)
     written = absolute(asked, base, facts.home)
     real = facts.resolved.get(asked, written)
-    writes = tools.writes_file(tool)
+    writes = registry.writes_file(tool)
     if "\0" in asked:
         return Reach(FileAction.KIND, Access.FENCE, base, (), asked, refused="a path holds a NUL character")
     if why := _denied(real, facts):
@@ -111,7 +112,7 @@ def _program(tool: str, asked: Mapping[str, object], facts: Facts) -> Reach:
     access = _OF_NAME.get(wanted := asked_access(asked))
     named = str(asked.get("cwd") or facts.begin or ".")
     cwd = facts.resolved.get(named, absolute(named, _base(facts), facts.home))
-    kind = tools.kind_of(tool)
+    kind = registry.kind_of(tool)
     if access is None:
         why = f"access {wanted!r} is not one of {', '.join(ASKED)}"
         return Reach(kind, Access.FENCE, facts.worktree, (), refused=why)

@@ -1,12 +1,12 @@
-"""What the pure policy needs to know of the world, gathered beforehand by `harness.workspace.gather_facts.gather`."""
+"""What the pure policy needs to know of the world, gathered beforehand by `harness.workspace.facts.gather.gather`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from harness.events.denied import NOTHING, Denied
-from harness.events.destination import LocalRemote, Named
+from harness.domain.actions.destination import LocalRemote, Named
+from harness.domain.denied import NOTHING, Denied
 
 Bind = tuple[str, str, str]
 """(source, destination inside the fence, ``ro`` | ``rw``)"""
@@ -44,8 +44,8 @@ class Target:
     others: int = 0
     """Further addresses of the same remote, which are not pushed to."""
     seen: str | None = None
-    """The remote's address as `harness.hands.precheck` reads it from the repository's configuration; None when it has
-    no name there.
+    """The remote's address as `harness.executor.preconditions` reads it from the repository's configuration; None when
+    it has no name there.
     """
 
 
@@ -89,7 +89,8 @@ class Facts:
     is none.
     """
     deletes: Mapping[str, str] = field(default_factory=dict)
-    """What a plain deletion outside the fence takes away, as `harness.hands.deleted` sees it, by the names it has."""
+    """What a plain deletion outside the fence takes away, as `harness.executor.deleted` sees it, by the names it has.
+    """
     snapshot: str = ""
     """The kept state of the worktree that a person is shown; empty when nobody is asked."""
     unprotected: str = ""

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from harness.events import gate_kinds, left_out, tools
-from harness.events.action import Action, FileAction
-from harness.events.decision import Ruling
-from harness.events.effect import NO_UNDO, PUSH_FORCE, UNFENCED, Effect
-from harness.events.gate_kinds import GateKind
-from harness.policy.judge import Verdict
-from harness.policy.rules import RISKS
+from harness.domain import unsnapshotted
+from harness.domain.actions.action import Action, FileAction
+from harness.domain.actions.effect import NO_UNDO, PUSH_FORCE, UNFENCED, Effect
+from harness.domain.calls import gate_kinds
+from harness.domain.calls.gate_kinds import GateKind
+from harness.domain.decision import Ruling
+from harness.policy.decide import Verdict
+from harness.policy.policy_file import RISKS
+from harness.tools import registry
 
 
 def kinds(action: Action, unkept: Collection[str] = ()) -> frozenset[GateKind]:
@@ -20,17 +22,17 @@ def kinds(action: Action, unkept: Collection[str] = ()) -> frozenset[GateKind]:
 
     ``unkept``: what the kept state of the worktree does not hold, as `left_out` says it.
     """
-    found = {kind for effect in action.effects for kind in _of(effect, tools.writes_file(action.tool))}
+    found = {kind for effect in action.effects for kind in _of(effect, registry.writes_file(action.tool))}
     return frozenset(found | {GateKind.DELETE}) if _may_lose(action, unkept) else frozenset(found)
 
 
 def _may_lose(action: Action, unkept: Collection[str]) -> bool:
     """True when it may change a file that was not kept: a program any of them, a file tool the one that it names."""
-    if not unkept or not tools.may_change_files(action.tool, action.access):
+    if not unkept or not registry.may_change_files(action.tool, action.access):
         return False
     if isinstance(action, FileAction):
-        return left_out.may_be(action.path, unkept)
-    return tools.runs(action.tool)
+        return unsnapshotted.may_be(action.path, unkept)
+    return registry.runs(action.tool)
 
 
 def _of(effect: Effect, writes: bool) -> tuple[GateKind, ...]:

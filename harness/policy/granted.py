@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from harness.events import words
-from harness.events.action import Action, action_hash
+from harness.domain.actions.action import Action, action_hash
+from harness.domain.decision import Ruling
+from harness.domain.text import formatting
 from harness.events.body import By
-from harness.events.decision import Ruling
+from harness.policy.decide import Verdict
 from harness.policy.grant_records import Entry, Made, Revoked, Scope, Used
 from harness.policy.grants import NoGrant, NoRule, covers, critical
-from harness.policy.judge import Verdict
 
 MOST = 200
 """Rules that may stand at a time: more than that nobody reads."""
@@ -92,8 +92,8 @@ def _set_back(ts: str, now: str) -> bool:
     """True when a rule was made at a time that is still to come: a clock that was ahead then would have it last longer
     than its person said.
     """
-    made = words.parse_ts(ts)
-    seen = words.parse_ts(now)
+    made = formatting.parse_ts(ts)
+    seen = formatting.parse_ts(now)
     return made is not None and seen is not None and seen < made - _SET_BY_S
 
 

@@ -14,8 +14,7 @@ import shlex
 
 import msgspec
 
-from harness.events import tools
-from harness.events.action import (
+from harness.domain.actions.action import (
     Action,
     ExecAction,
     FileAction,
@@ -24,11 +23,12 @@ from harness.events.action import (
     ShellAction,
     canonical,
 )
-from harness.events.decision import Ruling
-from harness.events.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNFENCED, Effect
-from harness.events.fields import Wire
-from harness.events.gate_kinds import is_gate
-from harness.policy.judge import Verdict
+from harness.domain.actions.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNFENCED, Effect
+from harness.domain.calls.gate_kinds import is_gate
+from harness.domain.decision import Ruling
+from harness.domain.text.fields import Wire
+from harness.policy.decide import Verdict
+from harness.tools import registry
 
 _ONE_CALL = ("session", "call", "ref", "input_sha")
 """Fields that only say which call it is."""
@@ -68,7 +68,7 @@ def critical(action: Action, risk: str) -> bool:
         return True
     if isinstance(action, PushAction) and action.to.local is not None:
         return bool(action.to.local.hooks or action.to.local.programs)
-    return tools.writes_file(action.tool) and any(effect.is_outside for effect in action.effects)
+    return registry.writes_file(action.tool) and any(effect.is_outside for effect in action.effects)
 
 
 def shape(action: Action, wider: Wider = EXACT) -> Wire | None:
@@ -121,7 +121,7 @@ def widened(action: Action, verdict: Verdict, wider: Wider, home: str) -> Wire:
 def likeness(action: Action, asked_by: str, risk: str) -> tuple[str, str]:
     """(equal for similar requests, equal for the same ones and empty for what is critical), as digests."""
     found = shape(action)
-    if found is None or (isinstance(action, FileAction) and tools.writes_file(action.tool)):
+    if found is None or (isinstance(action, FileAction) and registry.writes_file(action.tool)):
         return "", ""
     effects = sorted({_kind(effect) for effect in action.effects})
     similar = [action.tool, action.access, action.job, effects, asked_by, risk]
@@ -206,7 +206,7 @@ def _lasting(action: Action) -> Wire:
         kept["program"] = {"path": program.get("path"), "sha": program.get("sha")}
     if "url" in action.world:
         kept["url"] = action.world["url"]
-    if tools.writes_file(action.tool):
+    if registry.writes_file(action.tool):
         kept["files"] = action.world.get("files")
     return kept
 
@@ -221,7 +221,7 @@ def _worded(wire: Wire, action: Action, first: int) -> Wire | None:
 
 
 def _below(wire: Wire, action: Action, folder: str) -> Wire | None:
-    if not isinstance(action, FileAction) or tools.writes_file(action.tool) or not _inside(action.path, folder):
+    if not isinstance(action, FileAction) or registry.writes_file(action.tool) or not _inside(action.path, folder):
         return None
     if action.outside != (action.path,) or not all(e.is_outside and e.what == action.path for e in action.effects):
         return None
@@ -246,7 +246,7 @@ def _may_vary(action: Action, first: int) -> None:
 
 
 def _may_look(action: Action, folder: str, home: str) -> None:
-    if not isinstance(action, FileAction) or tools.writes_file(action.tool) or not action.outside:
+    if not isinstance(action, FileAction) or registry.writes_file(action.tool) or not action.outside:
         raise NoGrant("a folder can be named only for files outside the worktree that are read")
     if not os.path.isabs(folder) or os.path.normpath(folder) != folder:
         raise NoGrant("name the folder by its whole path, without .. and without a slash at its end")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 
-from harness.events.addresses import WEB_PORTS, BadAddress, is_address, join_host, normal_host, split_host
+from harness.domain.addresses import WEB_PORTS, BadAddress, is_address, join_host, normal_host, split_host
 
 
 def covers(pattern: str, named: str) -> bool:

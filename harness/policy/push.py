@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.events.addresses import strip_credential
-from harness.events.destination import Destination, Refspec
-from harness.events.effect import PUSH_FORCE, Effect
+from harness.domain.actions.destination import Destination, Refspec
+from harness.domain.actions.effect import PUSH_FORCE, Effect
+from harness.domain.addresses import strip_credential
 from harness.policy.facts import Facts
 
 _HARMLESS = {

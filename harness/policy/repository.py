@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from harness.events.decision import Ruling
-from harness.policy.rules import PolicyError, Rule, parse_policy
+from harness.domain.decision import Ruling
+from harness.policy.policy_file import PolicyError, Rule, parse_policy
 
 PATH = ".watchfloor/policy.toml"
 MOST_BYTES = 64 * 1024

@@ -10,11 +10,11 @@ import os.path
 import re
 from collections.abc import Collection, Iterable
 
-from harness.events.access import Access
-from harness.events.action import Action, ExecAction, FileAction, PushAction, canonical
-from harness.events.approved import Shape
-from harness.events.card_facts import Fact
-from harness.events.effect import NETWORK, UNFENCED, Effect
+from harness.domain.actions.access import Access
+from harness.domain.actions.action import Action, ExecAction, FileAction, PushAction, canonical
+from harness.domain.actions.effect import NETWORK, UNFENCED, Effect
+from harness.domain.calls.approval_shapes import Shape
+from harness.domain.calls.card_facts import Fact
 
 _YOURS = frozenset(
     (

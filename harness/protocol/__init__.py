@@ -1,0 +1,1 @@
+"""What the processes agree on: paths, locks, messages, and the clients that send them."""

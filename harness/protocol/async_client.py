@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
-from harness.protocol import frames
-from harness.protocol.aio import Asking
 from harness.protocol.client import Client, Unreachable, unreachable, yes
-from harness.protocol.exchange import Ended, Exchange
-from harness.protocol.struct_json import STRUCT_JSON
-from harness.protocol.transport import Transport
+from harness.protocol.connection import frames
+from harness.protocol.connection.aio import Asking
+from harness.protocol.connection.exchange import Ended, Exchange
+from harness.protocol.connection.struct_json import STRUCT_JSON
+from harness.protocol.connection.transport import Transport
 
 
 class AsyncClient:

@@ -14,15 +14,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.linux import proc
-from harness.protocol import frames, identity, locks, stop_mark, supervisor_words
-from harness.protocol.blocking import Connection
-from harness.protocol.exchange import JSON, Broken, Codec, Ended, Exchange, Silent, refusal
-from harness.protocol.looking import LOOKING
+from harness.protocol import identity, locks, stop_mark, supervisor_words
+from harness.protocol.connection import frames
+from harness.protocol.connection.blocking import Connection
+from harness.protocol.connection.exchange import JSON, Broken, Codec, Ended, Exchange, Silent, refusal
+from harness.protocol.connection.read_only import LOOKING
+from harness.protocol.connection.transport import Transport, UnixSocket
 from harness.protocol.paths import FolderError, Folders, ensure_private
-from harness.protocol.transport import Transport, UnixSocket
 
 if TYPE_CHECKING:
-    from harness.protocol.credential import Credential
+    from harness.protocol.config.credential import Credential
 
 
 class Hinted(Exception):

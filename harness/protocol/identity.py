@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from harness.linux import durable, own_file
 from harness.linux.proc import boot_id
-from harness.protocol import frames
+from harness.protocol.connection import frames
 from harness.protocol.paths import FolderError, Folders
 
 NAME = "IDENTITY"

@@ -1,5 +1,5 @@
 """What any process of ours may ask of a keeper, and what it answers. What only its supervisor may ask stands in
-`harness.session.orders`. Standard library only.
+`harness.keeper.loop.requests`. Standard library only.
 """
 
 from __future__ import annotations
@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from harness.protocol import frames
-from harness.protocol.op import BadArgument, Op
+from harness.protocol.connection import frames
+from harness.protocol.connection.op import BadArgument, Op
 
 CLASSES = ("A", "B", "C")
 """How durable records are when the answer comes: synced, synced with those of others, or only written."""

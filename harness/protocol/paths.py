@@ -116,7 +116,7 @@ class SessionFolder:
 
     @property
     def touched(self) -> Path:
-        """Which records of the log name which file; derived (`harness.events.touched`)."""
+        """Which records of the log name which file; derived (`harness.reports.touched`)."""
         return self.root / "touched"
 
     @property

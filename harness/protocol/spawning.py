@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.protocol.op import Op
+from harness.protocol.connection.op import Op
 
 
 @dataclass(frozen=True, slots=True)

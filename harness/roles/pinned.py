@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from harness.events import tools
-from harness.events.call_events import ToolProposed
-from harness.events.denied import NOTHING, Denied
-from harness.events.evaluation import JudgeStage
-from harness.events.role_events import PinnedRole
-from harness.events.session_events import SessionIntent
-from harness.events.session_state import SessionState
+from harness.domain.denied import NOTHING, Denied
+from harness.events.calls.call_events import ToolProposed
+from harness.events.session.role_events import PinnedRole
+from harness.events.session.session_events import SessionIntent
+from harness.projections.state.evaluation import JudgeStage
+from harness.projections.state.session_state import SessionState
 from harness.roles.role import JUDGE, PARTS, WORKER, Role, parse
 from harness.roles.shelf import shipped
+from harness.tools import registry
 
 
 def pin(part: str, role: Role) -> PinnedRole:
@@ -42,8 +42,8 @@ def refusal(s: SessionState, proposed: ToolProposed) -> str:
         return "nobody works before the contract of this session is agreed"
     if proposed.by_judge and s.judging.stage is JudgeStage.STARTED:
         judge = of(s.intent, JUDGE)
-        return "" if judge.may_use(tools.CHECK) else f"the role {judge.name} may have nothing run"
-    if proposed.tool in tools.OWN:
+        return "" if judge.may_use(registry.CHECK) else f"the role {judge.name} may have nothing run"
+    if proposed.tool in registry.OWN:
         return f"{proposed.tool} is not a tool of yours; the harness runs it itself"
     role = of(s.intent, WORKER)
     return "" if role.may_use(proposed.tool) else f"{proposed.tool} is not a tool of the role {role.name}"

@@ -13,12 +13,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from harness.events import denied, tools
-from harness.events.decision import Ruling
-from harness.events.denied import NOTHING, Denied
+from harness.domain import denied
+from harness.domain.decision import Ruling
+from harness.domain.denied import NOTHING, Denied
 from harness.linux import own_file
 from harness.linux.own_file import Unusable
-from harness.policy.rules import PolicyError, Rule, parse_rules
+from harness.policy.policy_file import PolicyError, Rule, parse_rules
+from harness.tools import registry as tools
 
 WORKER = "worker"
 JUDGE = "judge"

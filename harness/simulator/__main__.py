@@ -15,7 +15,7 @@ from pathlib import Path
 from aiohttp import web
 
 from harness.linux.proc import identify
-from harness.protocol import frames
+from harness.protocol.connection import frames
 from harness.simulator import library
 from harness.simulator.limits import Limits
 from harness.simulator.service import Service

@@ -1,0 +1,1 @@
+"""The supervisor: one process per state folder that drives all sessions."""

@@ -17,20 +17,20 @@ from pathlib import Path
 
 import msgspec
 
+from harness.domain.calls.call_states import CallEnd, CallStage
+from harness.eventlog.framing import LogError
+from harness.eventlog.writer import LogWriter
 from harness.events import types as t
-from harness.events.call_states import CallEnd, CallStage
-from harness.events.framing import LogError
-from harness.events.log import LogWriter
-from harness.events.salvage import salvage
-from harness.events.session_state import SessionState
+from harness.projections.salvage import salvage
+from harness.projections.state.session_state import SessionState
 from harness.protocol import identity, locks
 from harness.protocol.paths import FolderError, Folders, SessionFolder, ensure_private, resolve
 from harness.protocol.session_names import is_session_id
 from harness.supervisor.fleet.fleet import session_folders
 from harness.supervisor.guardian import EXIT_REFUSED
 from harness.supervisor.state_folder import Refused, check_version, take_lock
-from harness.workspace import worktrees as trees
-from harness.workspace.errors import WorkspaceError
+from harness.workspace.git.errors import WorkspaceError
+from harness.workspace.tree import worktrees as trees
 
 
 @dataclass(frozen=True, slots=True)

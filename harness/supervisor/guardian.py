@@ -168,7 +168,7 @@ def run(runtime: Path, credentials: int, successor: Standby) -> int:
 
 def main() -> int:
     """Entry point; folders come through ``WATCHFLOOR_STATE`` and its siblings, or the user's defaults."""
-    from harness.supervisor.stderr import say_without_fail
+    from harness.supervisor.base.stderr import say_without_fail
 
     os.umask(0o077)
     say_without_fail()

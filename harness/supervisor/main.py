@@ -16,17 +16,17 @@ from harness.linux.proc import identify
 from harness.protocol import locks
 from harness.protocol.paths import FolderError, Folders, resolve
 from harness.supervisor import sign_of_life
+from harness.supervisor.base.errors import out_of_space
+from harness.supervisor.base.settings import Settings
+from harness.supervisor.base.stderr import say_without_fail
 from harness.supervisor.endpoints.credentials import Credentials
-from harness.supervisor.errors import out_of_space
 from harness.supervisor.guardian import EXIT_BROKEN, EXIT_REFUSED
 from harness.supervisor.money.purse import Purse
 from harness.supervisor.money.reservations import Bookkeeper
-from harness.supervisor.settings import Settings
 from harness.supervisor.state_folder import Refused, prepare
-from harness.supervisor.stderr import say_without_fail
 from harness.supervisor.supervisor import Supervisor
 from harness.supervisor.upkeep import epochs
-from harness.workspace import processes
+from harness.workspace.git import processes
 
 _PAUSE_FULL = 1.0
 _LEAST_FILES = 128

@@ -13,8 +13,8 @@ from harness.protocol import identity, locks
 from harness.protocol.paths import STATE_VERSION, Folders, ensure_private
 from harness.supervisor.fleet.fleet import session_folders
 from harness.supervisor.guardian import EXIT_OTHER_LIVES, EXIT_REFUSED
-from harness.workspace.errors import DamagedWorktree
-from harness.workspace.worktrees import recorded_root
+from harness.workspace.git.errors import DamagedWorktree
+from harness.workspace.tree.worktrees import recorded_root
 
 LOCK_WAIT = 3.0
 

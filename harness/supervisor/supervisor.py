@@ -14,16 +14,17 @@ from harness.events import types as t
 from harness.linux.proc import Identity
 from harness.protocol import stop_mark
 from harness.protocol.paths import Folders
-from harness.supervisor.calls import grant_book
+from harness.supervisor.base.errors import LinkLost, OpError
+from harness.supervisor.base.settings import Settings, follow
 from harness.supervisor.calls.answers import Answers
 from harness.supervisor.calls.approvals import Approvals
 from harness.supervisor.calls.call_flow import CallFlow
-from harness.supervisor.calls.granting import Granting
 from harness.supervisor.calls.judging import Judging
+from harness.supervisor.calls.queue import grant_book
+from harness.supervisor.calls.queue.granting import Granting
 from harness.supervisor.calls.recall import Recall
 from harness.supervisor.endpoints.credentials import Credentials
 from harness.supervisor.endpoints.endpoint_gates import Gates
-from harness.supervisor.errors import LinkLost, OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.index import Index
 from harness.supervisor.fleet.session import Session
@@ -32,23 +33,22 @@ from harness.supervisor.memories import book as memory_book
 from harness.supervisor.money.cap_waits import CapWaits
 from harness.supervisor.money.purse import Purse
 from harness.supervisor.processes.process import Watch
-from harness.supervisor.serving.brain_ops import BrainOps
 from harness.supervisor.serving.client_ops import ClientOps
+from harness.supervisor.serving.ops.brain_ops import BrainOps
 from harness.supervisor.serving.parts import Parts
 from harness.supervisor.serving.server import Server
+from harness.supervisor.sessions.begin.launch import Launcher
 from harness.supervisor.sessions.brains import Brains
 from harness.supervisor.sessions.conductor import Conductor
 from harness.supervisor.sessions.continuing import Continuing
 from harness.supervisor.sessions.due_work import DueWork
 from harness.supervisor.sessions.ending import Ending
 from harness.supervisor.sessions.keepers import Keepers
-from harness.supervisor.sessions.launch import Launcher
-from harness.supervisor.sessions.merging import Merging
-from harness.supervisor.sessions.pulling import Pulling
 from harness.supervisor.sessions.restoring import Restoring
-from harness.supervisor.sessions.reviewed import Reviewed
+from harness.supervisor.sessions.taking.merging import Merging
+from harness.supervisor.sessions.taking.pulling import Pulling
+from harness.supervisor.sessions.taking.reviewed import Reviewed
 from harness.supervisor.sessions.undo import Undo
-from harness.supervisor.settings import Settings, follow
 from harness.supervisor.upkeep import clock
 from harness.supervisor.upkeep.alarm_watch import AlarmWatch
 from harness.supervisor.upkeep.extents import Extents

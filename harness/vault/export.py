@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.hands.git_names import refused_by_git
+from harness.executor.git_names import refused_by_git
 from harness.vault import entries
 from harness.vault.entries import LEFT_OUT, Entry, State
 

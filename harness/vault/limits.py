@@ -1,5 +1,5 @@
-"""What the vault keeps at most, as plain data. `harness.protocol.config` has the same names under ``[undo]``. Standard
-library only.
+"""What the vault keeps at most, as plain data. `harness.protocol.config.config` has the same names under ``[undo]``.
+Standard library only.
 
 The limits that came last are stored beside the packs, so that whoever brings a state back sees the tree as it was seen
 when it was kept.

@@ -16,13 +16,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
-from harness.events.action import from_wire
-from harness.hands import precheck
+from harness.domain.actions.action import from_wire
+from harness.executor import preconditions
 from harness.linux import kernel
 from harness.linux.scarce import scarce
 from harness.linux.spares import Spares
-from harness.protocol import frames
-from harness.protocol.op import reader
+from harness.protocol.connection import frames
+from harness.protocol.connection.op import reader
 from harness.vault import entries, limits
 from harness.vault.export import EXPORT, Frame
 from harness.vault.limits import VaultLimits
@@ -99,7 +99,7 @@ class _Server:
         op = _readers[str(request.get("op"))](request)
         reply = self._answer(op, request.get("limits"))
         if isinstance(op, Take | Observe) and op.action is not None:
-            reply = _with(reply, precheck.observe(from_wire(op.action)))
+            reply = _with(reply, preconditions.observe(from_wire(op.action)))
         number = request.get("id")
         if isinstance(reply, VaultFailure):
             return {"id": number, "ok": False, "error": reply}

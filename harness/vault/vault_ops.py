@@ -1,16 +1,16 @@
 """What a keeper asks of its vault's process, and what that answers. Standard library only.
 
-Each is a frame (`harness.protocol.frames`) on an inherited socket: ``{id, op, …}`` → ``{id, ok: true, …}`` or ``{id,
-ok: false, error: {code, message}, seen?}`` with code ``no_space`` (try again when there is room), ``expired``,
-``too_large``, ``damaged`` or ``io``. Any request may carry ``limits`` (`harness.vault.limits`), which count from then
-on.
+Each is a frame (`harness.protocol.connection.frames`) on an inherited socket: ``{id, op, …}`` → ``{id, ok: true, …}``
+or ``{id, ok: false, error: {code, message}, seen?}`` with code ``no_space`` (try again when there is room),
+``expired``, ``too_large``, ``damaged`` or ``io``. Any request may carry ``limits`` (`harness.vault.limits`), which
+count from then on.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.protocol.op import Op
+from harness.protocol.connection.op import Op
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from harness.hands import fence
-from harness.workspace.gather_facts import shfmt_program
+from harness.sandbox import bubblewrap
+from harness.workspace.facts.gather import shfmt_program
 from tests.attack.ground import ground
 from tests.attack.play import carry_out, turns
 from tests.attack.registry import FAMILIES
@@ -71,7 +71,7 @@ def interpreter(user: str) -> Iterator[tuple[str, str]]:
     if user != "nobody":
         yield sys.executable, ""
         return
-    real = fence.base_python()
+    real = bubblewrap.base_python()
     folder = Path(tempfile.mkdtemp(prefix="wf-attack-python-"))
     try:
         for candidate in (real, f"/usr/bin/python{sys.version_info[0]}.{sys.version_info[1]}"):
@@ -92,7 +92,7 @@ def interpreter(user: str) -> Iterator[tuple[str, str]]:
                 if not path.is_symlink():
                     path.chmod(0o755)
             python = str(folder / "bin" / "python")
-            probe = "from tests.attack import ground; from harness.hands import fence; fence.find()"
+            probe = "from tests.attack import ground; from harness.sandbox import fence; fence.find()"
             try:
                 done = subprocess.run(
                     [python, "-P", "-s", "-c", probe], capture_output=True, text=True, check=False, **account(user)

@@ -16,15 +16,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from harness.events import blobs
-from harness.events.action import action_hash
-from harness.hands import fence
+from harness.domain.actions.action import action_hash
+from harness.eventlog import blobs
 from harness.policy.build import build_action
-from harness.protocol.config_sections import FenceConfig
+from harness.protocol.config.sections import FenceConfig
 from harness.protocol.paths import CHECKPOINTS, ensure_private
-from harness.workspace import checkpoint_store, worktrees
-from harness.workspace.gather_facts import gather
-from harness.workspace.private import Worktree
+from harness.sandbox import bubblewrap
+from harness.workspace.export import checkpoint_store
+from harness.workspace.facts.gather import gather
+from harness.workspace.private_git.private_gitdir import Worktree
+from harness.workspace.tree import worktrees
 from tests.attack.model import Inside, Result
 from tests.attack.watch import Doors, Victim, Watch
 from tests.process.keeperlib import Keepers, Link
@@ -242,10 +243,10 @@ class Ground:
         (folder / "inside.py").write_bytes(DRIVER.read_bytes())
         (folder / "batch.json").write_text(json.dumps([{"name": a.name, "code": a.code} for a in attempts]))
         (folder / "given.json").write_text(json.dumps(self.given))
-        shutil.copy(fence.find().path, self.given["bwrap"])
+        shutil.copy(bubblewrap.find().path, self.given["bwrap"])
         self.link.pushes.clear()
         argv = [
-            fence.base_python(),
+            bubblewrap.base_python(),
             "-I",
             "-S",
             ".attack/inside.py",

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from harness.hands import joined
+from harness.sandbox import namespace_clone
 
 VICTIM = """
 import os, signal, sys
@@ -204,7 +204,7 @@ def _keeps_states(pid: int, keeper: int) -> bool:
     with contextlib.suppress(OSError):
         same = Path(f"/proc/{pid}/cmdline").read_bytes() == Path(f"/proc/{keeper}/cmdline").read_bytes()
         status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
-        return same and len(status["NSpid"].split()) == 1 and status["Name"].strip() != joined.WARDEN.decode()
+        return same and len(status["NSpid"].split()) == 1 and status["Name"].strip() != namespace_clone.WARDEN.decode()
     return False
 
 
@@ -214,7 +214,7 @@ def _stands_ready(pid: int) -> bool:
     """
     with contextlib.suppress(OSError):
         name = Path(f"/proc/{pid}/comm").read_bytes().strip()
-        return name == joined.WARDEN or (name == joined.INMATE and not below(pid))
+        return name == namespace_clone.WARDEN or (name == namespace_clone.INMATE and not below(pid))
     return False
 
 

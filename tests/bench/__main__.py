@@ -20,8 +20,9 @@ from tests import bench
 from tests.bench.table import BENCHES, Figure, emit, machine, markdown
 
 _PROGRAMS = (
-    "app.tui, app.watch_app, app.screens.floor, app.cli.sessions, harness.supervisor.main, harness.supervisor.guardian,"
-    " harness.session.keeper_nursery, harness.brain.brain_nursery, harness.budget.prices, genai_prices"
+    "app.shell.tui, app.shell.watch_app, app.screens.floor, app.cli.verbs.sessions, harness.supervisor.main,"
+    " harness.supervisor.guardian,"
+    " harness.keeper.fork_server, harness.brain.brain_nursery, harness.budget.prices, genai_prices"
 )
 """Loaded once beforehand: whoever compiles its modules itself keeps 10 MB of that."""
 

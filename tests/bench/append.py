@@ -7,9 +7,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.events.log import LogWriter
-from harness.protocol.blocking import Connection
-from harness.protocol.struct_json import STRUCT_JSON
+from harness.eventlog.writer import LogWriter
+from harness.protocol.connection.blocking import Connection
+from harness.protocol.connection.struct_json import STRUCT_JSON
 from tests.bench.table import Figure, bench, ratio
 from tests.process.keeperlib import Link, keepers
 

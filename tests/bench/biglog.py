@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from harness.events.log import LogWriter
+from harness.eventlog.writer import LogWriter
 from tests.bench.table import Figure, bench, ratio
 
 EVENTS = 1_000_000
@@ -22,9 +22,9 @@ import asyncio, json, sys, time
 from pathlib import Path
 from textual.app import App
 from textual.widgets import Log
-from widgets.event_log import EventLog
-from widgets.transcript import Transcript
-from widgets.log_rows import on_disk
+from widgets.log.event_log import EventLog
+from widgets.log.transcript import Transcript
+from widgets.log.log_rows import on_disk
 
 kind, source, last = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 

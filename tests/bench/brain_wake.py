@@ -10,9 +10,9 @@ from pathlib import Path
 from harness.agents.journal import Journal
 from harness.brain.conversation import Conversation, Talk
 from harness.brain.view import View
-from harness.events import said
+from harness.eventlog.writer import LogWriter
+from harness.events import message_parts
 from harness.events import types as t
-from harness.events.log import LogWriter
 from tests.bench.table import Figure, bench
 
 EVENTS = 60_000
@@ -30,7 +30,10 @@ def turn(seq: int, number: int) -> list[t.Body]:
     asked = {"script": f"make check && echo {number}"}
     action = {"v": 1, "session": SID, "call": call, "tool": "shell", "kind": "shell", "cwd": "/wt", "env": ENV}
     usage = t.Usage(input=40, output=120, cache_read=min(90_000, 2000 + number * 700))
-    parts: list[said.Part] = [said.Text(f"Step {number}."), said.Call(f"toolu_{number:024d}", "shell", asked)]
+    parts: list[message_parts.Part] = [
+        message_parts.Text(f"Step {number}."),
+        message_parts.Call(f"toolu_{number:024d}", "shell", asked),
+    ]
     return [
         t.ModelRequest(
             request_id=f"r{seq}.1",
@@ -46,7 +49,7 @@ def turn(seq: int, number: int) -> list[t.Body]:
             request_id=f"r{seq}.1",
             message_id=f"msg_{number:024d}",
             model=MODEL,
-            stop=said.CALLS,
+            stop=message_parts.CALLS,
             usage=usage,
             cost_nano=40_000,
             parts=parts,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from harness.events.briefing import brief
-from harness.events.log import LogWriter
-from harness.supervisor.serving.briefing_ops import Gathered, read_on
+from harness.eventlog.writer import LogWriter
+from harness.reports.briefing import brief
+from harness.supervisor.serving.ops.briefing_ops import Gathered, read_on
 from tests.bench.biglog import turn
 from tests.bench.table import Figure, bench
 

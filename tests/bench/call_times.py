@@ -11,11 +11,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.events.action import from_wire
-from harness.hands import children, fence, spawn
-from harness.hands.joined import FIRST_COPY
-from harness.hands.ready import Ready
+from harness.domain.actions.action import from_wire
+from harness.executor import spawn
+from harness.executor.warm_sandbox import Ready
 from harness.protocol.paths import SessionFolder
+from harness.sandbox import bubblewrap, fork_exec
+from harness.sandbox.namespace_clone import FIRST_COPY
 
 ROUNDS = 40
 SETTLE_S = 0.05
@@ -34,8 +35,8 @@ def measured() -> dict[str, list[float]]:
         base = {
             "cwd": str(worktree),
             "access": "fence",
-            "env": fence.environment(str(worktree)),
-            "fence": fence.profile(str(worktree), [], [], []).to_wire(),
+            "env": bubblewrap.environment(str(worktree)),
+            "fence": bubblewrap.profile(str(worktree), [], [], []).to_wire(),
         }
         written = {"path": "a", "content": "x\n" * 100}
         calls = {
@@ -80,10 +81,10 @@ def timed(made: spawn.Spawn, ready: Ready) -> float:
 
 def built(argv: list[str]) -> float:
     """Milliseconds that this fence takes around ``true``, with the same copies as around a call."""
-    told, copies = fence.with_copies(argv, FIRST_COPY)
+    told, copies = bubblewrap.with_copies(argv, FIRST_COPY)
     try:
         start = time.perf_counter()
-        os.waitpid(children.spawn([*told, "/bin/true"], {}, copies), 0)
+        os.waitpid(fork_exec.spawn([*told, "/bin/true"], {}, copies), 0)
         return (time.perf_counter() - start) * 1e3
     finally:
         for fd in copies.values():

@@ -17,10 +17,12 @@ from harness.brain import conversation, decide
 from harness.brain.context import compaction
 from harness.brain.context.sizes import Sizes
 from harness.brain.view import View
-from harness.events import fold, said, tools
+from harness.events import message_parts
 from harness.events import types as t
+from harness.projections import apply
 from harness.roles.shelf import shipped
 from harness.simulator import catalog, prompt_cache
+from harness.tools import registry
 from tests.bench.fleet_costs import pss_mb
 from tests.bench.table import Figure, bench, percentile
 
@@ -62,7 +64,7 @@ class Bill:
         intent = t.SessionIntent(name="n", goal=goal, repo="/r", branch="b", worktree="/w", model=self.model.id)
         self.put(intent, t.SessionCreated(base="0" * 40, worktree="/w", branch="b"), t.LeaseGranted(gen=1, epoch=1))
         self.head = {
-            "tools": conversation.cached_tools([tool.definition() for tool in tools.TABLE.values()], hour=self.hour),
+            "tools": conversation.cached_tools([tool.definition() for tool in registry.TABLE.values()], hour=self.hour),
             "system": conversation.system_blocks(shipped()["coder"].prompt, hour=self.hour),
         }
 
@@ -70,7 +72,7 @@ class Bill:
         for body in bodies:
             data = msgspec.json.encode(t.to_wire(body)["data"])
             record = t.Record(self.view.state.seq + 1, TS, "b", 0, msgspec.json.decode(data, type=type(body)))
-            fold.advance(self.view.state, record)
+            apply.advance(self.view.state, record)
             self.view.take(record, lambda ref: SUMMARY if ref == SUMMARY_REF else b"")
             if isinstance(body, t.ModelMessage):
                 self.talk.take(self.view)
@@ -93,14 +95,20 @@ class Bill:
         total = sum(block.tokens for block in blocks)
         assert total <= self.model.window, "prompt is too long"
         call, answer = act(number, self.short)
-        reply: list[said.Part] = [said.Text(PROSE.format(number)), call]
+        reply: list[message_parts.Part] = [message_parts.Text(PROSE.format(number)), call]
         out = len(json.dumps(call.input)) // 4 + 30
         usage, nano = self.billed(blocks, number, out)
         self.nano.append(summaries + nano)
         self.prompt.append(total)
         sent = self.put(
             t.ModelMessage(
-                request_id="r", message_id="m", model="m", stop=said.CALLS, usage=usage, cost_nano=0, parts=reply
+                request_id="r",
+                message_id="m",
+                model="m",
+                stop=message_parts.CALLS,
+                usage=usage,
+                cost_nano=0,
+                parts=reply,
             )
         )
         call_id = f"c{sent}.0"
@@ -138,7 +146,7 @@ class Bill:
         return sum(self.nano) / 1e9
 
 
-def act(number: int, short: bool) -> tuple[said.Call, t.ToolEnded]:
+def act(number: int, short: bool) -> tuple[message_parts.Call, t.ToolEnded]:
     """One step of: write 3 KB, read it, run something that says 20 KB, edit, list."""
     path = f"src/part_{number // SCRIPT}.py"
     given: list[tuple[str, dict[str, Any], str, int]] = [
@@ -155,9 +163,9 @@ def act(number: int, short: bool) -> tuple[said.Call, t.ToolEnded]:
         preview=shown,
         exit_code=0 if tool == "exec" else None,
         output=t.BlobRef("0" * 64, size) if size and short else None,
-        files_changed=[path] if tools.writes_file(tool) else [],
+        files_changed=[path] if registry.writes_file(tool) else [],
     )
-    return said.Call(f"toolu_{number}", tool, asked), ended
+    return message_parts.Call(f"toolu_{number}", tool, asked), ended
 
 
 def session(model: str, turns: int, sizes: Sizes, *, short: bool = True) -> Bill:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.protocol.client import Client, SupervisorError, Unreachable
-from harness.protocol.transport import UnixSocket
+from harness.protocol.connection.transport import UnixSocket
 from tests.bench.screen import Screen
 from tests.bench.table import Figure, bench
 from tests.fleetlib import COMMAND, Fleet, fleet, kill, play, wait_for

@@ -13,13 +13,13 @@ from pathlib import Path
 import msgspec
 from textual.geometry import Region
 
-from harness.events.views import SessionRow
+from harness.views.session_views import SessionRow
 from tests.bench.table import Figure, bench
 from tests.tui.app_pilot import shown
 from tests.tui.app_world import crowd
-from widgets.fleet_filter import parse
-from widgets.fleet_order import SORTINGS, View
-from widgets.fleet_table import FleetTable
+from widgets.fleet.fleet_filter import parse
+from widgets.fleet.fleet_order import SORTINGS, View
+from widgets.fleet.fleet_table import FleetTable
 
 SESSIONS = 1000
 TYPED = "repo:shop state:wai,run spent:>0.1 -is:ended thinking"

@@ -4,8 +4,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.events.log import LogWriter
-from harness.session import checkpoint
+from harness.eventlog.writer import LogWriter
+from harness.keeper.log import checkpoint
 from tests.bench.table import Figure, bench
 from tests.process.keeperlib import SID, Keepers, keepers, note, wait_until
 

@@ -14,7 +14,7 @@ from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 
 from harness.protocol.async_client import AsyncClient
-from harness.protocol.transport import UnixSocket
+from harness.protocol.connection.transport import UnixSocket
 from tests.bench.fleet_costs import WAITING, crowd, looking
 from tests.bench.screen import Screen
 from tests.bench.table import Figure, bench, percentile

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.workspace.git import Git, head_commit, open_repository
-from harness.workspace.repository_notes import look
+from harness.workspace.clone.repository_notes import look
+from harness.workspace.git.run import Git, head_commit, open_repository
 from tests.bench.table import Figure, bench
 from tests.fleetlib import git, make_repository
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from harness.eventlog.reader import read
 from harness.events import types as t
-from harness.events.reader import read
 from harness.events.types import decode
 
 ASKING = ("tool", "question")

@@ -11,7 +11,7 @@ from app.screens.queue import QueueScreen
 from tests.bench.table import Figure, bench
 from tests.tui.app_pilot import Shown, shown
 from tests.tui.app_world import PUSH, World, stamp
-from widgets.approval_card import ApprovalCard
+from widgets.card.approval_card import ApprovalCard
 
 REQUESTS = 1000
 SESSIONS = 50

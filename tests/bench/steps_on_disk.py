@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.events import types as t
-from harness.events.said import Call, Text
+from harness.events.message_parts import Call, Text
 from tests.bench.table import Figure, bench
 from tests.fleetlib import Fleet, fleet, wait_for
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from harness.eventlog.writer import LogWriter
 from harness.events import types as t
-from harness.events.log import LogWriter
 from harness.protocol.client import Client, Unreachable
+from harness.protocol.connection.transport import UnixSocket
 from harness.protocol.paths import Folders, ensure_private
-from harness.protocol.transport import UnixSocket
 
 
 def ended_session(folders: Folders, sid: str, number: int) -> None:

@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 from harness.protocol.client import Client, Unreachable
+from harness.protocol.connection.transport import UnixSocket
 from harness.protocol.paths import Folders
-from harness.protocol.transport import UnixSocket
 from tests.bench.stock import stocked, stop
 from tests.bench.table import Figure, bench
 from tests.process.keeperlib import wait_until

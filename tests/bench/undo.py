@@ -127,9 +127,9 @@ import os, sys, time
 from pathlib import Path
 tree, base, work, rounds = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
 sys.path.insert(0, tree)
-from harness.hands import fence
+from harness.sandbox import fence
 from harness.protocol.paths import Folders, ensure_private
-from harness.session import main
+from harness.keeper import main
 from tests.process.keeperlib import Link, action, allowed
 sid = "benchsess0"
 folders = Folders(base / "state", base / "run", base / "config")

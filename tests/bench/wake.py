@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
+from harness.eventlog.writer import LogWriter
 from harness.events import types as t
-from harness.events.log import LogWriter
 from tests.bench.context import act
 from tests.bench.table import Figure, bench, ratio
 
@@ -30,7 +30,7 @@ from harness.agents.journal import Journal
 from harness.brain.builtin import BuiltIn
 from harness.brain import view_memory
 from harness.events import snapshots
-from harness.protocol.credential import Credential
+from harness.protocol.config.credential import Credential
 import ssl
 folder = Path(sys.argv[1])
 spec = Spec("s", str(folder), "", "", 1, "", Credential("http://127.0.0.1:1", "k"), "claude-sonnet-5-5")

@@ -10,10 +10,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from harness.events import touched
-from harness.events.log import LogWriter
-from harness.events.offsets import OffsetIndex
-from harness.events.why import History
+from harness.eventlog.index import OffsetIndex
+from harness.eventlog.writer import LogWriter
+from harness.reports import touched
+from harness.reports.why import History
 from tests.bench.biglog import EVENTS, turn
 from tests.bench.table import Figure, bench
 

@@ -12,7 +12,7 @@ from textual import events
 from textual.app import App
 
 from app.main import main
-from app.watch_app import WatchApp
+from app.shell.watch_app import WatchApp
 
 _tasks: set[asyncio.Task[None]] = set()
 _deal = App.on_event

@@ -15,7 +15,7 @@ from harness.events import types as t
 from tests.e2e.terminal import Tmux, in_tmux, keys_handled
 from tests.e2e.test_queue_tmux import read_to_the_end
 from tests.fleetlib import Fleet, fleet, git, kill, make_repository, play, wait_for
-from widgets.card_text import CHANGED
+from widgets.card.card_text import CHANGED
 
 pytestmark = [pytest.mark.fence, pytest.mark.tmux, pytest.mark.timeout(240)]
 

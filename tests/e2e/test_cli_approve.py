@@ -10,7 +10,7 @@ import pytest
 
 from harness.events import types as t
 from harness.protocol.client import Client, SupervisorError
-from harness.protocol.transport import UnixSocket
+from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import Fleet, apart, play
 
 pytestmark = pytest.mark.fence

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.output import escaped
+from app.cli.base.output import escaped
 from tests.fleetlib import Fleet, fleet, git, make_repository, play
 
 CLIP = "\x1b]52;c;aGk=\x07"

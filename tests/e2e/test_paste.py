@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.pace import QUIET_S
+from app.input.typing_pace import QUIET_S
 from tests.e2e.terminal import BarePty, have_tmux, in_pty, in_tmux
 from tests.tui.app_world import beside
 

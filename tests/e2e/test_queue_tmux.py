@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.pace import QUIET_S
+from app.input.typing_pace import QUIET_S
 from harness.events import types as t
 from tests.e2e.terminal import HUMAN_S, Tmux, have_tmux, in_tmux, see_one, wait_for
 from tests.fleetlib import Fleet, fleet, play

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import exits
+from app.cli.base import exits
 from app.main import VERBS
 from tests.fleetlib import COMMAND, Fleet, fleet, play, wait_for
 

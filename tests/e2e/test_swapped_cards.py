@@ -18,11 +18,11 @@ import msgspec
 import pytest
 
 from harness.events import types as t
-from harness.events.views import ApprovalView
+from harness.views.session_views import ApprovalView
 from tests.e2e.terminal import Tmux, have_tmux, in_tmux
 from tests.e2e.test_decisions_tmux import second_screen
 from tests.fleetlib import Fleet, fleet, git, make_repository, play, wait_for
-from widgets.card_text import shown_hash
+from widgets.card.card_text import shown_hash
 
 pytestmark = [
     pytest.mark.tmux,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.events.trouble import FLEET, SESSION
+from harness.domain.problems import FLEET, SESSION
 from tests.e2e.terminal import in_tmux
 from tests.fleetlib import HOLD, Fleet, fleet, kill, play, wait_for
 

@@ -10,8 +10,8 @@ from typing import cast
 
 import pytest
 
-from app.cli.context import Context
-from app.cli.undo import undo
+from app.cli.base.context import Context
+from app.cli.verbs.undo import undo
 from harness.protocol.client import Unreachable
 from tests.fleetlib import fleet, play
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from harness.hands import fence
-from harness.hands.limits import GIB, MIB, Limits
+from harness.sandbox import bubblewrap
+from harness.sandbox.limits import GIB, MIB, Limits
 from tests.process.keeperlib import Keepers, Link, action, allowed, keepers, wait_until
 
 pytestmark = pytest.mark.fence
@@ -53,7 +53,9 @@ class Floor:
         tree = self.worktree(sid)
         call = f"c0.{self._calls}"
         self._calls += 1
-        what = action(tree, call, argv, sid=sid, access="fence", env=fence.environment(str(tree)), timeout_s=timeout_s)
+        what = action(
+            tree, call, argv, sid=sid, access="fence", env=bubblewrap.environment(str(tree)), timeout_s=timeout_s
+        )
         self.links[sid].append(*allowed(what))
         assert self.links[sid].call("execute", call_id=call, limits=limits.to_wire())["started"] is True
         return call
@@ -67,7 +69,7 @@ class Floor:
 
         Gives the bomb's ``tool.ended``.
         """
-        return self.explode([fence.base_python(), "-c", code], limits, timeout_s)
+        return self.explode([bubblewrap.base_python(), "-c", code], limits, timeout_s)
 
     def explode(self, argv: list[str], limits: Limits = SMALL, timeout_s: int = 60) -> dict[str, Any]:
         call = self.start(BOMBER, argv, limits, timeout_s)
@@ -90,8 +92,8 @@ class Floor:
 @pytest.fixture
 def floor(tmp_path: Path) -> Iterator[Floor]:
     try:
-        fence.find()
-    except fence.FenceUnavailable as exc:
+        bubblewrap.find()
+    except bubblewrap.FenceUnavailable as exc:
         pytest.skip(str(exc))
     with keepers(tmp_path) as fleet:
         yield Floor(fleet, tmp_path)

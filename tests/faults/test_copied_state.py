@@ -17,11 +17,11 @@ from typing import NamedTuple
 import pytest
 
 from harness.events import types as t
-from harness.hands import fence as bwrap
 from harness.protocol import locks
 from harness.protocol.client import Client, Unreachable
+from harness.protocol.connection.transport import UnixSocket
 from harness.protocol.paths import Folders
-from harness.protocol.transport import UnixSocket
+from harness.sandbox import bubblewrap as bwrap
 from tests.fleetlib import COMMAND, HOLD, Fleet, alive, fleet, git, kill, play, power_off, wait_for
 
 ASK = play([("exec", {"argv": ["true"], "access": "network"})], "Done.")
@@ -236,7 +236,7 @@ def test_a_keeper_obeys_no_supervisor_of_a_copy(f: Fleet) -> None:
     c = copy(f)
     c.run("adopt")
     keeper = f.keeper_pid(busy)
-    from harness.protocol import frames
+    from harness.protocol.connection import frames
 
     st = os.stat(c.folders.session(busy).root)
     with frames.connect(f.folders.session(busy).keeper_socket) as sock:

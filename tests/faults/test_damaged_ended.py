@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.events.log import LogWriter
-from harness.events.reader import segment_name, segments, verify
+from harness.eventlog.reader import segment_name, segments, verify
+from harness.eventlog.writer import LogWriter
 from harness.events.types import Record
 from tests.fleetlib import HOLD, Fleet, fleet, play, wait_for
 

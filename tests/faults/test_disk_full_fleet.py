@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from harness.budget.ledger_types import Raised, Reserved, decode, to_wire
+from harness.eventlog.reader import read, verify
+from harness.eventlog.writer import LogWriter
 from harness.events import types as t
-from harness.events.log import LogWriter
-from harness.events.reader import read, verify
 from tests.fleetlib import HOLD, Fleet, fleet, kill, make_repository, play, wait_for
 
 PATIENCE = 180.0

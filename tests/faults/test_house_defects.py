@@ -13,11 +13,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from harness.eventlog.writer import LogWriter
 from harness.events import types as t
-from harness.events.log import LogWriter
 from harness.protocol.client import Client, SupervisorError, Unreachable
+from harness.protocol.connection.transport import UnixSocket
 from harness.protocol.paths import ensure_private
-from harness.protocol.transport import UnixSocket
 from tests.fleetlib import COMMAND, HOLD, Fleet, alive, fleet, kill, play, wait_for
 
 

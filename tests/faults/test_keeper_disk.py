@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from harness.events import reader
-from harness.session import call_watch
+from harness.eventlog import reader
+from harness.keeper.calls import watch
 from tests.process.keeperlib import (
     Keepers,
     Link,
@@ -151,7 +151,7 @@ def test_the_end_of_a_call_waits_for_space(fleet: Keepers, tmp_path: Path) -> No
     soft, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, hard))
     go.touch()
-    wait_until("the tool is gone, and only the vault is left", lambda: len(children(pid, but=call_watch.NAME)) == 1)
+    wait_until("the tool is gone, and only the vault is left", lambda: len(children(pid, but=watch.NAME)) == 1)
     assert link.call("stats")["head"] == 3
     assert fleet.link().hello("viewer")["running"] == ["c0.0"]
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (soft, hard))

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from harness.events import reader
-from harness.hands import fence
+from harness.eventlog import reader
+from harness.keeper.calls import process_trees, spool
+from harness.keeper.loop.fault_points import CALL_POINTS
 from harness.linux import proc
-from harness.session import process_trees, spool
-from harness.session.fault import CALL_POINTS
+from harness.sandbox import bubblewrap
 from tests.process.keeperlib import Keepers, action, allowed, keepers, note, wait_gone, wait_until
 
 
@@ -104,8 +104,8 @@ def test_killed_at_each_arrow(fleet: Keepers, tmp_path: Path, point: str, how: s
 @pytest.mark.fence
 def test_a_fenced_tool_dies_with_its_keeper(fleet: Keepers, tmp_path: Path) -> None:
     try:
-        fence.find()
-    except fence.FenceUnavailable as exc:
+        bubblewrap.find()
+    except bubblewrap.FenceUnavailable as exc:
         pytest.skip(str(exc))
     pid = fleet.spawn()["pid"]
     link = fleet.supervisor()

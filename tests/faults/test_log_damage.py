@@ -12,15 +12,15 @@ from zlib import crc32
 
 import pytest
 
-from harness.events import snapshots
+from harness.eventlog.framing import LogError
+from harness.eventlog.index import OffsetIndex
+from harness.eventlog.reader import read, verify
+from harness.eventlog.tail import Tail
+from harness.eventlog.writer import LogWriter
 from harness.events import types as t
-from harness.events.fold import fold
-from harness.events.framing import LogError
-from harness.events.log import LogWriter
-from harness.events.offsets import OffsetIndex
-from harness.events.reader import read, verify
-from harness.events.session_state import SessionState
-from harness.events.tail import Tail
+from harness.projections import state_snapshots
+from harness.projections.apply import fold
+from harness.projections.state.session_state import SessionState
 
 SID = "abcdefghij"
 
@@ -43,7 +43,7 @@ def ended(folder: Path) -> list[Path]:
     assert len(files) >= 5
     state = fold(t.decode(line) for line in read(folder / "log"))
     chain = verify(folder / "log").hash
-    snapshots.store(folder / "snapshots", state.seq, snapshots.encode(state, chain))
+    state_snapshots.store(folder / "snapshots", state.seq, state_snapshots.encode(state, chain))
     return files
 
 
@@ -154,7 +154,7 @@ def everything_that_reads(folder: Path) -> int:
         attempt(lambda after=after: folded(after))
         attempt(lambda after=after: by_tail(after))
     attempt(by_index)
-    attempt(lambda: snapshots.load(folder / "snapshots", log))
+    attempt(lambda: state_snapshots.load(folder / "snapshots", log))
     attempt(lambda: LogWriter.open(log, SID, segment_bytes=3000).close())
     return said
 

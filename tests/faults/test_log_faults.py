@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.events import anchor
-from harness.events.framing import TRAILER, seq_of
-from harness.events.log import DamagedLog, LogWriter
-from harness.events.offsets import OffsetIndex
-from harness.events.reader import read, segment_name, verify
-from harness.events.tail import Tail
+from harness.eventlog import head_marker
+from harness.eventlog.framing import TRAILER, seq_of
+from harness.eventlog.index import OffsetIndex
+from harness.eventlog.reader import read, segment_name, verify
+from harness.eventlog.tail import Tail
+from harness.eventlog.writer import DamagedLog, LogWriter
 
 SID = "abcdefghij"
 ROOT = Path(__file__).parents[2]
@@ -195,7 +195,7 @@ def test_a_last_record_that_is_whole_and_wrong_is_damage(tmp_path: Path) -> None
     """
     file = one_record(tmp_path)
     whole = file.read_bytes()
-    (tmp_path / anchor.FILE).unlink()  # an older log has nothing else to go by
+    (tmp_path / head_marker.FILE).unlink()  # an older log has nothing else to go by
     for at in (len(whole) - 2, len(whole) - TRAILER - 5, whole.rindex(b'{"v":1')):
         bad = bytearray(whole)
         bad[at] ^= 1
@@ -264,24 +264,24 @@ def test_the_head_is_never_ahead_of_the_disk(tmp_path: Path) -> None:
     for i in range(60):
         log.append("x", {"text": "y" * 100}, actor="t")
         log.commit(sync=i % 3 == 2)
-        known = anchor.load(tmp_path)
+        known = head_marker.load(tmp_path)
         assert (known.seq if known is not None else -1) == i - (i + 1) % 3, "what was not synced is not known"
     log.close()
-    known = anchor.load(tmp_path)
-    assert known == anchor.Head(59, bytes.fromhex(verify(tmp_path).hash), True)
+    known = head_marker.load(tmp_path)
+    assert known == head_marker.Head(59, bytes.fromhex(verify(tmp_path).hash), True)
 
 
 def test_a_head_that_cannot_be_read_or_written_costs_no_record(tmp_path: Path) -> None:
     one_record(tmp_path)
-    head = tmp_path / anchor.FILE
+    head = tmp_path / head_marker.FILE
     line = head.read_bytes()
     for bad in (b"", line[:-1], line + b"x", line.replace(b"2", b"9", 1), os.urandom(len(line)), b"2" + line[1:]):
         head.write_bytes(bad)
-        assert anchor.load(tmp_path) is None
+        assert head_marker.load(tmp_path) is None
         assert verify(tmp_path).records == 3
     head.unlink()
     head.mkdir()
-    assert anchor.load(tmp_path) is None
+    assert head_marker.load(tmp_path) is None
     assert verify(tmp_path).records == 3
     head.rmdir()
     log = LogWriter.open(tmp_path, SID)
@@ -296,7 +296,7 @@ def test_a_head_that_cannot_be_read_or_written_costs_no_record(tmp_path: Path) -
 SEAL = """
 import json, sys
 from pathlib import Path
-from harness.events.log import LogWriter, Poisoned
+from harness.eventlog.writer import LogWriter, Poisoned
 log = LogWriter.open(Path(sys.argv[1]), "abcdefghij", segment_bytes=400)
 said = []
 for i in range(3):
@@ -356,8 +356,8 @@ FULL_DISK = """
 import json, os, sys
 from pathlib import Path
 from harness.events import blobs
-from harness.events.log import LogWriter, NoSpace
-from harness.events.reader import read, verify
+from harness.eventlog.writer import LogWriter, NoSpace
+from harness.eventlog.reader import read, verify
 folder = Path(sys.argv[1]) / "log"
 log = LogWriter.open(folder, "abcdefghij", segment_bytes=int(sys.argv[2]))
 told, refused = 0, []
@@ -432,7 +432,7 @@ def test_a_full_disk_drops_the_batch_and_later_goes_on(tmp_path: Path, segment_b
 FAILING_DISK = """
 import json, sys
 from pathlib import Path
-from harness.events.log import LogWriter, Poisoned
+from harness.eventlog.writer import LogWriter, Poisoned
 log = LogWriter.open(Path(sys.argv[1]), "abcdefghij")
 said = []
 for i in range(6):
@@ -501,7 +501,7 @@ def test_a_failing_disk_poisons_the_writer_for_good(tmp_path: Path, call: str, e
 LIMITED_FILE = """
 import json, resource, sys
 from pathlib import Path
-from harness.events.log import LogWriter, NoSpace
+from harness.eventlog.writer import LogWriter, NoSpace
 log = LogWriter.open(Path(sys.argv[1]), "abcdefghij")
 resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 200000))
 written = failed = 0

@@ -14,14 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.events import anchor, blobs, regular, snapshots
-from harness.events.framing import BadLine
-from harness.events.log import DamagedLog, LogWriter
-from harness.events.offsets import OffsetIndex
-from harness.events.reader import read, verify
-from harness.events.salvage import salvage
-from harness.events.session_state import SessionState
-from harness.events.tail import Tail
+from harness.eventlog import blobs, head_marker, regular_files
+from harness.eventlog.framing import BadLine
+from harness.eventlog.index import OffsetIndex
+from harness.eventlog.reader import read, verify
+from harness.eventlog.tail import Tail
+from harness.eventlog.writer import DamagedLog, LogWriter
+from harness.projections import state_snapshots
+from harness.projections.salvage import salvage
+from harness.projections.state.session_state import SessionState
 from harness.protocol.paths import SessionFolder
 from harness.supervisor.fleet import fold_cache
 from harness.supervisor.fleet.call_records import Track
@@ -85,20 +86,20 @@ def tailed(folder: Path) -> None:
 
 def test_no_file_beside_a_log_is_waited_for(tmp_path: Path) -> None:
     made(tmp_path / "log")
-    (tmp_path / "log" / anchor.FILE).unlink()
-    os.mkfifo(tmp_path / "log" / anchor.FILE)
-    assert anchor.load(tmp_path / "log") is None
+    (tmp_path / "log" / head_marker.FILE).unlink()
+    os.mkfifo(tmp_path / "log" / head_marker.FILE)
+    assert head_marker.load(tmp_path / "log") is None
     LogWriter.open(tmp_path / "log", "abcdefghij").close()
     (tmp_path / "snapshots").mkdir()
     os.mkfifo(tmp_path / "snapshots" / "000000000007.json")
-    assert snapshots.load(tmp_path / "snapshots", tmp_path / "log") is None
+    assert state_snapshots.load(tmp_path / "snapshots", tmp_path / "log") is None
     sha, _ = blobs.put(tmp_path / "blobs", b"payload")
     blobs.path(tmp_path / "blobs", sha).unlink()
     os.mkfifo(blobs.path(tmp_path / "blobs", sha))
     with pytest.raises(blobs.DamagedBlob, match="a named pipe"):
         blobs.get(tmp_path / "blobs", sha)
     with pytest.raises(BadLine, match="a socket or a device"):
-        regular.opened(bound(tmp_path / "socket"))
+        regular_files.opened(bound(tmp_path / "socket"))
 
 
 def bound(path: Path) -> Path:

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.eventlog.writer import LogWriter
 from harness.events import types as t
-from harness.events.log import LogWriter
 from harness.linux.proc import identify
 from tests.fleetlib import HOLD, Fleet, alive, fleet, play, power_off, wait_for
 

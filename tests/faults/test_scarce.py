@@ -10,8 +10,8 @@ import pytest
 
 from harness.events import types as t
 from harness.protocol.client import Client, SupervisorError
-from harness.protocol.transport import UnixSocket
-from harness.workspace.git import open_repository
+from harness.protocol.connection.transport import UnixSocket
+from harness.workspace.git.run import open_repository
 from tests.fleetlib import COMMAND, Fleet, fleet, make_repository, play, wait_for
 
 pytestmark = pytest.mark.fence

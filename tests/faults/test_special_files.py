@@ -16,12 +16,16 @@ from pathlib import Path
 
 import pytest
 
-from harness.events.action import from_wire
-from harness.hands import precheck, reading
-from harness.protocol.config import FenceConfig
-from harness.supervisor.calls import cards, doubt
-from harness.workspace import diff, gather_facts, private, processes, removing, worktrees
-from harness.workspace.errors import WorkspaceError
+from harness.domain.actions.action import from_wire
+from harness.executor import preconditions, safe_read
+from harness.protocol.config.config import FenceConfig
+from harness.supervisor.calls import doubt
+from harness.supervisor.calls.queue import cards
+from harness.workspace.facts import gather as gather_facts
+from harness.workspace.git import processes
+from harness.workspace.git.errors import WorkspaceError
+from harness.workspace.private_git import private_gitdir
+from harness.workspace.tree import diff, remove, worktrees
 
 CANARY = "canary-7f3a"
 SECRET = f"-----BEGIN OPENSSH PRIVATE KEY-----\n{CANARY}\n-----END OPENSSH PRIVATE KEY-----\n"
@@ -166,15 +170,15 @@ class World:
             for name, given in gather.items()
         }
         return found | {
-            "recheck": lambda: precheck.difference(
-                {"head": self.head, "files": {"a.txt": "x"}}, precheck.observe(from_wire(action))
+            "recheck": lambda: preconditions.difference(
+                {"head": self.head, "files": {"a.txt": "x"}}, preconditions.observe(from_wire(action))
             ),
-            "head": lambda: (precheck.head(root, binds), private.agent_head(tree)),
+            "head": lambda: (preconditions.head(root, binds), private_gitdir.agent_head(tree)),
             "open": lambda: worktrees.open_worktree(tree.private),
-            "prepare": lambda: private.prepare(tree),
-            "publish": lambda: private.publish(tree),
+            "prepare": lambda: private_gitdir.prepare(tree),
+            "publish": lambda: private_gitdir.publish(tree),
             "diff": lambda: diff.diff(tree),
-            "unpushed": lambda: removing.unpushed(tree),
+            "unpushed": lambda: remove.unpushed(tree),
             "card of a write": lambda: cards.diff(write, {"content": "new\n"}),
             "card of an edit": lambda: cards.diff(edit, {"old": "a", "new": "b"}),
             "doubt of a write": lambda: doubt.file_outcome(write, {}),
@@ -230,7 +234,9 @@ def test_no_reader_waits_for_what_lies_in_place_of(world: World, name: str) -> N
         except PermissionError:
             assert kind == "device"
             continue
-    assert private.publish(world.tree) == private.Published(world.head, False), "mended, it works as before"
+    assert private_gitdir.publish(world.tree) == private_gitdir.Published(world.head, False), (
+        "mended, it works as before"
+    )
 
 
 @pytest.mark.parametrize("name", [*PRIVATE, *OBJECTS, *WORKTREE, *OURS])
@@ -272,9 +278,9 @@ def test_a_head_that_is_no_commit_is_never_repeated(world: World) -> None:
     ):
         mend = damaged(world, "HEAD", lambda path, text=text: path.write_text(text) and None)
         try:
-            seen = precheck.head(str(world.tree.root), binds)
-            assert seen in (precheck.NO_COMMIT, precheck.ABSENT), text
-            assert CANARY not in str(precheck.difference({"head": "a" * 40}, {"head": seen}))
+            seen = preconditions.head(str(world.tree.root), binds)
+            assert seen in (preconditions.NO_COMMIT, preconditions.ABSENT), text
+            assert CANARY not in str(preconditions.difference({"head": "a" * 40}, {"head": seen}))
         finally:
             mend()
 
@@ -288,7 +294,7 @@ def test_a_ref_below_a_linked_folder_of_the_private_git_folder_is_not_followed(w
         damaged(world, "HEAD", lambda path: path.write_text("ref: refs/heads/x\n") and None),
     ]
     try:
-        assert precheck.head(str(world.tree.root), binds) == precheck.NO_COMMIT
+        assert preconditions.head(str(world.tree.root), binds) == preconditions.NO_COMMIT
     finally:
         for mend in reversed(mends):
             mend()
@@ -299,10 +305,10 @@ def test_many_large_files_are_read_together_up_to_a_limit(tmp_path: Path) -> Non
     for name in names:
         with (tmp_path / name).open("wb") as file:
             file.truncate(200 << 20)
-    found = precheck.file_states({name: str(tmp_path / name) for name in names})
+    found = preconditions.file_states({name: str(tmp_path / name) for name in names})
     assert len(found["00"]) == 64
     assert all(found[name].startswith("large: ") for name in names[2:])
-    assert found == precheck.file_states({name: str(tmp_path / name) for name in reversed(names)}), (
+    assert found == preconditions.file_states({name: str(tmp_path / name) for name in reversed(names)}), (
         "the order of the names decides, nothing else"
     )
 
@@ -318,5 +324,5 @@ def test_reading_is_bounded_and_names_what_it_met(tmp_path: Path) -> None:
         if kind == "garbage":
             continue
         with pytest.raises(OSError) as met:
-            reading.read(path)
+            safe_read.read(path)
         assert kind in str(met.value)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from app.cli.exits import UNREACHABLE
+from app.cli.base.exits import UNREACHABLE
 from harness.protocol import locks
 from tests.fleetlib import COMMAND, KEY, Fleet, fleet, play, wait_for
 

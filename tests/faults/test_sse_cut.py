@@ -8,10 +8,10 @@ import anthropic
 import httpx2
 import pytest
 
-from harness.brain import stream
-from harness.brain.retry import Failure
-from harness.events import tools
+from harness.brain.api import stream
+from harness.brain.api.retry import Failure
 from harness.events.types import Usage
+from harness.tools import registry
 from tests.process.brainlib import reply, sse
 
 CALL = {
@@ -33,7 +33,7 @@ REQUEST = stream.AttemptRequest(
     "claude-test",
     100,
     [],
-    [tool.definition() for tool in tools.TABLE.values()],
+    [tool.definition() for tool in registry.TABLE.values()],
     b'[{"role":"user","content":[{"type":"text","text":"go"}]}]',
 )
 

@@ -15,7 +15,7 @@ import pytest
 
 from harness.protocol import locks
 from harness.protocol.client import Client, SupervisorError, Unreachable
-from harness.protocol.transport import UnixSocket
+from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import COMMAND, Fleet, alive, fleet, kill, play, wait_for
 from tests.process.keeperlib import Keepers
 

@@ -19,9 +19,10 @@ from typing import Any
 
 import pytest
 
-from harness.events.action import action_hash, from_wire
-from harness.hands import precheck
-from harness.workspace import private, worktrees
+from harness.domain.actions.action import action_hash, from_wire
+from harness.executor import preconditions
+from harness.workspace.private_git import private_gitdir
+from harness.workspace.tree import worktrees
 from tests.faults.swaplib import CHANGES, GIT, HARMLESS, PLACES, Swap, runs_in, swap
 from tests.faults.swapworld import World
 from tests.fleetlib import make_repository
@@ -38,7 +39,7 @@ class Bench:
 
     root: Path
     fleet: Keepers
-    tree: private.Worktree
+    tree: private_gitdir.Worktree
     beside: Path
     number: int = 0
     closing: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -47,7 +48,7 @@ class Bench:
         self.fleet.spawn()
         self.link = self.fleet.supervisor()
         self.link.call("subscribe", after=0)
-        self.binds = [list(bind) for bind in private.binds(self.tree)]
+        self.binds = [list(bind) for bind in private_gitdir.binds(self.tree)]
 
     def shown(self, argv: tuple[str, ...], cwd: str = "") -> dict[str, Any]:
         """The action as a person is shown it, bound to the world as it is now."""
@@ -60,7 +61,7 @@ class Bench:
         fence = {"worktree": root, "read": [], "write": [root], "binds": self.binds, "network": True, "fenced": False}
         made = action(self.tree.root, call, list(argv), env=env, fence=fence, cwd=str(self.tree.root / cwd))
         keys: dict[str, Any] = {"cwd": {}, "program": {}, "head": "", "worktree": {}}
-        return {**made, "pre": {**precheck.observe(from_wire({**made, "pre": keys})), "snapshot": snapshot}}
+        return {**made, "pre": {**preconditions.observe(from_wire({**made, "pre": keys})), "snapshot": snapshot}}
 
     def execute(self, what: dict[str, Any]) -> list[str] | None:
         """Ask, decide, execute: the differences when it was stale, None when it ran to its end."""

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.eventlog.reader import verify
 from harness.events import types as t
-from harness.events.reader import verify
-from harness.workspace.gather_facts import Kept
+from harness.workspace.facts.gather import Kept
 from tests.fleetlib import fleet, play, wait_for
 from tests.process.keeperlib import Keepers, Refused, allowed, keepers
 from tests.process.undolib import Session, repository

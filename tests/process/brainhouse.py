@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.events import types as t
-from harness.protocol import frames
+from harness.protocol.connection import frames
 from tests.logs import checked_before
 from tests.process.keeperlib import Keepers, Refused, wait_until
 

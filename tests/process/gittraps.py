@@ -11,8 +11,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.workspace import worktrees
-from harness.workspace.private import Worktree
+from harness.workspace.private_git.private_gitdir import Worktree
+from harness.workspace.tree import worktrees
 
 ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
 SETTINGS = (

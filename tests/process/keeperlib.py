@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from harness.events import framing, reader
-from harness.events.action import action_hash
-from harness.hands import precheck
+from harness.domain.actions.action import action_hash
+from harness.eventlog import framing, reader
+from harness.executor import preconditions
+from harness.keeper.calls.watch import NAME
 from harness.linux import proc
-from harness.protocol import frames
+from harness.protocol.connection import frames
 from harness.protocol.paths import Folders, SessionFolder, ensure_private
-from harness.session.call_watch import NAME
 
 SID = "testsess00"
 PATIENCE_S = 60.0
@@ -163,7 +163,7 @@ class Keepers:
                 "-s",
                 "-E",
                 "-m",
-                "harness.session.keeper_nursery",
+                "harness.keeper.fork_server",
                 "--fd",
                 str(theirs.fileno()),
             ]
@@ -277,7 +277,10 @@ def action(
 ) -> dict[str, Any]:
     """The canonical action of one ``exec`` call."""
     env = {"PATH": "/usr/bin:/bin", "HOME": "/tmp"}
-    world = {"cwd": precheck.identity(str(worktree)), "program": precheck.program(argv[0], str(worktree), env["PATH"])}
+    world = {
+        "cwd": preconditions.identity(str(worktree)),
+        "program": preconditions.program(argv[0], str(worktree), env["PATH"]),
+    }
     return {
         "v": 1,
         "session": sid,

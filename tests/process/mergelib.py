@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from harness.plan.protected import Rules
-from harness.workspace import checkout, merging
-from harness.workspace.merge_rules import refusal
-from harness.workspace.merging import MergePlace, MergeResult, MergeWish
-from harness.workspace.private import Worktree, publish
-from harness.workspace.taken import Taken
+from harness.checks.protected_files import Rules
+from harness.workspace.git.merge_rules import refusal
+from harness.workspace.merge import checkout, merge
+from harness.workspace.merge.merge import MergePlace, MergeResult, MergeWish
+from harness.workspace.merge.picked import Taken
+from harness.workspace.private_git.private_gitdir import Worktree, publish
 from tests.process.gittraps import commit_as_agent, git
 
 
@@ -46,7 +46,7 @@ def commit(repo: Path, name: str, text: str) -> str:
 
 
 def place_of(tree: Worktree, wish: MergeWish) -> MergePlace:
-    seen, place = merging.survey(tree, "s1", wish)
+    seen, place = merge.survey(tree, "s1", wish)
     assert place is not None
     assert refusal(seen) is None, refusal(seen)
     return place
@@ -58,7 +58,7 @@ def made(
     wish = MergeWish(how, tree.repo, into)
     place = place_of(tree, wish)
     head = git(tree.repo, "rev-parse", tree.branch)
-    found = merging.make(tree, place, head, wish, "n", goal, Rules(), taken)
+    found = merge.make(tree, place, head, wish, "n", goal, Rules(), taken)
     assert isinstance(found, MergeResult)
     return place, found
 

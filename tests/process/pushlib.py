@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.events.action import from_wire
-from harness.hands import precheck, spawn
-from harness.hands.selftest import run
+from harness.domain.actions.action import from_wire
+from harness.executor import preconditions, spawn
+from harness.executor.selftest import run
 from harness.policy.build import build_action
-from harness.policy.judge import Verdict, judge
-from harness.policy.rules import default_policy
-from harness.protocol.config_sections import FenceConfig
+from harness.policy.decide import Verdict, judge
+from harness.policy.policy_file import default_policy
+from harness.protocol.config.sections import FenceConfig
 from harness.protocol.paths import SessionFolder
-from harness.workspace import worktrees
-from harness.workspace.gather_facts import gather
+from harness.workspace.facts.gather import gather
+from harness.workspace.tree import worktrees
 
 HOOKS = ("pre-receive", "update", "post-receive", "post-update", "reference-transaction")
 ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
@@ -100,4 +100,4 @@ class Ground:
     @staticmethod
     def stale(action: dict[str, Any]) -> list[str]:
         """What the gate would find changed."""
-        return precheck.difference(action["pre"], precheck.observe(from_wire(action)))
+        return preconditions.difference(action["pre"], preconditions.observe(from_wire(action)))

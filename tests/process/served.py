@@ -10,11 +10,11 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from harness.protocol.client import Unreachable
+from harness.supervisor.base.settings import Settings
 from harness.supervisor.endpoints.credentials import Credentials
 from harness.supervisor.money.day import Clock
 from harness.supervisor.money.purse import Purse
 from harness.supervisor.money.reservations import Bookkeeper
-from harness.supervisor.settings import Settings
 from harness.supervisor.state_folder import prepare
 from harness.supervisor.supervisor import Supervisor
 from harness.supervisor.upkeep import clock, epochs

@@ -19,7 +19,7 @@ from harness.agents.errors import Stopped
 from harness.agents.spec import Spec
 from harness.agents.steps import Again, End, Leave, Propose, Say, Step, Wait
 from harness.events import types as t
-from harness.events.said import Call
+from harness.events.message_parts import Call
 from harness.linux import proc
 from tests.process.brainhouse import SECRET, House
 from tests.process.keeperlib import Keepers, keepers, wait_until

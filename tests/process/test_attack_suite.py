@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.hands import fence
+from harness.sandbox import bubblewrap
 from tests.attack.__main__ import Heard, run, table, users
 from tests.attack.families import kernel, paths
 from tests.attack.ground import DRIVER, Ground, ground
@@ -109,7 +109,7 @@ def test_what_is_done_to_a_process_is_seen(field: Ground) -> None:
 def test_what_outlives_its_call_is_seen_and_ended(field: Ground) -> None:
     root = str(field.tree.root)
     command = [
-        fence.find().path,
+        bubblewrap.find().path,
         "--unshare-user",
         "--unshare-pid",
         "--dev-bind",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app import looked
+from app.client import last_seen
 from tests.fleetlib import fleet, play
 
 pytestmark = pytest.mark.fence
@@ -18,7 +18,7 @@ def test_a_briefing_and_the_receipts_of_a_run() -> None:
         goal = play([write], [commit], [away], "Done.")
         sid = f.launch(goal, checks=("test -e made.txt",), name="maker")
         f.wait_state(sid, "waiting")
-        assert looked.last(f.folders.state) == ""
+        assert last_seen.last(f.folders.state) == ""
 
         (first,) = f.json("brief")
         assert first["since"] == f.json("ls")[0]["created"], "nothing was before the first session"
@@ -26,7 +26,7 @@ def test_a_briefing_and_the_receipts_of_a_run() -> None:
         assert "needs" in asking
         assert "commit" in asking
         assert "Make it" in asking
-        mark = looked.last(f.folders.state)
+        mark = last_seen.last(f.folders.state)
         assert mark, "the next one begins here"
         (request,) = f.json("receipts", sid)
         assert (request["outcome"], [step["stage"] for step in request["steps"]]) == ("open", ["asked"])
@@ -34,7 +34,7 @@ def test_a_briefing_and_the_receipts_of_a_run() -> None:
         f.approve(request["approval_id"])
         f.wait_state(sid, "done")
         (told,) = f.json("brief")
-        assert looked.last(f.folders.state) == mark, "a script has not looked for anybody"
+        assert last_seen.last(f.folders.state) == mark, "a script has not looked for anybody"
         assert told["since"] == mark
         (one,) = told["sessions"]
         assert (one["sid"], one["state"], one["needs"]) == (sid, "done", [])

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from harness.events import types as t
-from harness.protocol.op import Op
-from harness.session.orders import Execute
+from harness.keeper.loop.requests import Execute
+from harness.protocol.connection.op import Op
 from harness.supervisor.processes.keeper_link import KeeperLink
 from tests.fleetlib import fleet, play
 from tests.process.served import served

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.hands import bounds, cgroups, children
-from harness.hands.cgroups import Group
-from harness.hands.limits import Limits
 from harness.linux import proc
+from harness.sandbox import cgroups, fork_exec, rlimits
+from harness.sandbox.cgroups import Group
+from harness.sandbox.limits import Limits
 from tests.process.keeperlib import wait_until
 
 BOMBLET = """
 import os, signal
-from harness.hands import bounds
+from harness.sandbox import bounds
 bounds.join_group(True)
 for _ in range(5):
     if os.fork() == 0:
@@ -54,8 +54,8 @@ def test_a_call_lives_and_dies_with_its_group(call: Group) -> None:
     entry = call.create(Limits())
     null = os.open(os.devnull, os.O_RDWR)
     environment = {"PYTHONPATH": str(Path(__file__).parents[2])}
-    leader = children.spawn(
-        [sys.executable, "-c", BOMBLET], environment, {0: null, 1: null, 2: 2, bounds.GROUP_FD: entry}
+    leader = fork_exec.spawn(
+        [sys.executable, "-c", BOMBLET], environment, {0: null, 1: null, 2: 2, rlimits.GROUP_FD: entry}
     )
     os.close(entry)
     os.close(null)

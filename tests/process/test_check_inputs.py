@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.plan.protected import Rules
-from harness.workspace import check_inputs, index_flags, worktrees
+from harness.checks.protected_files import Rules
+from harness.workspace.protected import index_flags, inputs_since_start
+from harness.workspace.tree import worktrees
 from tests.fleetlib import git, make_repository
 
 FILES = {"src/a.py": "# TODO\n", "src/b.py": "x = 1\n", "docs/c.md": "c\n", "tests/test_a.py": "\n", "notes.txt": "n\n"}
@@ -21,7 +22,7 @@ def told(tmp_path: Path, check: str, change: Change) -> list[str]:
     repo = make_repository(tmp_path / "repo", FILES)
     tree = worktrees.create(repo, tmp_path / "worktrees/s1", "watchfloor/s1", tmp_path / "s1/git/private")
     change(tree.root)
-    return [one.told for one in check_inputs.facts(tree, [check], Rules((check,)))]
+    return [one.told for one in inputs_since_start.facts(tree, [check], Rules((check,)))]
 
 
 def write(path: str, text: str = "") -> Change:
@@ -88,7 +89,7 @@ def test_a_repository_with_a_commit_of_the_move_says_the_same(tmp_path: Path) ->
     (tree.root / "src").rename(tree.root / "lib")
     assert git(repo, "log", "--oneline").count("\n") == 1
     checks = ["! grep -rn TODO src", "true"]
-    assert [one.path for one in check_inputs.facts(tree, checks, Rules(tuple(checks)))] == ["src"]
+    assert [one.path for one in inputs_since_start.facts(tree, checks, Rules(tuple(checks)))] == ["src"]
 
 
 @pytest.mark.parametrize("version", ["2", "3", "4"])

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.workspace import checkpoint_store as stores
-from harness.workspace.checkpoint_store import Store
-from harness.workspace.git import Git
-from harness.workspace.private import Worktree
-from harness.workspace.worktrees import Start, create
+from harness.workspace.export import checkpoint_store as stores
+from harness.workspace.export.checkpoint_store import Store
+from harness.workspace.git.run import Git
+from harness.workspace.private_git.private_gitdir import Worktree
+from harness.workspace.tree.worktrees import Start, create
 from tests.fleetlib import git
 from tests.process.undolib import repository
 

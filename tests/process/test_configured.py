@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.workspace import git as workspace_git
-from harness.workspace.git import Git
-from harness.workspace.worktrees import identity
+from harness.workspace.git import run as workspace_git
+from harness.workspace.git.run import Git
+from harness.workspace.tree.worktrees import identity
 from tests.fleetlib import git, make_repository
 
 SMUDGE = "filter.odd.smudge"

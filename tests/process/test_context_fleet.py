@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from harness.events import types as t
-from harness.events.said import text_of
+from harness.events.message_parts import text_of
 from tests.fleetlib import Fleet, fleet, git, kill, play, wait_for
 
 TURNS = 48

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.plan.protected import Rules
-from harness.workspace import decisive, originals, worktrees
+from harness.checks.protected_files import Rules
+from harness.workspace.protected import check_inputs, restore
+from harness.workspace.tree import worktrees
 from tests.fleetlib import git, make_repository
 
 TEST = "import unittest\n\n\nclass Sums(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(4, 4)\n"
@@ -390,7 +391,7 @@ def seen(tmp_path: Path, files: dict[str, str], check: str, change: Change) -> l
     private = tmp_path / "s1/git/private"
     tree = worktrees.create(repo, tmp_path / "worktrees/s1", "watchfloor/s1", private)
     change(tree.root)
-    return [f"{one.path}:{one.how}" for one in originals.examine(tree, Rules((check,)), {}).differences]
+    return [f"{one.path}:{one.how}" for one in restore.examine(tree, Rules((check,)), {}).differences]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -415,7 +416,7 @@ def test_of_a_large_file_only_the_beginning_is_read(tmp_path: Path) -> None:
     tree = worktrees.create(repo, tmp_path / "worktrees/s1", "watchfloor/s1", tmp_path / "s1/git/private")
     tracemalloc.start()
     try:
-        assert decisive.at_start(tree, "tests/golden.txt") == "x" * decisive.HEAD
+        assert check_inputs.at_start(tree, "tests/golden.txt") == "x" * check_inputs.HEAD
         assert tracemalloc.get_traced_memory()[1] < 2 << 20
     finally:
         tracemalloc.stop()
@@ -428,9 +429,9 @@ def test_which_files_of_a_commit_decide_is_found_out_once_whatever_becomes_of_th
     git(repo, "commit", "-qm", "link")
     tree = worktrees.create(repo, tmp_path / "worktrees/s1", "watchfloor/s1", tmp_path / "s1/git/private")
     rules = Rules(("./suite.sh",))
-    first = decisive.guarded(tree, rules)
+    first = check_inputs.guarded(tree, rules)
     assert first == {"tests/test_app.py", "tests/again.py", "suite.sh"}
     put("tests/test_more.py", TEST)(tree.root)
     put("suite.sh", "exit 0\n")(tree.root)
-    assert decisive.guarded(tree, rules) is first
-    assert decisive.guarded(tree, Rules(("true",))) == first - {"suite.sh"}
+    assert check_inputs.guarded(tree, rules) is first
+    assert check_inputs.guarded(tree, Rules(("true",))) == first - {"suite.sh"}

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.events.denied import Denied
+from harness.domain.denied import Denied
 from harness.policy.build import build_action
-from harness.protocol.config import FenceConfig
-from harness.workspace import own_refs, removing, worktrees
-from harness.workspace.diff import extent
-from harness.workspace.gather_facts import gather
-from harness.workspace.look import look
-from harness.workspace.private import Worktree, publish
+from harness.protocol.config.config import FenceConfig
+from harness.workspace.facts.gather import gather
+from harness.workspace.private_git import own_refs
+from harness.workspace.private_git.private_gitdir import Worktree, publish
+from harness.workspace.tree import remove, worktrees
+from harness.workspace.tree.diff import extent
+from harness.workspace.tree.scan import look
 from tests.process.test_workspace_worktrees import agent, git, repository, session
 
 pytestmark = pytest.mark.fence
@@ -105,7 +106,7 @@ def test_git_works_around_it_and_nothing_is_deleted_by_it(tree: Worktree) -> Non
         tree, "git switch -q aside; git log --format=%s main..; git show HEAD:a.txt; echo d >> a.txt; git commit -qam 3"
     )
     assert publish(tree).moved
-    assert removing.unpushed(tree) == 3
+    assert remove.unpushed(tree) == 3
 
 
 def test_the_store_follows_the_repository(tree: Worktree) -> None:

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from harness.hands import disk
-from harness.hands.disk import Count, Known, Meter
-from harness.hands.limits import MIB, Limits, Over
+from harness.sandbox import disk_usage
+from harness.sandbox.disk_usage import Count, Known, Meter
+from harness.sandbox.limits import MIB, Limits, Over
 from tests.process.keeperlib import wait_until
 
 LIMITS = Limits(disk=4 * MIB, disk_files=100, disk_free=None)
 
 
 def counted(*roots: Path) -> Count:
-    steps = disk.walk([str(root) for root in roots])
+    steps = disk_usage.walk([str(root) for root in roots])
     while True:
         try:
             next(steps)
@@ -68,7 +68,7 @@ def test_everything_below_is_counted_once(tmp_path: Path) -> None:
     found = counted(tmp_path)
     assert (found.files, found.whole) == (4, True)
     assert 2 * MIB <= found.bytes < 2 * MIB + 64 * 1024
-    assert disk.outermost([str(tmp_path / "below"), str(tmp_path), f"{tmp_path}-2", str(tmp_path)]) == [
+    assert disk_usage.outermost([str(tmp_path / "below"), str(tmp_path), f"{tmp_path}-2", str(tmp_path)]) == [
         str(tmp_path),
         f"{tmp_path}-2",
     ]
@@ -94,7 +94,7 @@ def test_links_pipes_and_holes_lead_nowhere(tmp_path: Path) -> None:
 def test_folders_too_deep_make_it_less_than_whole(tmp_path: Path) -> None:
     start = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
     here = start
-    for _ in range(disk.DEPTH + 5):
+    for _ in range(disk_usage.DEPTH + 5):
         os.mkdir("d", dir_fd=here)
         below = os.open("d", os.O_RDONLY | os.O_DIRECTORY, dir_fd=here)
         os.close(here)
@@ -102,7 +102,7 @@ def test_folders_too_deep_make_it_less_than_whole(tmp_path: Path) -> None:
     os.close(here)
     found = counted(tmp_path)
     assert not found.whole
-    assert found.files == disk.DEPTH
+    assert found.files == disk_usage.DEPTH
 
 
 def test_growth_beyond_the_first_state_is_what_counts(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_no_walk_while_the_file_system_did_not_grow_enough(tmp_path: Path, monke
     def refuse(_roots: list[str]) -> None:
         raise AssertionError("it walked")
 
-    monkeypatch.setattr(disk, "walk", refuse)
+    monkeypatch.setattr(disk_usage, "walk", refuse)
     meter(tmp_path, first, quiet).look()
     with pytest.raises(AssertionError, match="it walked"):
         meter(tmp_path, None, quiet).look()
@@ -169,13 +169,17 @@ def test_no_walk_while_the_file_system_did_not_grow_enough(tmp_path: Path, monke
 
 def test_growth_of_the_file_system_is_looked_into_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = known(tmp_path)
-    there = disk.volume(str(tmp_path))
-    monkeypatch.setattr(disk, "volume", lambda _path: replace(there, used=first.used + 5 * MIB, files=first.used_files))
+    there = disk_usage.volume(str(tmp_path))
+    monkeypatch.setattr(
+        disk_usage, "volume", lambda _path: replace(there, used=first.used + 5 * MIB, files=first.used_files)
+    )
     fill(tmp_path / "made", 5 * MIB)
     over = judge(meter(tmp_path, first))
     assert over is not None
     assert over.limit == "disk"
-    monkeypatch.setattr(disk, "volume", lambda _path: replace(there, used=first.used, files=first.used_files + 150))
+    monkeypatch.setattr(
+        disk_usage, "volume", lambda _path: replace(there, used=first.used, files=first.used_files + 150)
+    )
     (tmp_path / "made").unlink()
     for number in range(150):
         (tmp_path / str(number)).touch()
@@ -185,8 +189,8 @@ def test_growth_of_the_file_system_is_looked_into_at_once(tmp_path: Path, monkey
 
 
 def test_what_others_delete_does_not_hide_growth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = disk.volume(str(tmp_path))
-    monkeypatch.setattr(disk, "volume", lambda _path: before)
+    before = disk_usage.volume(str(tmp_path))
+    monkeypatch.setattr(disk_usage, "volume", lambda _path: before)
     first = known(tmp_path)
     fill(tmp_path / "made", 6 * MIB)
     assert judge(meter(tmp_path, first)) is None, "nobody walks so soon"

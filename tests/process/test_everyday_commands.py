@@ -8,12 +8,12 @@ import pytest
 
 from harness.events import types as t
 from harness.policy.build import build_action
-from harness.policy.judge import INSIDE, Verdict, judge
-from harness.policy.rules import default_policy
-from harness.protocol.config import FenceConfig
-from harness.workspace import worktrees
-from harness.workspace.gather_facts import gather
-from harness.workspace.private import Worktree
+from harness.policy.decide import INSIDE, Verdict, judge
+from harness.policy.policy_file import default_policy
+from harness.protocol.config.config import FenceConfig
+from harness.workspace.facts.gather import gather
+from harness.workspace.private_git.private_gitdir import Worktree
+from harness.workspace.tree import worktrees
 from tests.fleetlib import fleet, play
 from tests.process import everyday
 from tests.process.undolib import repository

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.events.action import PushAction
+from harness.domain.actions.action import PushAction
 from harness.policy.build import build_action
-from harness.protocol.config import FenceConfig
-from harness.workspace import own_refs, removing
-from harness.workspace.errors import UnsavedWork
-from harness.workspace.gather_facts import gather
-from harness.workspace.private import Worktree, agent_branch, agent_head, publish
+from harness.protocol.config.config import FenceConfig
+from harness.workspace.facts.gather import gather
+from harness.workspace.git.errors import UnsavedWork
+from harness.workspace.private_git import own_refs
+from harness.workspace.private_git.private_gitdir import Worktree, agent_branch, agent_head, publish
+from harness.workspace.tree import remove
 from tests.process.test_workspace_shown import with_history
 from tests.process.test_workspace_worktrees import agent, git, session
 
@@ -140,8 +141,8 @@ def test_commits_of_other_branches_and_the_stash_are_not_lost(tree: Worktree) ->
     publish(tree)
     assert [ref.told for ref in own_refs.only_there(tree)] == ["branch aside", "its stash", "tag mark"]
     with pytest.raises(UnsavedWork, match=r"refs of the agent's own have \(branch aside, its stash, tag mark\)"):
-        removing.remove(tree, "s1")
-    (ref,) = removing.remove(tree, "s1", force_keep=True)
+        remove.remove(tree, "s1")
+    (ref,) = remove.remove(tree, "s1", force_keep=True)
     assert "two" in git(tree.repo, "log", "--format=%s", ref).splitlines()
     stashed = next(one for one in git(tree.repo, "log", "--format=%H %s", ref).splitlines() if "WIP" in one)
     assert git(tree.repo, "show", f"{stashed.split()[0]}:a.txt") == "changed"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app import exporting
+from app.client import export_request
 from harness.protocol.paths import Folders
 from tests.fleetlib import COMMAND, HOLD, KEY, Fleet, fleet, git, play
 
@@ -48,13 +48,13 @@ def test_a_session_in_one_file_is_checked_and_read_without_its_fleet() -> None:
 
         deaf = f.root / "deaf.watchfloor.tar"
         asked = subprocess.Popen(
-            exporting.COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            export_request.COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         assert asked.stdin is not None
         assert asked.stdout is not None
         assert asked.stderr is not None
         asked.stdout.close()
-        asked.stdin.write(exporting.order(f.folders, f.folders.session(sid).root, deaf))
+        asked.stdin.write(export_request.order(f.folders, f.folders.session(sid).root, deaf))
         asked.stdin.close()
         assert (asked.wait(90), asked.stderr.read()) == (0, b""), "who asked was killed"
         assert f.run("verify", str(deaf)).returncode == 0

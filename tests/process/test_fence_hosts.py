@@ -16,12 +16,13 @@ from typing import Any
 
 import pytest
 
-from harness.events.action import from_wire
-from harness.hands import fence, joined, runner, spawn, wayout
+from harness.domain.actions.action import from_wire
+from harness.executor import runner, spawn
 from harness.linux import proc
 from harness.policy.build import build_action
-from harness.protocol.config import FenceConfig
-from harness.workspace.gather_facts import gather
+from harness.protocol.config.config import FenceConfig
+from harness.sandbox import bubblewrap, egress_relay, namespace_clone
+from harness.workspace.facts.gather import gather
 from tests.process.keeperlib import Keepers, action, allowed, keepers, wait_until
 from tests.process.pushlib import Ground, git
 
@@ -92,14 +93,14 @@ def call(ground: Ground, hosts: list[str], *argv: str) -> tuple[spawn.CallOutcom
 
 
 def python(ground: Ground, hosts: list[str], code: str, *argv: str) -> tuple[spawn.CallOutcome, str]:
-    return call(ground, hosts, fence.base_python(), "-c", code, *argv)
+    return call(ground, hosts, bubblewrap.base_python(), "-c", code, *argv)
 
 
 def test_the_action_says_what_can_be_reached(ground: Ground) -> None:
     made = judged(ground, ["PyPI.org", "files.example:8443", "pypi.org"], "true")
     assert made["effects"] == ["network:pypi.org", "network:files.example:8443"]
     assert (made["fence"]["network"], made["fence"]["hosts"]) == (False, ["pypi.org", "files.example:8443"])
-    assert made["env"]["https_proxy"] == made["env"]["HTTPS_PROXY"] == f"http://127.0.0.1:{wayout.PORT}"
+    assert made["env"]["https_proxy"] == made["env"]["HTTPS_PROXY"] == f"http://127.0.0.1:{egress_relay.PORT}"
 
 
 def test_a_named_host_is_reached_by_the_programs_people_use(ground: Ground, served: tuple[Server, Server]) -> None:
@@ -186,7 +187,7 @@ def test_requests_that_are_read_differently_elsewhere_are_refused(
     code = f"""
 import socket, sys
 for request in sys.argv[1:]:
-    with socket.create_connection(("127.0.0.1", {wayout.PORT}), 10) as s:
+    with socket.create_connection(("127.0.0.1", {egress_relay.PORT}), 10) as s:
         s.sendall(bytes.fromhex(request))
         print(s.recv(65536).split()[1].decode())
 """
@@ -223,7 +224,7 @@ def test_the_host_header_is_the_one_that_was_dialled(ground: Ground, served: tup
     fields = "Host: evil.invalid\\r\\nProxy-Authorization: x"
     code = f"""
 import socket, sys
-with socket.create_connection(("127.0.0.1", {wayout.PORT}), 10) as s:
+with socket.create_connection(("127.0.0.1", {egress_relay.PORT}), 10) as s:
     s.sendall(b"GET {server.url}/hello.txt HTTP/1.1\\r\\n{fields}\\r\\n\\r\\n")
     print(s.makefile("rb").read().decode().endswith("hello\\n"))
 """
@@ -236,7 +237,7 @@ def test_connections_are_capped_and_the_next_call_is_not_harmed(ground: Ground, 
     named = [f"{server.host}:{server.port}"]
     code = f"""
 import socket
-open_ones = [socket.create_connection(("127.0.0.1", {wayout.PORT}), 10) for _ in range(90)]
+open_ones = [socket.create_connection(("127.0.0.1", {egress_relay.PORT}), 10) for _ in range(90)]
 closed = 0
 for s in open_ones[64:]:
     closed += s.recv(1) == b""
@@ -282,8 +283,8 @@ def test_without_its_proxy_nothing_runs(ground: Ground) -> None:
     ours, theirs = socket.socketpair()
     results, result = os.pipe()
     null = os.open("/dev/null", os.O_RDWR)
-    given = {0: null, 1: null, 2: null, 3: ready.action_fd, 4: result, wayout.CHANNEL_FD: theirs.fileno()}
-    pid = joined.spawn(ready.argv, given, runner.main)
+    given = {0: null, 1: null, 2: null, 3: ready.action_fd, 4: result, egress_relay.CHANNEL_FD: theirs.fileno()}
+    pid = namespace_clone.spawn(ready.argv, given, runner.main)
     for end in (ours, theirs):
         end.close()
     for fd in (result, null, ready.action_fd):
@@ -322,8 +323,8 @@ def test_a_keeper_runs_such_a_call_to_its_end(fleet: Keepers, tmp_path: Path, se
     work.mkdir()
     server = served[0]
     named = f"{server.host}:{server.port}"
-    argv = [fence.base_python(), "-c", GET, f"{server.url}/hello.txt"]
-    what = action(work, "c0.0", argv, access="network", env=wayout.environment([server.host]))
+    argv = [bubblewrap.base_python(), "-c", GET, f"{server.url}/hello.txt"]
+    what = action(work, "c0.0", argv, access="network", env=egress_relay.environment([server.host]))
     what["fence"]["hosts"] = [named]
     fleet.spawn()
     link = fleet.supervisor()

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from harness.events.action import from_wire
-from harness.hands import push, spawn
-from harness.hands.selftest import run
+from harness.domain.actions.action import from_wire
+from harness.executor import push, spawn
+from harness.executor.selftest import run
 from harness.protocol.paths import SessionFolder
 
 REF = "refs/heads/x"

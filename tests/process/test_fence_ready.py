@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.hands import fence, joined, limits, spawn
-from harness.hands.ready import Ready
+from harness.executor import spawn
+from harness.executor.warm_sandbox import Ready
 from harness.linux.proc import descendants
+from harness.sandbox import bubblewrap, limits, namespace_clone
 from tests.fleetlib import alive, wait_for
 from tests.process.test_fence_run import Ground, ends
 
@@ -149,14 +150,14 @@ def test_a_fence_that_somebody_stopped_is_built_again(ground: Ground, ready: Rea
 def test_who_keeps_the_fence_of_one_call_is_not_waited_for(
     ground: Ground, ready: Ready, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin = joined.Place.begin
+    begin = namespace_clone.Place.begin
 
-    def stopped_behind_it(place: joined.Place, fds: dict[int, int]) -> int:
+    def stopped_behind_it(place: namespace_clone.Place, fds: dict[int, int]) -> int:
         pid = begin(place, fds)
         os.kill(place.warden, signal.SIGSTOP)
         return pid
 
-    monkeypatch.setattr(joined.Place, "begin", stopped_behind_it)
+    monkeypatch.setattr(namespace_clone.Place, "begin", stopped_behind_it)
     call = replace(shell(ground, "echo once"), plain=False)
     outcome, text = ran(call, ready)
     assert (outcome.status, text) == ("ok", "once\n")
@@ -202,7 +203,7 @@ def test_the_systems_small_settings_are_copies_that_nobody_can_change(ground: Gr
         ground, "cat /etc/passwd; echo x >> /etc/passwd || echo closed; grep -cE ' /(etc|run)/' /proc/self/mountinfo"
     )
     bound = [source for word, source in zip(call.argv, call.argv[1:], strict=False) if word == "--ro-bind"]
-    told, copies = fence.with_copies(call.argv, 10)
+    told, copies = bubblewrap.with_copies(call.argv, 10)
     for fd in copies.values():
         os.close(fd)
     assert len(told) == len(call.argv) + 2 * len(copies), "each takes the place of its mount"
@@ -211,7 +212,9 @@ def test_the_systems_small_settings_are_copies_that_nobody_can_change(ground: Gr
     assert text.startswith(Path("/etc/passwd").read_text())
     assert "closed" in text
     settings = [
-        source for source in bound if source.startswith("/etc/") or source.startswith(os.path.dirname(fence.__file__))
+        source
+        for source in bound
+        if source.startswith("/etc/") or source.startswith(os.path.dirname(bubblewrap.__file__))
     ]
     assert int(text.splitlines()[-1]) == len(settings) - len(copies)
 
@@ -223,7 +226,7 @@ def test_what_is_no_small_file_is_bound_as_it_is(tmp_path: Path) -> None:
     args = ["bwrap", "--ro-bind", "/usr", "/usr", "--ro-bind", "/nowhere", "/etc/group", "--"]
     for name, target in (("large", "/etc/services"), ("fifo", "/etc/passwd"), ("", "/etc/alternatives")):
         args[1:1] = ["--ro-bind", str(tmp_path / name), target]
-    assert fence.with_copies(args, 10) == (args, {})
+    assert bubblewrap.with_copies(args, 10) == (args, {})
 
 
 def test_a_call_has_no_capability_and_only_its_own_descriptors(ground: Ground, ready: Ready) -> None:
@@ -256,7 +259,7 @@ def test_who_oversees_a_program_shows_it_nothing(ground: Ground, ready: Ready) -
     looks = "cat /proc/1/environ; cat /proc/1/maps; echo '{}' >/proc/1/fd/4; ls /proc/1/root/"
     outcome, text = ran(shell(ground, f"{looks}; kill -9 1; kill -STOP 1; cat /proc/1/comm"), ready)
     assert outcome.status == "ok", "no signal arrives there"
-    assert text.splitlines()[-1] == joined.INMATE.decode()
+    assert text.splitlines()[-1] == namespace_clone.INMATE.decode()
     assert text.count("Permission denied") == 4, text
 
 
@@ -270,7 +273,7 @@ def test_a_call_has_a_loopback_and_mounts_that_only_it_can_fill(ground: Ground, 
         "    try: open(path, 'w').write('b')\n"
         "    except OSError: print('closed')\n"
     )
-    outcome, text = ran(ground.command("exec", argv=[fence.base_python(), "-c", script]), ready)
+    outcome, text = ran(ground.command("exec", argv=[bubblewrap.base_python(), "-c", script]), ready)
     sizes, modes, *writes = text.splitlines()
     assert outcome.status == "ok"
     assert [int(size) for size in sizes.split()] == [limits.DEFAULT.tmp, limits.DEFAULT.shm]

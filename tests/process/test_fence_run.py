@@ -16,12 +16,13 @@ from typing import Any
 
 import pytest
 
-from harness.events import blobs
-from harness.events.action import from_wire
-from harness.hands import children, fence, precheck, spawn
-from harness.hands.limits import Limits
-from harness.hands.selftest import run
+from harness.domain.actions.action import from_wire
+from harness.eventlog import blobs
+from harness.executor import preconditions, spawn
+from harness.executor.selftest import run
 from harness.protocol.paths import SessionFolder
+from harness.sandbox import bubblewrap, fork_exec
+from harness.sandbox.limits import Limits
 
 pytestmark = pytest.mark.fence
 PATIENCE_S = 60.0
@@ -40,8 +41,8 @@ class Ground:
 
     def action(self, kind: str, tool: str = "", **fields: Any) -> dict[str, Any]:
         worktree = str(self.worktree)
-        env = fence.environment(worktree)
-        profile = fence.profile(worktree, [], [], [], network=fields.get("access") == "network").to_wire()
+        env = bubblewrap.environment(worktree)
+        profile = bubblewrap.profile(worktree, [], [], [], network=fields.get("access") == "network").to_wire()
         made = {
             "v": 1,
             "call": "c1.0",
@@ -56,7 +57,7 @@ class Ground:
         if kind == "file":
             made.setdefault("path", fields.get("input", {}).get("path", "."))
         if made["access"] == "unfenced" and "pre" not in made:
-            made["pre"] = precheck.observe(from_wire({**made, "pre": {"cwd": {}, "program": {}}}))
+            made["pre"] = preconditions.observe(from_wire({**made, "pre": {"cwd": {}, "program": {}}}))
         return made
 
     def command(self, kind: str, tool: str = "", **fields: Any) -> spawn.Spawn:
@@ -108,7 +109,7 @@ def test_exit_codes_and_output_are_the_commands_own(ground: Ground) -> None:
 def test_arguments_reach_the_program_exactly(ground: Ground) -> None:
     arguments = ["", "a b", "$(id)", "-n", "ünï", "*", "new\nline"]
     _, text = ground.call(
-        "exec", argv=[fence.base_python(), "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *arguments]
+        "exec", argv=[bubblewrap.base_python(), "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *arguments]
     )
     assert json.loads(text) == arguments
 
@@ -174,7 +175,9 @@ def test_read_write_and_binds_of_the_profile(ground: Ground) -> None:
     worktree = str(ground.worktree)
     base = str(ground.base)
     binds = [[f"{base}/source", f"{base}/masked", "ro"]]
-    profile = fence.profile(worktree, [f"{base}/readable", f"{base}/nothing"], [f"{base}/writable"], binds).to_wire()
+    profile = bubblewrap.profile(
+        worktree, [f"{base}/readable", f"{base}/nothing"], [f"{base}/writable"], binds
+    ).to_wire()
     _, text = ground.shell(
         f"cd {base}; cat readable/f writable/f masked/f; echo 2 > writable/f; echo 2 > readable/f; echo 2 > masked/f;"
         " ls source",
@@ -190,15 +193,17 @@ def test_read_write_and_binds_of_the_profile(ground: Ground) -> None:
 @pytest.mark.parametrize("path", ["/", "/home", "/proc/1", "relative", "/a/../b", "/dev"])
 def test_a_profile_that_opens_too_much_is_refused(ground: Ground, path: str) -> None:
     with pytest.raises(ValueError, match="fence path"):
-        fence.profile(str(ground.worktree), [path], [], [])
+        bubblewrap.profile(str(ground.worktree), [path], [], [])
     with pytest.raises(spawn.SpawnError, match="fence path"):
         ground.command(
-            "shell", script="true", fence={**fence.profile(str(ground.worktree), [], [], []).to_wire(), "read": [path]}
+            "shell",
+            script="true",
+            fence={**bubblewrap.profile(str(ground.worktree), [], [], []).to_wire(), "read": [path]},
         )
 
 
 def test_a_fence_that_shows_our_own_folders_or_is_not_that_of_its_access_is_refused(ground: Ground) -> None:
-    plain = fence.profile(str(ground.worktree), [], [], []).to_wire()
+    plain = bubblewrap.profile(str(ground.worktree), [], [], []).to_wire()
     for path in (
         ground.base,
         ground.base / "state",
@@ -344,7 +349,7 @@ def test_a_daemon_ends_with_its_call(ground: Ground) -> None:
 @pytest.mark.parametrize("access", ["fence", "unfenced"])
 def test_stopping_kills_the_whole_tree(ground: Ground, access: str) -> None:
     (ground.worktree / "d.py").write_text(DAEMON)
-    env = {"PATH": f"{fence.base_prefix()}/bin:/usr/bin:/bin"}
+    env = {"PATH": f"{bubblewrap.base_prefix()}/bin:/usr/bin:/bin"}
     call = ground.command("shell", script="trap '' TERM; python3 d.py; sleep 600", access=access, env=env)
     out_r, out_w = os.pipe2(os.O_CLOEXEC)
     res_r, res_w = os.pipe2(os.O_CLOEXEC)
@@ -367,8 +372,8 @@ def test_stopping_kills_the_whole_tree(ground: Ground, access: str) -> None:
 KEEPER = """
 import json, os, sys, time
 from pathlib import Path
-from harness.events.action import from_wire
-from harness.hands import spawn
+from harness.domain.actions.action import from_wire
+from harness.sandbox import spawn
 from harness.protocol.paths import SessionFolder
 action, root, out_w = json.loads(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 os.set_inheritable(out_w, False)
@@ -382,7 +387,7 @@ time.sleep(600)
 @pytest.mark.parametrize("access", ["fence", "unfenced"])
 def test_a_killed_keeper_leaves_nothing(ground: Ground, access: str) -> None:
     (ground.worktree / "d.py").write_text(DAEMON)
-    env = {"PATH": f"{fence.base_prefix()}/bin:/usr/bin:/bin"}
+    env = {"PATH": f"{bubblewrap.base_prefix()}/bin:/usr/bin:/bin"}
     action = ground.action("shell", script="python3 d.py; sleep 600", access=access, env=env)
     out_r, out_w = os.pipe2(os.O_CLOEXEC)
     keeper = subprocess.Popen(
@@ -430,8 +435,8 @@ def test_a_key_in_the_parents_environment_is_nowhere_inside(ground: Ground) -> N
     script = """
 import json, os, sys
 from pathlib import Path
-from harness.events.action import from_wire
-from harness.hands import selftest, spawn
+from harness.domain.actions.action import from_wire
+from harness.sandbox import selftest, spawn
 from harness.protocol.paths import SessionFolder
 action, root = from_wire(json.loads(sys.argv[1])), Path(sys.argv[2])
 outcome, output, _ = selftest.run(spawn.command(action, SessionFolder(root, root), root / "1"))
@@ -479,11 +484,11 @@ def test_a_program_of_the_worktree_runs_from_the_approved_bytes(ground: Ground) 
     program.write_text("#!/bin/sh\necho approved $1\n")
     program.chmod(0o755)
     draft = ground.action("exec", argv=["./build.sh", "now"], access="unfenced", env={"PATH": "/usr/bin:/bin"})
-    action = {**draft, "pre": precheck.observe(from_wire(draft))}
+    action = {**draft, "pre": preconditions.observe(from_wire(draft))}
     assert action["pre"]["program"]["sha"] == hashlib.sha256(program.read_bytes()).hexdigest()
     assert ground.call(**_fields(action))[1] == "approved now\n"
     program.write_text("#!/bin/sh\necho swapped\n")
-    assert precheck.difference(action["pre"], precheck.observe(from_wire(action))) == [
+    assert preconditions.difference(action["pre"], preconditions.observe(from_wire(action))) == [
         f"the program is another one than what was shown ({program})"
     ]
     outcome, text = ground.call(**_fields(action))
@@ -505,7 +510,7 @@ def test_the_folder_it_runs_in_is_the_one_that_was_shown(ground: Ground) -> None
     )
     inside.rmdir()
     inside.symlink_to(beside)
-    assert precheck.difference(action["pre"], precheck.observe(from_wire(action))) == [
+    assert preconditions.difference(action["pre"], preconditions.observe(from_wire(action))) == [
         "the folder it runs in is another one than what was shown"
     ]
     outcome, text = ground.call(**_fields(action))
@@ -549,7 +554,10 @@ def test_a_program_swapped_all_the_time_is_never_run(ground: Ground) -> None:
 
 
 def test_the_keeper_loads_nothing_heavy() -> None:
-    script = "import sys, harness.hands.spawn, harness.hands.precheck, harness.events.tools; print(sorted(sys.modules))"
+    script = (
+        "import sys, harness.executor.spawn, harness.executor.preconditions, harness.tools.registry;"
+        " print(sorted(sys.modules))"
+    )
     loaded = subprocess.run(
         [sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True, timeout=60
     ).stdout
@@ -562,7 +570,7 @@ def test_children_get_only_their_descriptors() -> None:
     os.set_inheritable(extra, True)
     read_end, write_end = os.pipe2(os.O_CLOEXEC)
     try:
-        pid = children.spawn(
+        pid = fork_exec.spawn(
             ["/bin/sh", "-c", "ls /proc/self/fd | tr '\\n' ' '"],
             {"PATH": "/usr/bin:/bin"},
             {0: extra, 1: write_end, 2: write_end},
@@ -576,4 +584,4 @@ def test_children_get_only_their_descriptors() -> None:
 
 
 def test_capturing_has_a_time_limit() -> None:
-    assert children.capture(["/bin/sleep", "infinity"], {}, 0.2)[0] == -signal.SIGKILL
+    assert fork_exec.capture(["/bin/sleep", "infinity"], {}, 0.2)[0] == -signal.SIGKILL

@@ -10,17 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from harness.events.action import Profile, from_wire
-from harness.hands import fence, landlock, probe, selftest, spawn
+from harness.domain.actions.action import Profile, from_wire
+from harness.executor import selftest, spawn
 from harness.linux import namespaces
 from harness.protocol.paths import SessionFolder
+from harness.sandbox import bubblewrap, landlock, probe
 
 pytestmark = pytest.mark.fence
 
 
 def test_the_fence_holds_here() -> None:
     done = subprocess.run(
-        [sys.executable, "-P", "-s", "-m", "harness.hands.selftest", "--json"],
+        [sys.executable, "-P", "-s", "-m", "harness.executor.selftest", "--json"],
         capture_output=True,
         text=True,
         timeout=60,
@@ -36,7 +37,7 @@ def test_the_fence_holds_here() -> None:
 
 
 def test_the_packaged_bubblewrap_works_where_the_system_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fence, "SYSTEM_FOLDERS", ())
+    monkeypatch.setattr(bubblewrap, "SYSTEM_FOLDERS", ())
     report = selftest.check()
     assert report["ok"], report
     assert report["origin"] == "package"
@@ -44,8 +45,8 @@ def test_the_packaged_bubblewrap_works_where_the_system_has_none(monkeypatch: py
 
 
 def without_fence(monkeypatch: pytest.MonkeyPatch, *found: tuple[str, str]) -> None:
-    monkeypatch.setattr(fence, "candidates", lambda: list(found))
-    monkeypatch.setattr(fence, "SYSTEM_FOLDERS", (f"nothing was found to work here: {found}",))
+    monkeypatch.setattr(bubblewrap, "candidates", lambda: list(found))
+    monkeypatch.setattr(bubblewrap, "SYSTEM_FOLDERS", (f"nothing was found to work here: {found}",))
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -71,7 +72,7 @@ def test_without_a_fence_tools_refuse_and_say_why(
         "cwd": worktree,
         "access": "fence",
         "env": {},
-        "fence": fence.profile(worktree, [], [], []).to_wire(),
+        "fence": bubblewrap.profile(worktree, [], [], []).to_wire(),
     }
     with pytest.raises(spawn.FenceUnavailable, match=words):
         spawn.command(from_wire(action), SessionFolder(tmp_path, tmp_path), tmp_path / "1")
@@ -81,7 +82,7 @@ def test_without_a_fence_tools_refuse_and_say_why(
 def test_a_fence_that_cannot_be_built_for_one_call_runs_nothing(tmp_path: Path) -> None:
     worktree = tmp_path / "wt"
     worktree.mkdir()
-    profile = fence.profile(str(worktree), [], [str(tmp_path / "missing")], [])
+    profile = bubblewrap.profile(str(worktree), [], [str(tmp_path / "missing")], [])
     action = {
         "kind": "shell",
         "tool": "shell",
@@ -101,7 +102,7 @@ def test_a_fence_that_cannot_be_built_for_one_call_runs_nothing(tmp_path: Path) 
 
 def test_a_hole_in_the_fence_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The self-test itself is tested: a fence with the state folder open and one wall missing must not pass."""
-    real = fence.arguments
+    real = bubblewrap.arguments
 
     def open_to_all(bwrap: str, profile: Profile, **rest: object) -> list[str]:
         argv = real(bwrap, profile, **rest)  # type: ignore[arg-type]
@@ -124,7 +125,7 @@ def test_a_hole_in_the_fence_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         if kind != "proc":
             mount(kind, path, flags, options)
 
-    monkeypatch.setattr(fence, "arguments", open_to_all)
+    monkeypatch.setattr(bubblewrap, "arguments", open_to_all)
     monkeypatch.setattr(namespaces, "mount", all_but_processes)
     report = selftest.check()
     assert report["ok"] is False
@@ -135,7 +136,7 @@ def test_a_hole_in_the_fence_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 LANDLOCK = """
 import os, sys
-from harness.hands import landlock
+from harness.sandbox import landlock
 from harness.linux import kernel
 inside, outside = sys.argv[1:]
 kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)

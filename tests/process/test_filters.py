@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from harness.events.denied import Denied
-from harness.workspace import checkout, merging
-from harness.workspace.checkout import CannotMove
-from harness.workspace.diff import diff
-from harness.workspace.errors import CannotKeep
-from harness.workspace.git import head_commit, open_repository
-from harness.workspace.merging import MergeResult, MergeWish
-from harness.workspace.private import Worktree, publish
-from harness.workspace.repository_notes import look
-from harness.workspace.worktrees import create
+from harness.domain.denied import Denied
+from harness.workspace.clone.repository_notes import look
+from harness.workspace.git.errors import CannotKeep
+from harness.workspace.git.run import head_commit, open_repository
+from harness.workspace.merge import checkout, merge
+from harness.workspace.merge.checkout import CannotMove
+from harness.workspace.merge.merge import MergeResult, MergeWish
+from harness.workspace.private_git.private_gitdir import Worktree, publish
+from harness.workspace.tree.diff import diff
+from harness.workspace.tree.worktrees import create
 from tests.fleetlib import fleet, play
 from tests.process.test_workspace_worktrees import agent, git, repository, session
 
@@ -77,13 +77,13 @@ def test_lfs_content_that_is_here_lies_in_the_worktree_and_pointers_are_committe
     assert (tree.root / "a.bin").read_text() == RAW
     assert (tree.root / "far.bin").read_text() == pointer("far")
     assert agent(tree, "git status --porcelain; git diff --stat; git add -A; git diff --cached --stat") == ""
-    assert (diff(tree).files, merging.uncommitted(tree, tree.base)) == ((), ())
+    assert (diff(tree).files, merge.uncommitted(tree, tree.base)) == ((), ())
     agent(tree, "echo new >>a.bin; echo more >c.bin; echo b >b.txt; git add -A; git commit -qm work")
     assert publish(tree).moved
     assert said(tree, "a.bin") == pointer(f"{RAW}new\n")
     assert said(tree, "c.bin") == pointer("more\n")
     assert stored(lfs, "more\n").read_text() == "more\n"
-    assert merging.uncommitted(tree, git(lfs, "rev-parse", tree.branch)) == ()
+    assert merge.uncommitted(tree, git(lfs, "rev-parse", tree.branch)) == ()
     assert agent(tree, "git checkout -q HEAD~ -- a.bin; git status --porcelain; head -c 7 a.bin") == "M  a.bin\nraw raw"
     agent(tree, "git checkout -q HEAD -- a.bin")
     assert (tree.root / "a.bin").read_text() == f"{RAW}new\n"
@@ -96,7 +96,7 @@ def test_what_was_made_of_a_file_is_not_believed_of_other_content(lfs: Path, tmp
     made.mkdir(parents=True)
     (made / other).write_text(pointer(RAW))
     (tree.root / "a.bin").write_text("other")
-    assert merging.uncommitted(tree, tree.base) == ("a.bin",)
+    assert merge.uncommitted(tree, tree.base) == ("a.bin",)
 
 
 def test_an_object_that_is_not_what_its_name_says_is_neither_laid_nor_carried(lfs: Path, tmp_path: Path) -> None:
@@ -115,9 +115,9 @@ def test_an_object_that_is_not_what_its_name_says_is_neither_laid_nor_carried(lf
 
 def move(tree: Worktree) -> None:
     wish = MergeWish("merge", tree.repo)
-    seen, place = merging.survey(tree, "s1", wish)
+    seen, place = merge.survey(tree, "s1", wish)
     assert place is not None
-    found = merging.make(tree, place, seen.head, wish, "s1", "goal", merging.Rules(), None)
+    found = merge.make(tree, place, seen.head, wish, "s1", "goal", merge.Rules(), None)
     assert isinstance(found, MergeResult)
     checkout.move(place, place.onto, found.commit, "m1", tree.private.parent)
 
@@ -127,7 +127,7 @@ def test_the_checks_of_a_merge_have_the_content(lfs: Path, tmp_path: Path) -> No
     agent(tree, "echo more >c.bin; git add c.bin; git commit -qm c")
     head = publish(tree).head
     (tmp_path / "merge").mkdir()
-    merging.lay_out(tree, head, tmp_path / "merge" / "tree")
+    merge.lay_out(tree, head, tmp_path / "merge" / "tree")
     assert (tmp_path / "merge/tree/a.bin").read_text() == RAW
     assert (tmp_path / "merge/tree/c.bin").read_text() == "more\n"
 
@@ -150,7 +150,7 @@ def test_what_the_person_commits_for_a_session_is_never_raw(lfs: Path, tmp_path:
     tree = session(tmp_path, lfs)
     (tree.root / "a.bin").write_text("changed")
     with pytest.raises(CannotKeep, match=r"a\.bin goes through the filter lfs.*continue"):
-        merging.commit_all(tree, "all")
+        merge.commit_all(tree, "all")
 
 
 @pytest.fixture
@@ -198,7 +198,7 @@ def test_a_filter_whose_program_is_in_the_sandbox_cleans_there(own: Path, tmp_pa
     agent(tree, "echo raw2 >a.dat; git commit -qam more; git status --porcelain")
     head = publish(tree).head
     assert said(tree, "a.dat") == "kept2\n"
-    assert merging.uncommitted(tree, head) == ()
+    assert merge.uncommitted(tree, head) == ()
     agent(tree, "git checkout -q HEAD~ -- a.dat; cat a.dat")
     with pytest.raises(CannotMove, match=r"a\.dat goes through the filter own.*: cp "):
         move(tree)

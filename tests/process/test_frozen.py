@@ -18,16 +18,16 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from app.feed import Feed
+from app.client.feed import Feed
 from harness.events import types as t
 from harness.linux.proc import Identity, children, identify, look
 from harness.protocol.client import Client, SupervisorError
-from harness.protocol.config import Config
-from harness.protocol.config_sections import ProcessesConfig
+from harness.protocol.config.config import Config
+from harness.protocol.config.sections import ProcessesConfig
+from harness.protocol.connection.transport import UnixSocket
 from harness.protocol.paths import Folders
 from harness.protocol.spawning import SpawnKeeper
-from harness.protocol.transport import UnixSocket
-from harness.supervisor.errors import OpError
+from harness.supervisor.base.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.fleet.thinking import Brain
 from harness.supervisor.processes.nursery_client import Nursery
@@ -156,7 +156,7 @@ def test_what_stays_frozen_is_replaced_by_itself(impatient: Fleet) -> None:
 
 
 async def test_a_nursery_that_stands_still_is_replaced_long_before_its_answer_is_due() -> None:
-    nursery = Nursery("harness.session.keeper_nursery", network=False, isolated=True, on_push=lambda _: None)
+    nursery = Nursery("harness.keeper.fork_server", network=False, isolated=True, on_push=lambda _: None)
     try:
         await nursery.ensure()
         first = nursery.pid

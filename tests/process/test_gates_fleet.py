@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
+from harness.domain.endpoints import DOWN, LIMITED, PERSON
 from harness.events import types as t
-from harness.events.endpoints import DOWN, LIMITED, PERSON
 from harness.protocol.client import Client, Unreachable
-from harness.protocol.transport import UnixSocket
+from harness.protocol.connection.transport import UnixSocket
 from tests import warm
 from tests.fleetlib import HOLD, KEY, SCENARIOS, Fleet, fleet, kill, play, wait_for
 

@@ -14,13 +14,14 @@ from pathlib import Path
 import pytest
 
 from harness.policy.build import build_action
-from harness.protocol.config import FenceConfig
-from harness.workspace import removing, shown_config
-from harness.workspace.diff import diff
-from harness.workspace.errors import PartialClone, UnsavedWork, WorkspaceError
-from harness.workspace.gather_facts import gather
-from harness.workspace.git import open_repository
-from harness.workspace.private import Worktree, binds, publish
+from harness.protocol.config.config import FenceConfig
+from harness.workspace.facts.gather import gather
+from harness.workspace.git import shown_config
+from harness.workspace.git.errors import PartialClone, UnsavedWork, WorkspaceError
+from harness.workspace.git.run import open_repository
+from harness.workspace.private_git.private_gitdir import Worktree, binds, publish
+from harness.workspace.tree import remove
+from harness.workspace.tree.diff import diff
 from tests.process.gittraps import ATTRIBUTES, ENV, SETTINGS, Traps, base_repository, commit_as_agent, git, session
 
 PLACES = (
@@ -111,7 +112,7 @@ def verbs(tree: Worktree) -> list[tuple[str, Callable[[], object]]]:
 
     def refused() -> None:
         with pytest.raises(UnsavedWork):
-            removing.remove(tree, "s1")
+            remove.remove(tree, "s1")
 
     def tolerant_publish() -> None:
         try:
@@ -130,7 +131,7 @@ def verbs(tree: Worktree) -> list[tuple[str, Callable[[], object]]]:
         ("facts of push elsewhere", facts("exec", argv=["git", "push", "ext::sh -c x"])),
         ("facts of write", facts("write_file", path="sub/f", content="")),
         ("remove refused", refused),
-        ("remove kept", lambda: removing.remove(tree, "s1", force_keep=True)),
+        ("remove kept", lambda: remove.remove(tree, "s1", force_keep=True)),
         ("launch again", lambda: session(tree.root.parent.parent.parent, tree.repo, "s2")),
     ]
 
@@ -179,7 +180,7 @@ def test_a_setting_alone_springs_nothing(tmp_path: Path, traps: Traps, key: str,
     traps.folder.mkdir(exist_ok=True)
     publish(tree)
     diff(tree)
-    assert removing.remove(tree, "s1", force_keep=True)
+    assert remove.remove(tree, "s1", force_keep=True)
     assert traps.sprung() == []
 
 
@@ -221,7 +222,7 @@ def test_records_of_other_worktrees_stay(tmp_path: Path) -> None:
     git(repo, "worktree", "add", "-q", str(tmp_path / "usb"), "-b", "usb")
     (tmp_path / "usb").rename(tmp_path / "unplugged")
     tree = session(tmp_path, repo)
-    removing.remove(tree, "s1")
+    remove.remove(tree, "s1")
     assert str(tmp_path / "usb") in git(repo, "worktree", "list")
     assert not tree.admin.exists()
 

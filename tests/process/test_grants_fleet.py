@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from harness.events.body import By
-from harness.events.grant_events import rule_name
+from harness.events.calls.grant_events import rule_name
 from harness.policy import granted
 from harness.policy.grant_records import Revoked, Used
-from harness.supervisor.calls import grant_book
-from harness.supervisor.calls.grant_book import GrantBook
-from harness.supervisor.calls.granting import Granting
+from harness.supervisor.base.errors import OpError
+from harness.supervisor.calls.queue import grant_book
+from harness.supervisor.calls.queue.grant_book import GrantBook
+from harness.supervisor.calls.queue.granting import Granting
 from harness.supervisor.calls.recall import Recall
-from harness.supervisor.errors import OpError
 from harness.supervisor.memories import book as memory_book
 from tests.fleetlib import Fleet, fleet, make_repository, play, wait_for
 from tests.unit.test_grants import NOW, PIP, act, case, rule

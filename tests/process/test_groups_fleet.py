@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.hands.limits import Limits
 from harness.linux import groups
 from harness.linux.proc import descendants
+from harness.sandbox.limits import Limits
 from tests.autogroup import grouping
 from tests.fleetlib import fleet, play, wait_for
 

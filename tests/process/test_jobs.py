@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from harness.hands import limits
 from harness.linux import proc
+from harness.sandbox import limits
 from tests.process.keeperlib import Keepers, Link, Refused, action, allowed, judged, keepers, wait_gone, wait_until
 
 

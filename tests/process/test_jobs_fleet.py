@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.exits import NOT_FOUND
+from app.cli.base.exits import NOT_FOUND
 from harness.events import types as t
 from harness.protocol.client import Client
-from harness.protocol.transport import UnixSocket
+from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import Fleet, alive, fleet, git, kill, make_repository, play, wait_for
 
 pytestmark = pytest.mark.timeout(300)

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from harness.events import blobs
+from harness.eventlog import blobs
 from harness.events import types as t
-from harness.events.evaluation_events import JUDGES
-from harness.events.session_state import SessionState
+from harness.events.plan.evaluation_events import JUDGES
+from harness.projections.state.session_state import SessionState
 from tests.fleetlib import Fleet, fleet, make_repository, play, wait_for
 
 pytestmark = pytest.mark.timeout(300)

@@ -16,7 +16,7 @@ import pytest
 
 from harness.budget.ledger_types import Reserved, Settled, Unknown
 from harness.events import types as t
-from harness.events.evaluation_events import JUDGES
+from harness.events.plan.evaluation_events import JUDGES
 from tests.fleetlib import Fleet, fleet, kill, make_repository, play, wait_for
 from tests.process.test_brain_kills import tree
 from tests.process.test_judge_fleet import bodies, simulate, write

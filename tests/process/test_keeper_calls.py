@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from harness.events import blobs
-from harness.events.action import action_hash, canonical
-from harness.hands import fence
+from harness.domain.actions.action import action_hash, canonical
+from harness.eventlog import blobs
 from harness.linux.proc import descendants
+from harness.sandbox import bubblewrap
 from tests.process.keeperlib import (
     Keepers,
     Link,
@@ -85,8 +85,8 @@ def test_an_allowed_action_runs_and_its_end_is_on_record(fleet: Keepers, work: P
 @pytest.mark.fence
 def test_a_fenced_action_runs_inside_the_fence(fleet: Keepers, work: Path) -> None:
     try:
-        fence.find()
-    except fence.FenceUnavailable as exc:
+        bubblewrap.find()
+    except bubblewrap.FenceUnavailable as exc:
         pytest.skip(str(exc))
     fleet.spawn()
     end = run(

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from harness.hands import fence, usage
-from harness.hands.limits import MIB, Limits
+from harness.keeper.calls.watch import KnownDisk
 from harness.linux import proc
-from harness.session.call_watch import KnownDisk
+from harness.sandbox import bubblewrap, resource_usage
+from harness.sandbox.limits import MIB, Limits
 from tests.process.keeperlib import (
     SID,
     Keepers,
@@ -37,15 +37,15 @@ from tests.process.keeperlib import (
 def fleet(tmp_path: Path) -> Iterator[Keepers]:
     (tmp_path / "work").mkdir()
     try:
-        fence.find()
-    except fence.FenceUnavailable as exc:
+        bubblewrap.find()
+    except bubblewrap.FenceUnavailable as exc:
         pytest.skip(str(exc))
     with keepers(tmp_path) as fleet:
         yield fleet
 
 
 def start(fleet: Keepers, link: Link, work: Path, call: str, script: str, limits: dict[str, Any] | None) -> None:
-    env = fence.environment(str(work))
+    env = bubblewrap.environment(str(work))
     link.append(*allowed(action(work, call, ["sh", "-c", script], access="fence", env=env)))
     link.call("execute", call_id=call, limits=limits)
 
@@ -193,11 +193,13 @@ def test_a_look_at_a_fenced_call_is_one_at_its_own_processes(
     def look_at_all(root: int) -> list[int]:
         raise AssertionError(f"every process of the machine was looked at for those below {root}")
 
-    monkeypatch.setattr(usage, "descendants", look_at_all)
-    tree = usage.Tree(leader, fenced=True)
+    monkeypatch.setattr(resource_usage, "descendants", look_at_all)
+    tree = resource_usage.Tree(leader, fenced=True)
     assert tree.look(2).tasks >= 2, "the shell and what it started"
     tree.close()
-    assert usage.Tree(lasting, fenced=True).look() == usage.Usage(0, 0, 0, 0), "nothing is below this one"
+    assert resource_usage.Tree(lasting, fenced=True).look() == resource_usage.Usage(0, 0, 0, 0), (
+        "nothing is below this one"
+    )
     monkeypatch.undo()
     go(fleet, work, "c0.0")
 

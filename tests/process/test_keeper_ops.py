@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.events import blobs, reader
+from harness.eventlog import blobs, reader
 from harness.linux import proc
-from harness.protocol import frames
+from harness.protocol.connection import frames
 from tests.process.keeperlib import SID, Keepers, Refused, keepers, note, proposed, wait_gone, wait_until
 
 

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events import framing
-from harness.events.calls import CallError
-from harness.session import feeds, standby
-from harness.session.fault import ACTIONS, POINTS, FaultError, Faults
-from harness.session.keeper_fold import KeeperState, concerns, kind_of
+from harness.domain.calls.call_lifecycle import CallError
+from harness.eventlog import framing
+from harness.keeper import subscriptions
+from harness.keeper.calls import standby
+from harness.keeper.log.state import KeeperState, concerns, kind_of
+from harness.keeper.loop.fault_points import ACTIONS, POINTS, FaultError, Faults
 
 KINDS = st.sampled_from(
     [
@@ -101,7 +102,7 @@ def advance(memory: KeeperState, kind: str, data: dict[str, object]) -> None:
 )
 def test_pushes_carry_every_line_once_in_order(lines: list[str]) -> None:
     raw = [line.encode() for line in lines]
-    pushes = [json.loads(frame[4:]) for frame in feeds.pushes(raw, 7)]
+    pushes = [json.loads(frame[4:]) for frame in subscriptions.pushes(raw, 7)]
     assert [line for push in pushes for line in push["lines"]] == lines
     assert all(push["head"] == 7 and push["lines"] for push in pushes)
 

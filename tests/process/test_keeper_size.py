@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.protocol import frames
+from harness.protocol.connection import frames
 from tests.process.keeperlib import Keepers, Link, keepers, note, strace_of_a_keeper, wait_until
 
 RECORD = [{"type": "harness.note", "data": {"level": "info", "text": "x" * 200}}]
@@ -43,7 +43,7 @@ def test_a_keeper_of_32_takes_at_most_5_mb(fleet: Keepers) -> None:
 
 
 def test_the_keeper_asks_for_the_standard_library_only() -> None:
-    code = "import sys; import harness.session.keeper_nursery; print('\\n'.join(sys.modules))"
+    code = "import sys; import harness.keeper.fork_server; print('\\n'.join(sys.modules))"
     loaded = set(
         subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True).stdout.split()
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.session import checkpoint
+from harness.keeper.log import checkpoint
 from tests.process.keeperlib import Keepers, Refused, action, allowed, keepers, note, wait_gone, wait_until
 
 TEXT = "x" * 8000

@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 
-from harness.events.action import action_hash
-from harness.events.log import LogWriter
-from harness.hands import precheck
+from harness.domain.actions.action import action_hash
+from harness.eventlog.writer import LogWriter
+from harness.executor import preconditions
+from harness.keeper.loop.event_loop import Loop
+from harness.keeper.loop.timers import Timer
 from harness.linux import proc
-from harness.session.event_loop import Loop
-from harness.session.turns import Timer
 from tests.logs import left_by_a_kill
 from tests.process.keeperlib import (
     SID,
@@ -156,7 +156,7 @@ def test_everybody_is_answered_while_the_world_of_a_call_is_looked_at(fleet: Kee
     work = tmp_path / "work"
     (work / "named").write_text("shown")
     started(fleet, link, "c0.0", action(work, "c0.0", ["true"]))
-    pre = {"files": {"named": precheck.file_state(str(work / "named"))}}
+    pre = {"files": {"named": preconditions.file_state(str(work / "named"))}}
     reads = [
         action(
             work,

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.keeper.calls import vault_client
+from harness.keeper.loop.event_loop import Loop
 from harness.protocol.paths import SessionFolder
-from harness.session import vault_client
-from harness.session.event_loop import Loop
 from harness.vault.vault_ops import ListStates, StateList, VaultFailure
 from tests.process.keeperlib import Keepers, action, allowed, keepers, wait_until
 

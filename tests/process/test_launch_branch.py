@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from harness.events.launch_wish import LaunchWish
-from harness.supervisor.errors import OpError
-from harness.supervisor.sessions import launch_request, starting
-from harness.workspace import worktrees
-from harness.workspace.errors import BranchExists
+from harness.supervisor.base.errors import OpError
+from harness.supervisor.sessions.begin import launch_request, starting
+from harness.views.launch_request import LaunchWish
+from harness.workspace.git.errors import BranchExists
+from harness.workspace.tree import worktrees
 from tests.fleetlib import fleet, git, make_repository, play
 
 

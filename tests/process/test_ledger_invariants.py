@@ -14,17 +14,17 @@ import msgspec
 import pytest
 
 from harness.budget.ledger_types import CapsInForce, LedgerRecord, Reserved, Settled, Unknown, to_wire
-from harness.events import blobs
+from harness.domain.actions.action import action_hash
+from harness.eventlog import blobs
+from harness.eventlog.reader import read
+from harness.eventlog.writer import LogWriter
 from harness.events import types as t
-from harness.events.action import action_hash
-from harness.events.fold import fold
-from harness.events.log import LogWriter
-from harness.events.reader import read
-from harness.events.row_state import Liveness
-from harness.events.rows import row
 from harness.linux.proc import identify
+from harness.projections.apply import fold
+from harness.projections.state.row_state import Liveness
 from harness.protocol.paths import Folders
 from harness.supervisor.upkeep.invariants import check
+from harness.views.rows import row
 
 SID = "aaaaaaaaaa"
 ACTION = {"v": 1, "tool": "exec", "argv": ["x"]}

@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.events.replies import FenceTested, LimitHeld
-from harness.events.trouble import SESSION
-from harness.hands import cgroups
-from harness.supervisor.errors import OpError
+from harness.domain.problems import SESSION
+from harness.sandbox import cgroups
+from harness.supervisor.base.errors import OpError
 from harness.supervisor.upkeep import fence_report
 from harness.supervisor.upkeep.fence_report import FenceReport
+from harness.views.replies import FenceTested, LimitHeld
 from tests.fleetlib import HOLD, Fleet, fleet, play, wait_for
 
 HELD = LimitHeld("disk", "1 GiB", "watched", holds=True, hard=False)

@@ -13,17 +13,17 @@ from typing import cast
 
 import pytest
 
+from harness.eventlog.side_log import FoldedLog
 from harness.events import types as t
-from harness.events.folded_log import FoldedLog
-from harness.events.session_state import SessionState
 from harness.memory import wishes
 from harness.memory.records import Actor, Origin, Place, Scope, sha_of
 from harness.memory.store import MEMORIES
 from harness.memory.wishes import MemoryWish
-from harness.protocol.config_sections import MemoryConfig
+from harness.projections.state.session_state import SessionState
+from harness.protocol.config.sections import MemoryConfig
+from harness.supervisor.base.errors import OpError
 from harness.supervisor.calls.answers import Answers
 from harness.supervisor.calls.recall import Recall
-from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.memories.book import open_book
 from tests.fleetlib import alive, wait_for
@@ -35,7 +35,7 @@ _WRITER = """
 import sys
 from pathlib import Path
 from harness.memory import wishes
-from harness.events.folded_log import FoldedLog
+from harness.eventlog.side_log import FoldedLog
 from harness.memory.store import MEMORIES
 from tests.process.test_memory_log import wish
 store = FoldedLog.open(MEMORIES, Path(sys.argv[1]))

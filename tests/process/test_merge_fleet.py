@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.events import merge_events as m
 from harness.events import types as t
+from harness.events.work import merge_events as m
 from harness.protocol.client import Client, SupervisorError
-from harness.protocol.transport import UnixSocket
+from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import COMMAND, Fleet, fleet, git, kill, play, wait_for
 
 pytestmark = pytest.mark.fence

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.plan.protected import Rules
-from harness.workspace import checkout, diff, merging, originals
-from harness.workspace.checkout import CannotMove, NotFollowed
-from harness.workspace.errors import MovesSubmodule
-from harness.workspace.merge_rules import refusal
-from harness.workspace.merging import MergeConflict, MergeResult, MergeWish
-from harness.workspace.private import Worktree, publish
+from harness.checks.protected_files import Rules
+from harness.workspace.git.errors import MovesSubmodule
+from harness.workspace.git.merge_rules import refusal
+from harness.workspace.merge import checkout, merge
+from harness.workspace.merge.checkout import CannotMove, NotFollowed
+from harness.workspace.merge.merge import MergeConflict, MergeResult, MergeWish
+from harness.workspace.private_git.private_gitdir import Worktree, publish
+from harness.workspace.protected import restore
+from harness.workspace.tree import diff
 from tests.process.gittraps import ATTRIBUTES, Traps, commit_as_agent, git, session
 from tests.process.mergelib import commit, made, move, place_of, repository, state, work
 
@@ -84,7 +86,7 @@ def test_only_the_exact_name_of_a_branch_is_one(repo: Path, tree: Worktree, name
     work(tree, "new.txt", "agent\n")
     commit(repo, "b.txt", "mine\n")
     git(repo, "switch", "-q", "--detach")
-    seen, place = merging.survey(tree, "s1", MergeWish("merge", repo, name))
+    seen, place = merge.survey(tree, "s1", MergeWish("merge", repo, name))
     refused = refusal(seen)
     assert place is None
     assert refused is not None
@@ -109,7 +111,7 @@ def test_conflicts_are_named_and_nothing_is_touched(repo: Path, tree: Worktree, 
     commit(repo, strange, "mine\n")
     before = state(repo)
     wish = MergeWish(how, repo)
-    found = merging.make(tree, place_of(tree, wish), git(repo, "rev-parse", tree.branch), wish, "n", "g", Rules())
+    found = merge.make(tree, place_of(tree, wish), git(repo, "rev-parse", tree.branch), wish, "n", "g", Rules())
     assert isinstance(found, MergeConflict)
     assert found.files == (("a.txt",) if how == "rebase" else ("a.txt", strange))
     assert state(repo) == before
@@ -131,7 +133,7 @@ def test_what_adds_nothing_is_no_merge(repo: Path, tree: Worktree) -> None:
     for how in ("squash", "rebase"):
         wish = MergeWish(how, repo)
         head = git(repo, "rev-parse", tree.branch)
-        assert merging.make(tree, place_of(tree, wish), head, wish, "n", "g", Rules()) is None
+        assert merge.make(tree, place_of(tree, wish), head, wish, "n", "g", Rules()) is None
 
 
 def test_files_that_decide_are_named(repo: Path, tree: Worktree) -> None:
@@ -144,13 +146,13 @@ def test_what_decides_on_the_branch_counts_when_the_agent_brings_it_in(repo: Pat
     (repo / "tests" / "run.sh").chmod(0o755)
     git(repo, "add", ".")
     onto = commit(repo, "tests/test_a.py", "stricter\n")
-    accepts = merging.deciding(tree, onto, Rules())
+    accepts = merge.deciding(tree, onto, Rules())
     assert accepts.keys() == {"tests/run.sh", "tests/test_a.py"}
     (tree.root / "tests" / "test_a.py").write_text("stricter\n")
-    assert [one.path for one in originals.examine(tree, Rules(), {}).differences] == ["tests/test_a.py"]
-    assert originals.examine(tree, Rules(), accepts).differences == ()
+    assert [one.path for one in restore.examine(tree, Rules(), {}).differences] == ["tests/test_a.py"]
+    assert restore.examine(tree, Rules(), accepts).differences == ()
     (tree.root / "tests" / "test_a.py").write_text("weaker\n")
-    assert [one.path for one in originals.examine(tree, Rules(), accepts).differences] == ["tests/test_a.py"]
+    assert [one.path for one in restore.examine(tree, Rules(), accepts).differences] == ["tests/test_a.py"]
 
 
 @pytest.mark.parametrize("dirt", ["changed", "staged", "deleted", "mode"])
@@ -166,7 +168,7 @@ def test_a_dirty_checkout_is_refused_by_name(repo: Path, tree: Worktree, dirt: s
     if dirt == "mode":
         (repo / "b.txt").chmod(0o755)
     before = state(repo)
-    seen, _ = merging.survey(tree, "s1", MergeWish("merge", repo))
+    seen, _ = merge.survey(tree, "s1", MergeWish("merge", repo))
     refused = refusal(seen)
     assert refused is not None
     assert (refused.code, seen.dirty) == ("dirty", ("b.txt",))
@@ -219,7 +221,7 @@ def test_a_move_that_died_after_the_branch_is_finished(repo: Path, tree: Worktre
     (tree.root / "a.txt").write_text("agent\n")
     (tree.root / "dir").mkdir()
     (tree.root / "dir" / "new.txt").write_text("agent\n")
-    merging.commit_all(tree, "work")
+    merge.commit_all(tree, "work")
     place, found = made(tree)
     old = place.onto
     git(repo, "update-ref", "refs/heads/main", found.commit)
@@ -268,14 +270,14 @@ def test_no_trap_is_sprung(tmp_path: Path, repo: Path, tree: Worktree) -> None:
         wish = MergeWish(how, repo)
         place = place_of(tree, wish)
         head = git(repo, "rev-parse", tree.branch)
-        assert isinstance(merging.make(tree, place, head, wish, "n", "g", Rules()), MergeResult)
+        assert isinstance(merge.make(tree, place, head, wish, "n", "g", Rules()), MergeResult)
     place, found = made(tree)
-    merging.lay_out(tree, found.commit, tmp_path / "result")
+    merge.lay_out(tree, found.commit, tmp_path / "result")
     assert (tmp_path / "result" / "a.txt").read_text() == "one\nagent\n"
     move(tree, place, found)
     assert traps.sprung() == []
     assert (repo / "a.txt").read_text() == "one\nagent\n"
-    seen, _ = merging.survey(tree, "s1", MergeWish("merge", repo))
+    seen, _ = merge.survey(tree, "s1", MergeWish("merge", repo))
     assert traps.sprung() == []
     assert not seen.commits
 
@@ -355,14 +357,14 @@ def test_what_is_in_no_commit_can_be_committed_first(repo: Path, tree: Worktree)
     (tree.root / "a.txt").write_text("changed\n")
     (tree.root / "b.txt").unlink()
     (tree.root / "new\nname").write_text("new\n")
-    seen, _ = merging.survey(tree, "s1", MergeWish("merge", repo))
+    seen, _ = merge.survey(tree, "s1", MergeWish("merge", repo))
     refused = refusal(seen)
     assert refused is not None
     assert (refused.code, seen.uncommitted) == ("uncommitted", ("a.txt", "b.txt", "new\nname"))
-    head = merging.commit_all(tree, "the goal\nand more")
+    head = merge.commit_all(tree, "the goal\nand more")
     assert git(repo, "log", "-1", "--format=%an %s", tree.branch) == "Me the goal"
     assert (tree.private / "HEAD").read_text().strip() == head
-    assert merging.commit_all(tree, "again") == head
+    assert merge.commit_all(tree, "again") == head
     move(tree, *made(tree))
     assert (repo / "new\nname").read_text() == "new\n"
     assert not (repo / "b.txt").exists()

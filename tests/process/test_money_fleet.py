@@ -18,10 +18,10 @@ import pytest
 
 from harness.agents.supervisor_requests import Reserve
 from harness.budget.ledger_types import LedgerRecord, Raised, Reserved, Settled, decode
+from harness.domain.text.formatting import usd
+from harness.eventlog.reader import read
 from harness.events import types as t
-from harness.events.fold import fold
-from harness.events.reader import read
-from harness.events.words import usd
+from harness.projections.apply import fold
 from harness.supervisor.money.day import Clock
 from harness.supervisor.upkeep import clock
 from tests.fleetlib import HOLD, Fleet, fleet, kill, play, wait_for

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.protocol.client import Client
-from harness.protocol.transport import UnixSocket
+from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import KEY, Fleet, fleet, kill, play, wait_for
 
 pytestmark = pytest.mark.fence

@@ -8,17 +8,17 @@ import msgspec
 import pytest
 
 from harness.agents.supervisor_requests import Reserve
-from harness.events.row_state import Liveness
-from harness.events.rows import row as row_of
-from harness.events.session_state import SessionState
 from harness.events.types import Caps, Usage
-from harness.events.views import FleetView, SessionRow
-from harness.offline import Ledger
-from harness.protocol import config
+from harness.offline.ledger import Ledger
+from harness.projections.state.row_state import Liveness
+from harness.projections.state.session_state import SessionState
+from harness.protocol.config import config
 from harness.protocol.paths import Folders
 from harness.supervisor.money import paid
 from harness.supervisor.money.day import Clock
 from harness.supervisor.money.reservations import Bookkeeper
+from harness.views.rows import row as row_of
+from harness.views.session_views import FleetView, SessionRow
 
 MODEL = "claude-sonnet-5-5"
 

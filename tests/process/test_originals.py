@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.plan.protected import Rules
-from harness.workspace import originals, worktrees
-from harness.workspace.private import Worktree
+from harness.checks.protected_files import Rules
+from harness.workspace.private_git.private_gitdir import Worktree
+from harness.workspace.protected import restore
+from harness.workspace.tree import worktrees
 from tests.fleetlib import git, make_repository
 
 TEST = "def test_a():\n    assert 1 + 1 == 2\n"
@@ -132,23 +133,23 @@ def test_a_change_is_seen_put_back_and_can_be_brought_again(name: str, tree: Wor
     before = image(tree.root)
     change(tree.root)
     theirs = image(tree.root)
-    found = originals.examine(tree, Rules(), {})
+    found = restore.examine(tree, Rules(), {})
     assert [one.path for one in found.differences] == paths
 
     aside = tmp_path / "aside"
-    done = originals.put_back(tree, found.differences, aside)
+    done = restore.put_back(tree, found.differences, aside)
     assert (done.done, done.refused) == (len(paths), [])
     now = image(tree.root)
     assert {path: now.get(path) for path in before} == before
-    assert originals.examine(tree, Rules(), {}).differences == ()
+    assert restore.examine(tree, Rules(), {}).differences == ()
 
-    again = originals.bring_again(tree, found.differences, aside)
+    again = restore.bring_again(tree, found.differences, aside)
     assert again.refused == []
     if name != "folder swapped for a link":  # the link stays aside, its files were its own
         assert {path: image(tree.root).get(path) for path in theirs} == theirs
     accepted = {one.path: one.sha for one in found.differences}
     if name != "folder swapped for a link":
-        assert originals.examine(tree, Rules(), accepted).differences == ()
+        assert restore.examine(tree, Rules(), accepted).differences == ()
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,7 @@ def test_a_change_is_seen_put_back_and_can_be_brought_again(name: str, tree: Wor
 )
 def test_work_and_new_tests_are_no_difference(change: Change, tree: Worktree) -> None:
     change(tree.root)
-    assert originals.examine(tree, Rules(), {}).differences == ()
+    assert restore.examine(tree, Rules(), {}).differences == ()
 
 
 def test_what_was_not_written_to_is_compared_without_a_git(
@@ -179,7 +180,7 @@ def test_what_was_not_written_to_is_compared_without_a_git(
     rules = Rules(("python -m pytest",))
     # a file written in the same tick as the index would have to be read by git
     os.utime(tree.admin / "index")
-    assert originals.examine(tree, rules, {}).differences == ()
+    assert restore.examine(tree, rules, {}).differences == ()
     noted = tmp_path / "noted"
     door = tmp_path / "bin/git"
     door.parent.mkdir()
@@ -187,11 +188,11 @@ def test_what_was_not_written_to_is_compared_without_a_git(
     door.chmod(0o755)
     monkeypatch.setenv("PATH", f"{door.parent}:{os.environ['PATH']}")
     (tree.root / "app.py").write_text("x = 2\n")
-    assert originals.examine(tree, rules, {}).differences == ()
+    assert restore.examine(tree, rules, {}).differences == ()
     assert not noted.exists(), noted.read_text()
     (tree.root / "tests/test_a.py").unlink()
     (tree.root / "tests/run.sh").write_text("exit 0\n")
-    seen = originals.examine(tree, rules, {}).differences
+    seen = restore.examine(tree, rules, {}).differences
     assert [(one.path, one.how) for one in seen] == [("tests/run.sh", "changed"), ("tests/test_a.py", "deleted")]
     assert noted.exists()
 
@@ -201,30 +202,30 @@ def test_lines_end_as_the_repository_says(tree: Worktree, tmp_path: Path) -> Non
     before = path.read_bytes()
     assert before == b"one\r\ntwo\r\n"
     path.write_bytes(b"other\n")
-    originals.put_back(tree, originals.examine(tree, Rules(), {}).differences, tmp_path / "aside")
+    restore.put_back(tree, restore.examine(tree, Rules(), {}).differences, tmp_path / "aside")
     assert path.read_bytes() == before
 
 
 def test_another_change_than_the_allowed_one_is_a_difference_again(tree: Worktree) -> None:
     path = tree.root / "tests/test_a.py"
     path.write_text("def test_a(): pass\n")
-    accepted = {one.path: one.sha for one in originals.examine(tree, Rules(), {}).differences}
-    assert originals.examine(tree, Rules(), accepted).differences == ()
+    accepted = {one.path: one.sha for one in restore.examine(tree, Rules(), {}).differences}
+    assert restore.examine(tree, Rules(), accepted).differences == ()
     path.write_text("")
-    assert [one.path for one in originals.examine(tree, Rules(), accepted).differences] == ["tests/test_a.py"]
+    assert [one.path for one in restore.examine(tree, Rules(), accepted).differences] == ["tests/test_a.py"]
     path.write_text(TEST)  # as it was at first is always right
-    assert originals.examine(tree, Rules(), accepted).differences == ()
+    assert restore.examine(tree, Rules(), accepted).differences == ()
 
 
 def test_what_was_written_and_put_back_in_time_was_still_touched(tree: Worktree) -> None:
     path = tree.root / "tests/test_a.py"
     since = path.stat().st_ctime_ns + 1
-    assert originals.examine(tree, Rules(), {}, since).touched == ()
+    assert restore.examine(tree, Rules(), {}, since).touched == ()
     info = path.stat()
     path.write_text("")
     path.write_text(TEST)
     os.utime(path, ns=(info.st_atime_ns, info.st_mtime_ns))
-    found = originals.examine(tree, Rules(), {}, since)
+    found = restore.examine(tree, Rules(), {}, since)
     assert found.differences == ()
     assert found.touched == ("tests/test_a.py",)
 
@@ -233,8 +234,8 @@ def test_byte_code_beside_a_source_goes_wherever_it_lies(tree: Worktree, tmp_pat
     _cache(tree.root)
     for name in ("__pycache__", "src/deep/__pycache__", "node_modules/a/__pycache__", ".venv/lib/__pycache__"):
         (tree.root / name).mkdir(parents=True)
-    assert originals.caches(tree) == ("__pycache__", "src/deep/__pycache__", "tests/__pycache__")
-    originals.clear(tree, originals.caches(tree), tmp_path / "aside")
+    assert restore.caches(tree) == ("__pycache__", "src/deep/__pycache__", "tests/__pycache__")
+    restore.clear(tree, restore.caches(tree), tmp_path / "aside")
     assert not (tree.root / "tests/__pycache__").exists()
     assert (tree.root / "node_modules/a/__pycache__").exists()
-    assert originals.caches(tree) == ()
+    assert restore.caches(tree) == ()

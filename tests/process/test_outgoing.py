@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.events.action import Profile, PushAction
-from harness.events.destination import Destination, Refspec
-from harness.workspace import worktrees
-from harness.workspace.outgoing import MOST_COMMITS, MOST_FILES, outgoing
-from harness.workspace.private import Worktree
+from harness.domain.actions.action import Profile, PushAction
+from harness.domain.actions.destination import Destination, Refspec
+from harness.workspace.facts.outgoing import MOST_COMMITS, MOST_FILES, outgoing
+from harness.workspace.private_git.private_gitdir import Worktree
+from harness.workspace.tree import worktrees
 from tests.fleetlib import git
 from tests.process.undolib import repository
 

@@ -12,7 +12,7 @@ import pytest
 
 from harness.events import types as t
 from harness.protocol.client import Client, Unreachable
-from harness.protocol.transport import UnixSocket
+from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import KEY, Fleet, fleet, kill, play, wait_for
 
 SAME = [("exec", {"argv": ["sh", "-c", "sleep 0.3"]})]

@@ -15,7 +15,7 @@ import pytest
 
 from harness.events import types as t
 from harness.protocol.client import Client
-from harness.protocol.transport import UnixSocket
+from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import KEY, Fleet, fleet, make_repository, play, wait_for
 
 pytestmark = pytest.mark.timeout(300)

@@ -10,7 +10,7 @@ import pytest
 
 from harness.events import types as t
 from harness.protocol.client import Client
-from harness.protocol.transport import UnixSocket
+from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import Fleet, fleet, make_repository, play
 from tests.process import everyday
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from app import publishing
-from harness.events import pull_events as p
+from app.review import publishing
 from harness.events import types as t
+from harness.events.work import pull_events as p
 from harness.linux.proc import descendants
 from harness.protocol.client import Client, SupervisorError
-from harness.protocol.transport import UnixSocket
+from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import COMMAND, KEY, Fleet, alive, fleet, git, kill, play, wait_for
 
 pytestmark = pytest.mark.fence

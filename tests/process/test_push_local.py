@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.hands import push
+from harness.executor import push
 from tests.process.pushlib import HOOKS, Ground, git
 
 REF = "refs/heads/x"

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.events.action import from_wire
-from harness.events.destination import Destination, Named
-from harness.hands import push, remotes
+from harness.domain.actions.action import from_wire
+from harness.domain.actions.destination import Destination, Named
+from harness.executor import push, remotes
 from tests.process.keeperlib import wait_until
 from tests.process.pushlib import Ground, git
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from harness.events import blobs
-from harness.hands import fence
-from harness.hands.outputs import NoOutput, of_call
+from harness.eventlog import blobs
+from harness.executor.outputs import NoOutput, of_call
+from harness.sandbox import bubblewrap
 from tests.process.keeperlib import Keepers, Link, action, keepers
 from tests.process.test_keeper_calls import run
 
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.fence
 @pytest.fixture
 def fleet(tmp_path: Path) -> Iterator[Keepers]:
     try:
-        fence.find()
-    except fence.FenceUnavailable as exc:
+        bubblewrap.find()
+    except bubblewrap.FenceUnavailable as exc:
         pytest.skip(str(exc))
     (tmp_path / "work").mkdir()
     with keepers(tmp_path) as fleet:

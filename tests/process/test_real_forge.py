@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from app import forge
-from app.forge import GH, Forge
+from app.review import forge
+from app.review.forge import GH, Forge
 
 PLACES = {GH: ("github.com/acme/shop", "api.github.com:443")}
 TITLE = "--force \N{EM DASH} mend it"

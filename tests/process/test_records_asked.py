@@ -12,20 +12,20 @@ from hashlib import sha256
 
 import pytest
 
-from app import keymap
-from app.cli.context import Context
-from app.cli.logs import logs
-from app.cli.sessions import Usage
-from app.places import Opening
-from app.records import AskedRecords, DiskRecords
+from app.cli.base.context import Context
+from app.cli.verbs.logs import logs
+from app.cli.verbs.sessions import Usage
+from app.client.records import AskedRecords, DiskRecords
+from app.input import keymap
 from app.screens.session import SessionScreen
-from app.watch_app import WatchApp
+from app.shell.places import Opening
+from app.shell.watch_app import WatchApp
 from harness.protocol.client import Client, SupervisorError
-from harness.protocol.transport import UnixSocket
+from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import HOLD, Fleet, fleet, play
 from tests.tui.painted import painted
 from tests.unit.test_shells import RELAY, Command
-from widgets.transcript import Transcript
+from widgets.log.transcript import Transcript
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from harness.events import types as t
-from harness.workspace import worktrees
-from harness.workspace.diff import diff
-from harness.workspace.errors import NotARepository, PartialClone
-from harness.workspace.git import head_commit, open_repository
-from harness.workspace.private import publish
-from harness.workspace.repository_notes import look
+from harness.workspace.clone.repository_notes import look
+from harness.workspace.git.errors import NotARepository, PartialClone
+from harness.workspace.git.run import head_commit, open_repository
+from harness.workspace.private_git.private_gitdir import publish
+from harness.workspace.tree import worktrees
+from harness.workspace.tree.diff import diff
 from tests.fleetlib import fleet, play
 from tests.process.test_workspace_worktrees import agent, git, repository, session
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.feed import Feed
+from app.client.feed import Feed
 from harness.protocol import locks
 from harness.protocol.client import abandoned
 from tests.fleetlib import HOLD, KEY, Fleet, alive, fleet, kill, play, wait_for

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.events import blobs
+from harness.eventlog import blobs
 from harness.events import types as t
-from harness.events.contract_events import AGREES, PLANS
-from harness.events.evaluation_events import JUDGES
+from harness.events.plan.contract_events import AGREES, PLANS
+from harness.events.plan.evaluation_events import JUDGES
 from harness.plan.contract import HEADINGS
 from tests.fleetlib import HOLD, Fleet, fleet, kill, make_repository, play, wait_for
 from tests.process.test_judge_fleet import bodies, case_of, write

@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from harness.events import tools
 from harness.events import types as t
 from harness.events.body import UNSETTLED
-from harness.events.contract_events import AGREES, PLANS
-from harness.events.evaluation_events import JUDGES
+from harness.events.plan.contract_events import AGREES, PLANS
+from harness.events.plan.evaluation_events import JUDGES
+from harness.tools import registry
 from tests.fleetlib import Fleet, fleet, kill, make_repository, play, wait_for
 from tests.process.test_judge_fleet import bodies, simulate, write
 from tests.process.test_supervisor_life import parent, replaced
@@ -76,7 +76,7 @@ def before_the_judge(f: Fleet, sid: str, count: int) -> None:
 def _checks(f: Fleet, sid: str) -> int:
     records = f.records(sid)
     proposed = [r.body for r in records if isinstance(r.body, t.ToolProposed)]
-    ours = {b.call_id for b in proposed if b.tool == tools.CHECK and not b.before_work}
+    ours = {b.call_id for b in proposed if b.tool == registry.CHECK and not b.before_work}
     return sum(isinstance(r.body, t.ToolStarted) and r.body.call_id in ours for r in records)
 
 

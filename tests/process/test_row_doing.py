@@ -9,7 +9,7 @@ import urllib.request
 from pathlib import Path
 
 from harness.protocol.client import Client
-from harness.protocol.transport import UnixSocket
+from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import HOLD, fleet, kill, play, wait_for
 from tests.process.test_money_fleet import ask_simulator
 

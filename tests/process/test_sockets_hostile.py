@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.events import reader
-from harness.protocol import frames
+from harness.eventlog import reader
 from harness.protocol.client import Client
+from harness.protocol.connection import frames
+from harness.protocol.connection.transport import UnixSocket
 from harness.protocol.paths import FolderError, ensure_private
-from harness.protocol.transport import UnixSocket
 from tests.fleetlib import fleet, play
 from tests.process.keeperlib import SID, keepers
 

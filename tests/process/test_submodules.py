@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from harness.events.denied import Denied
-from harness.workspace import checkout, merging, removing
-from harness.workspace.diff import diff
-from harness.workspace.errors import CannotKeep, MovesSubmodule, UnsavedWork
-from harness.workspace.git import head_commit, open_repository
-from harness.workspace.merging import MergeResult, MergeWish, commit_all
-from harness.workspace.private import Worktree, publish
-from harness.workspace.repository_notes import look
-from harness.workspace.worktrees import Start, create
+from harness.domain.denied import Denied
+from harness.workspace.clone.repository_notes import look
+from harness.workspace.git.errors import CannotKeep, MovesSubmodule, UnsavedWork
+from harness.workspace.git.run import head_commit, open_repository
+from harness.workspace.merge import checkout, merge
+from harness.workspace.merge.merge import MergeResult, MergeWish, commit_all
+from harness.workspace.private_git.private_gitdir import Worktree, publish
+from harness.workspace.tree import remove
+from harness.workspace.tree.diff import diff
+from harness.workspace.tree.worktrees import Start, create
 from tests.fleetlib import fleet, play, wait_for
 from tests.process.test_workspace_worktrees import agent, git, repository, session
 
@@ -49,7 +50,7 @@ def test_submodules_are_filled_from_the_clone_and_cost_nobody_a_word(tmp_path: P
     assert [one.path for one in diff(tree).files] == ["b"]
     agent(tree, "git -C vendor/lib checkout -q -- . && echo 'x = 2' >vendor/lib/lib.py")
     with pytest.raises(UnsavedWork) as refused:
-        removing.remove(tree, "s1")
+        remove.remove(tree, "s1")
     assert refused.value.files == ["vendor/lib/lib.py"]
     with pytest.raises(CannotKeep, match=r"vendor/lib/lib\.py is in a submodule"):
         commit_all(tree, "all")
@@ -98,13 +99,13 @@ def commit_in(tree: Worktree, path: str = "vendor/lib", word: str = "two") -> st
 
 def merged(tree: Worktree) -> None:
     wish = MergeWish("merge", tree.repo)
-    seen, place = merging.survey(tree, "s1", wish)
+    seen, place = merge.survey(tree, "s1", wish)
     assert place is not None
     assert seen.uncommitted == ()
-    found = merging.make(tree, place, seen.head, wish, "s1", "goal", merging.Rules(), None)
+    found = merge.make(tree, place, seen.head, wish, "s1", "goal", merge.Rules(), None)
     assert isinstance(found, MergeResult)
     (tree.private.parent / "m").mkdir(exist_ok=True)
-    merging.lay_out(tree, found.commit, tree.private.parent / "m" / "tree")
+    merge.lay_out(tree, found.commit, tree.private.parent / "m" / "tree")
     checkout.move(place, place.onto, found.commit, "m1", tree.private.parent)
 
 
@@ -143,7 +144,7 @@ def test_commits_inside_are_kept_and_merged_and_the_clone_needs_no_network(
     update(nested)
     assert git(nested / path, "rev-parse", "HEAD") == made
     assert git(nested, "status", "--porcelain") == ""
-    removing.remove(tree, "s1")
+    remove.remove(tree, "s1")
     git(nested / path, "fsck", "--strict")
     git(nested / path, "gc", "-q", "--prune=now")
     assert git(nested / path, "cat-file", "-t", made) == "commit"
@@ -159,8 +160,8 @@ def test_a_commit_that_no_commit_of_the_repository_names_is_kept_too(tmp_path: P
         "cd vendor/lib && git checkout -q -b x HEAD~ && echo b >b && git add b && git commit -qm b && git rev-parse x",
     ).strip()
     with pytest.raises(UnsavedWork, match=r"vendor/lib/b"):
-        removing.remove(tree, "s1")
-    assert removing.remove(tree, "s1", force_keep=True)
+        remove.remove(tree, "s1")
+    assert remove.remove(tree, "s1", force_keep=True)
     assert {git(nested / "vendor/lib", "cat-file", "-t", one) for one in (first, other)} == {"commit"}
     refs = git(nested / "vendor/lib", "for-each-ref", "--format=%(objectname)", "refs/watchfloor/work/")
     assert {*refs.split()} == {first, other}
@@ -176,7 +177,7 @@ def test_a_fork_has_the_commits_of_its_parents_submodules(tmp_path: Path, nested
     assert agent(fork, "git status --porcelain; git -C vendor/lib rev-parse HEAD").strip() == made
     commit_in(fork, word="three")
     publish(fork)
-    removing.remove(tree, "s1", pushed=[head])
+    remove.remove(tree, "s1", pushed=[head])
     merged(fork)
     update(nested)
     assert (nested / "vendor/lib/new.txt").read_text() == "# two\n# three\n"
@@ -202,10 +203,10 @@ def test_a_commit_that_the_clone_cannot_have_is_not_merged(tmp_path: Path, neste
     agent(tree, f"git update-index --cacheinfo 160000,{'5' * 40},vendor/lib && git commit -qm gone")
     head = publish(tree).head
     wish = MergeWish("merge", tree.repo)
-    _, place = merging.survey(tree, "s1", wish)
+    _, place = merge.survey(tree, "s1", wish)
     assert place is not None
     with pytest.raises(MovesSubmodule, match="which your clone has not"):
-        merging.make(tree, place, head, wish, "s1", "goal", merging.Rules(), None)
+        merge.make(tree, place, head, wish, "s1", "goal", merge.Rules(), None)
 
 
 @pytest.mark.fence
@@ -214,7 +215,7 @@ def test_a_git_that_the_agent_puts_there_itself_is_work_and_runs_nothing(tmp_pat
     agent(tree, "cd vendor/lib && rm .git && git init -q && git add -A && git config core.fsmonitor 'touch ran'")
     publish(tree)
     with pytest.raises(UnsavedWork, match=r"vendor/lib/"):
-        removing.remove(tree, "s1")
+        remove.remove(tree, "s1")
     assert not list(tree.root.rglob("ran"))
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from harness.events import types as t
 from harness.protocol.client import Client, SupervisorError
-from harness.protocol.transport import UnixSocket
+from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import HOLD, Fleet, fleet, git, kill, make_repository, play, wait_for
 
 pytestmark = pytest.mark.fence

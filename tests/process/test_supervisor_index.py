@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.events.log import LogWriter
-from harness.events.views import SessionRow
+from harness.eventlog.writer import LogWriter
 from harness.supervisor.fleet.index import Entry, Index, mark_of
+from harness.views.session_views import SessionRow
 
 ROW = SessionRow("s1", "name", "done", "done", "", "", goal="\x1b[31m")
 

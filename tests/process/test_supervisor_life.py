@@ -21,9 +21,10 @@ import pytest
 
 from harness.events import types as t
 from harness.linux.proc import identify
-from harness.protocol import client, frames, locks
+from harness.protocol import client, locks
 from harness.protocol.client import Client, SupervisorError, Unreachable, ensure_supervisor
-from harness.protocol.transport import UnixSocket
+from harness.protocol.connection import frames
+from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import COMMAND, HOLD, KEY, Fleet, alive, fleet, kill, play, wait_for
 
 ASK = play([("exec", {"argv": ["true"], "access": "network"})], "Done.")

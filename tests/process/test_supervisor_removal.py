@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app import kept_reviews
-from app.review import Review
+from app.review import review_store
+from app.review.comments import Review
 from tests.fleetlib import Fleet, fleet, git, play, wait_for
 
 pytestmark = pytest.mark.fence
@@ -64,10 +64,10 @@ def _stays_until_it_is_purged(f: Fleet, sid: str, spent: int) -> None:
     asked = f.run("purge", sid, check=False)
     assert (asked.returncode, "--yes" in asked.stderr, archived["goal"][:20] in asked.stderr) == (5, True, True)
     assert [one["sid"] for one in f.json("ls", "--archived")] == [sid], "nothing is deleted unasked"
-    kept_reviews.store(f.folders.state, sid, Review({"work.txt": "seen"}))
+    review_store.store(f.folders.state, sid, Review({"work.txt": "seen"}))
     assert f.json("purge", "--yes", sid, sid) == [{"sid": sid, "purged": True}]
     assert list(f.folders.archive.iterdir()) == []
-    assert not kept_reviews.load(f.folders.state, sid).viewed
+    assert not review_store.load(f.folders.state, sid).viewed
     assert f.run("logs", sid, check=False).returncode == 4
     assert f.json("cost")[0]["removed"]["spent_nano"] == spent
 

@@ -8,8 +8,8 @@ import asyncio
 import shutil
 from pathlib import Path
 
-from harness.events.log import LogWriter
-from harness.events.reader import read
+from harness.eventlog.reader import read
+from harness.eventlog.writer import LogWriter
 from harness.protocol.paths import Folders
 from harness.supervisor.fleet.session import Session
 

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from harness.protocol.paths import Folders
+from harness.supervisor.base.threads import StandsStill, Threads, at_home
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.threads import StandsStill, Threads, at_home
-from harness.workspace import processes
-from harness.workspace.errors import Unexamined
+from harness.workspace.git import processes
+from harness.workspace.git.errors import Unexamined
 from tests.fleetlib import wait_for
 
 
@@ -109,7 +109,7 @@ async def test_more_work_than_threads_is_done_one_after_the_other_and_the_thread
 
 def test_a_process_leaves_though_a_thread_of_it_stands_still(pipe: Path) -> None:
     code = (
-        "import asyncio, sys\nfrom harness.supervisor.threads import StandsStill, Threads\n"
+        "import asyncio, sys\nfrom harness.supervisor.base.threads import StandsStill, Threads\n"
         "async def main():\n    try:\n        await Threads('s', 1).run('w', 0.1, lambda: open(sys.argv[1]).read())\n"
         "    except StandsStill:\n        print('stands still')\nasyncio.run(main())\n"
     )

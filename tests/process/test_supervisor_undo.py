@@ -12,7 +12,7 @@ import pytest
 
 from harness.events import types as t
 from harness.protocol.client import Client, SupervisorError
-from harness.protocol.transport import UnixSocket
+from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import HOLD, Fleet, fleet, git, play, wait_for
 from tests.process.undolib import State, dump
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from harness.events.rows import Money
-from harness.protocol import frames
 from harness.protocol.async_client import AsyncClient
+from harness.protocol.connection import frames
+from harness.protocol.connection.transport import UnixSocket
 from harness.protocol.paths import Folders
-from harness.protocol.transport import UnixSocket
+from harness.supervisor.base.settings import Settings
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.serving.server import Connection, Server
-from harness.supervisor.settings import Settings
 from harness.supervisor.upkeep.tasks import Upkeep
+from harness.views.rows import Money
 
 LONG = 20.0
 

@@ -17,7 +17,7 @@ MODULES = (
     "harness.supervisor.guardian",
     "harness.supervisor.main",
     "harness.brain.brain_nursery",
-    "harness.session.keeper_nursery",
+    "harness.keeper.fork_server",
 )
 STATUS = ("SigBlk", "SigIgn", "SigCgt", "Umask", "NoNewPrivs", "Seccomp")
 OF_LIBC = 1 << 31 | 1 << 32

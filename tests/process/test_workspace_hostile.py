@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.events.effect import Effect
+from harness.domain.actions.effect import Effect
 from harness.policy.build import build_action
-from harness.protocol.config import FenceConfig
-from harness.workspace import removing, worktrees
-from harness.workspace.diff import diff
-from harness.workspace.errors import WorkspaceError
-from harness.workspace.gather_facts import gather
-from harness.workspace.git import Git
-from harness.workspace.private import Worktree, publish
+from harness.protocol.config.config import FenceConfig
+from harness.workspace.facts.gather import gather
+from harness.workspace.git.errors import WorkspaceError
+from harness.workspace.git.run import Git
+from harness.workspace.private_git.private_gitdir import Worktree, publish
+from harness.workspace.tree import remove, worktrees
+from harness.workspace.tree.diff import diff
 
 ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
 KEYS = [
@@ -147,7 +147,7 @@ def test_nothing_runs_in_a_whole_life_of_a_session(hostile: tuple[Path, Path], t
             build_action("s", "c1.0", "t", "exec", given, gather(tree, "exec", given, FenceConfig()))
         except Exception as exc:  # a remote that cannot be asked is refused; here only markers count
             assert "ext::" in str(exc)  # noqa: PT017
-    assert removing.remove(tree, "s1", force_keep=True)
+    assert remove.remove(tree, "s1", force_keep=True)
     assert ran(markers) == []
     assert git(
         repo,
@@ -210,7 +210,7 @@ def test_names_that_look_like_options_or_commands_are_only_names(tmp_path: Path)
     (tree.root / "--new").write_text("n")
     assert len(diff(tree).files) == 7
     assert [f.path for f in diff(tree).files if f.status == "untracked"] == ["--new"]
-    assert removing.remove(tree, "s1", force_keep=True) == ["refs/watchfloor/kept/s1"]
+    assert remove.remove(tree, "s1", force_keep=True) == ["refs/watchfloor/kept/s1"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["--upload-pack=touch x", "state"]
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from harness.linux import durable
-from harness.workspace import removing, worktrees
-from harness.workspace.discard import discard
-from harness.workspace.errors import CannotKeep, DamagedWorktree, UnsavedWork
-from harness.workspace.private import Worktree, publish
+from harness.workspace.git.discard import discard
+from harness.workspace.git.errors import CannotKeep, DamagedWorktree, UnsavedWork
+from harness.workspace.private_git.private_gitdir import Worktree, publish
+from harness.workspace.tree import remove, worktrees
 from tests.process.gittraps import ENV, base_repository, commit_as_agent, git, session
 
 KEPT = "refs/watchfloor/kept/s1"
@@ -42,7 +42,7 @@ def shown(tree: Worktree, path: str, ref: str = KEPT) -> bytes:
 
 def refused(tree: Worktree) -> UnsavedWork:
     with pytest.raises(UnsavedWork) as caught:
-        removing.remove(tree, "s1")
+        remove.remove(tree, "s1")
     assert tree.root.is_dir()
     return caught.value
 
@@ -88,7 +88,7 @@ def test_a_nested_repository_is_work_and_is_kept_whole(tmp_path: Path, tree: Wor
     assert f"{place}/" in found.nested
     assert f"{place}/" in str(found)
     before = {p.relative_to(tree.root): p.read_bytes() for p in folder.rglob("*") if p.is_file() and not p.is_symlink()}
-    assert removing.remove(tree, "s1", force_keep=True) == [KEPT]
+    assert remove.remove(tree, "s1", force_keep=True) == [KEPT]
     back = tmp_path / "back"
     git(tree.repo, "worktree", "add", "-q", str(back), KEPT)
     with tarfile.open(back / place / ".git.watchfloor.tar") as archive:
@@ -113,7 +113,7 @@ def fall_once_it_is_kept(tree: Worktree, monkeypatch: pytest.MonkeyPatch) -> Non
     with monkeypatch.context() as patched:
         patched.setattr(durable, "write_file", fall)
         with pytest.raises(OSError, match="the machine falls"):
-            removing.remove(tree, "s1", force_keep=True)
+            remove.remove(tree, "s1", force_keep=True)
 
 
 def test_a_removal_that_fell_once_its_work_was_kept_keeps_it_once(
@@ -121,14 +121,14 @@ def test_a_removal_that_fell_once_its_work_was_kept_keeps_it_once(
 ) -> None:
     fall_once_it_is_kept(tree, monkeypatch)
     assert shown(tree, "new.txt") == b"new\n"
-    assert removing.remove(tree, "s1", force_keep=True) == [KEPT]
+    assert remove.remove(tree, "s1", force_keep=True) == [KEPT]
     assert git(tree.repo, "for-each-ref", "--format=%(refname)", "refs/watchfloor/kept").split() == [KEPT]
 
 
 def test_what_was_written_since_a_removal_fell_is_kept_as_well(tree: Worktree, monkeypatch: pytest.MonkeyPatch) -> None:
     fall_once_it_is_kept(tree, monkeypatch)
     (tree.root / "new.txt").write_text("newer\n")
-    assert removing.remove(tree, "s1", force_keep=True) == [f"{KEPT}-2"]
+    assert remove.remove(tree, "s1", force_keep=True) == [f"{KEPT}-2"]
     assert shown(tree, "new.txt", f"{KEPT}-2") == b"newer\n"
     assert shown(tree, "new.txt") == b"new\n"
 
@@ -136,7 +136,7 @@ def test_what_was_written_since_a_removal_fell_is_kept_as_well(tree: Worktree, m
 def test_an_empty_git_folder_in_a_folder_is_no_work(tree: Worktree) -> None:
     (tree.root / "empty" / ".git").mkdir(parents=True)
     os.mkfifo(tree.root / "empty" / "pipe")
-    assert removing.remove(tree, "s1") == []
+    assert remove.remove(tree, "s1") == []
 
 
 def test_ignored_files_are_work_and_what_can_be_made_again_is_not(tree: Worktree) -> None:
@@ -146,7 +146,7 @@ def test_ignored_files_are_work_and_what_can_be_made_again_is_not(tree: Worktree
         (tree.root / path).parent.mkdir(parents=True, exist_ok=True)
         (tree.root / path).write_text("made\n")
     (tree.root / ".cache" / ".gitignore").write_text("*\n")
-    assert removing.unpushed(tree) == 0
+    assert remove.unpushed(tree) == 0
     publish(tree)
     git(tree.repo, "merge", "-q", tree.branch)
     (tree.root / ".env").write_text("KEY=1\n")
@@ -156,7 +156,7 @@ def test_ignored_files_are_work_and_what_can_be_made_again_is_not(tree: Worktree
     assert found.ignored == [".env", "deep/x.log"]
     assert found.files == []
     assert "2 ignored files (.env, deep/x.log) (5 files in ignored folders go in any case)" in str(found)
-    assert removing.remove(tree, "s1", force_keep=True) == [KEPT]
+    assert remove.remove(tree, "s1", force_keep=True) == [KEPT]
     assert shown(tree, ".env") == b"KEY=1\n"
     assert "build" not in git(tree.repo, "ls-tree", "-r", "--name-only", KEPT)
 
@@ -167,7 +167,7 @@ def test_only_what_can_be_made_again_does_not_stop_a_removal(tree: Worktree) -> 
     (tree.root / ".pytest_cache" / "v").write_text("x")
     (tree.root / "pkg" / "__pycache__").mkdir(parents=True)
     (tree.root / "pkg" / "__pycache__" / "a.pyc").write_bytes(b"\0")
-    assert removing.remove(tree, "s1") == []
+    assert remove.remove(tree, "s1") == []
 
 
 def test_bytes_modes_links_and_odd_names_are_kept_as_they_lie(tree: Worktree) -> None:
@@ -192,7 +192,7 @@ def test_bytes_modes_links_and_odd_names_are_kept_as_they_lie(tree: Worktree) ->
     (tree.root / ".git ").write_text("one\n")
     (tree.root / ".git:").write_text("two\n")
     os.mkfifo(tree.root / "pipe")
-    assert removing.remove(tree, "s1", force_keep=True) == [KEPT]
+    assert remove.remove(tree, "s1", force_keep=True) == [KEPT]
     out = subprocess.run(
         ["git", "ls-tree", "-r", "-z", KEPT], cwd=tree.repo, env=ENV, check=True, capture_output=True
     ).stdout
@@ -216,7 +216,7 @@ def test_what_was_staged_by_hand_is_kept_too(tree: Worktree) -> None:
     git(tree.root, "add", "a.txt")
     (tree.root / "a.txt").write_text("a\n")
     assert refused(tree).files == ["a.txt"]
-    removing.remove(tree, "s1", force_keep=True)
+    remove.remove(tree, "s1", force_keep=True)
     assert shown(tree, "a.txt", f"{KEPT}^2") == b"staged only\n"
 
 
@@ -235,10 +235,10 @@ def test_a_commit_is_saved_when_it_is_provably_elsewhere(tree: Worktree, where: 
     known = {"pushed": [commit, "not a commit", "f" * 40], "another-commit": [tree.base]}.get(where, [])
     if where in ("nowhere", "another-commit"):
         with pytest.raises(UnsavedWork, match="1 commit that is"):
-            removing.remove(tree, "s1", pushed=known)
+            remove.remove(tree, "s1", pushed=known)
         assert git(tree.repo, "rev-parse", tree.branch) == commit
     else:
-        assert removing.remove(tree, "s1", pushed=known) == []
+        assert remove.remove(tree, "s1", pushed=known) == []
 
 
 def test_a_worktree_that_was_deleted_by_hand_still_has_its_commits(tree: Worktree) -> None:
@@ -246,8 +246,8 @@ def test_a_worktree_that_was_deleted_by_hand_still_has_its_commits(tree: Worktre
     commit = commit_as_agent(tree, "a.txt")
     shutil.rmtree(tree.root)
     with pytest.raises(UnsavedWork, match="1 commit that is"):
-        removing.remove(tree, "s1")
-    assert removing.remove(tree, "s1", force_keep=True) == [KEPT]
+        remove.remove(tree, "s1")
+    assert remove.remove(tree, "s1", force_keep=True) == [KEPT]
     assert git(tree.repo, "rev-parse", KEPT) == commit
 
 
@@ -268,8 +268,8 @@ def test_a_damaged_git_folder_stops_a_removal_and_can_be_kept(tree: Worktree, da
     elif damage == "head-folder":
         head.mkdir()
     with pytest.raises(UnsavedWork, match="could not be brought into the repository"):
-        removing.remove(tree, "s1")
-    assert removing.remove(tree, "s1", force_keep=True) == [KEPT]
+        remove.remove(tree, "s1")
+    assert remove.remove(tree, "s1", force_keep=True) == [KEPT]
     assert shown(tree, "a.txt") == b"work\n"
     with tarfile.open(fileobj=io.BytesIO(shown(tree, "private.watchfloor.tar"))) as archive:
         assert "private/config" in archive.getnames()
@@ -281,7 +281,7 @@ def test_too_much_to_keep_is_refused_and_nothing_is_lost(tree: Worktree) -> None
     with open(tree.root / "sparse", "wb") as file:
         file.truncate(1 << 40)
     with pytest.raises(CannotKeep, match=r"sparse \(1024\.0 GiB\)"):
-        removing.remove(tree, "s1", force_keep=True)
+        remove.remove(tree, "s1", force_keep=True)
     assert (tree.root / "small").exists()
     assert git(tree.repo, "for-each-ref", "refs/watchfloor") == ""
     (tree.root / "sparse").unlink()
@@ -289,14 +289,14 @@ def test_too_much_to_keep_is_refused_and_nothing_is_lost(tree: Worktree) -> None
     with open(tree.root / "sub" / ".git" / "huge", "wb") as file:
         file.truncate(1 << 40)
     with pytest.raises(CannotKeep, match=r"sub/\.git/huge"):
-        removing.remove(tree, "s1", force_keep=True)
+        remove.remove(tree, "s1", force_keep=True)
     assert (tree.root / "small").exists()
 
 
 def test_a_kept_ref_of_an_earlier_attempt_is_never_replaced(tree: Worktree) -> None:
     git(tree.repo, "update-ref", KEPT, tree.base)
     (tree.root / "n").write_text("n")
-    assert removing.remove(tree, "s1", force_keep=True) == [f"{KEPT}-2"]
+    assert remove.remove(tree, "s1", force_keep=True) == [f"{KEPT}-2"]
     assert git(tree.repo, "rev-parse", KEPT) == tree.base
 
 
@@ -305,7 +305,7 @@ import os, sys
 from pathlib import Path
 from harness.linux import durable
 from harness.workspace import removing, worktrees
-from harness.workspace.discard import discard
+from harness.workspace.git.discard import discard
 
 private, left, calls = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
 
@@ -329,7 +329,7 @@ def test_a_removal_that_is_killed_is_finished_by_the_next(tree: Worktree, call: 
     (tree.root / "n").write_text("n")
     died = subprocess.run([sys.executable, "-c", DYING, str(tree.private), "0", call], check=False)
     assert died.returncode == -9
-    assert removing.remove(worktrees.open_worktree(tree.private), "s1", force_keep=True)[0].startswith(KEPT)
+    assert remove.remove(worktrees.open_worktree(tree.private), "s1", force_keep=True)[0].startswith(KEPT)
     assert shown(tree, "n") == b"n"
     assert not tree.root.exists()
     assert list(tree.root.parent.glob("[.]discarded*")) == []
@@ -342,7 +342,7 @@ def test_a_removal_that_is_killed_again_and_again_gets_to_its_end(tree: Worktree
     (tree.root / "n").write_text("n")
     dying = [sys.executable, "-c", DYING, str(tree.private), "7", "mkdir", "rename", "unlink", "rmdir"]
     codes = [subprocess.run(dying, check=False).returncode]
-    while codes[-1] == -9 and removing.removed(tree.private) is None:
+    while codes[-1] == -9 and remove.removed(tree.private) is None:
         codes.append(subprocess.run(dying, check=False).returncode)
     assert set(codes[:-1]) == {-9}
     assert codes[-1] in (0, -9)
@@ -351,13 +351,13 @@ def test_a_removal_that_is_killed_again_and_again_gets_to_its_end(tree: Worktree
 
 
 def test_a_removal_that_died_at_its_last_step_is_over(tree: Worktree) -> None:
-    assert removing.removed(tree.private) is None
-    removing.remove(tree, "s1")
-    assert removing.removed(tree.private) == []
+    assert remove.removed(tree.private) is None
+    remove.remove(tree, "s1")
+    assert remove.removed(tree.private) == []
     (tree.private.parent / "leaving").write_text(f"{tree.base}\n{KEPT}")
     with pytest.raises(DamagedWorktree):
         worktrees.open_worktree(tree.private)
-    assert removing.removed(tree.private) == [KEPT]
+    assert remove.removed(tree.private) == [KEPT]
 
 
 def _dig(folder: Path) -> None:
@@ -377,7 +377,7 @@ def test_a_very_deep_folder_is_removed(tree: Worktree) -> None:
     found = refused(tree)
     assert len(found.files) == 1
     with pytest.raises(CannotKeep, match="cannot be read"):
-        removing.remove(tree, "s1", force_keep=True)
+        remove.remove(tree, "s1", force_keep=True)
     shutil.move(tree.root / ("d" * 20), tree.root.parent / "aside")
     discard(tree.root.parent / "aside")
-    assert removing.remove(tree, "s1") == []
+    assert remove.remove(tree, "s1") == []

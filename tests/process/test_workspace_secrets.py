@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.workspace import shown_config
-from harness.workspace.git import open_repository
+from harness.workspace.git import shown_config
+from harness.workspace.git.run import open_repository
 from tests.process.test_workspace_worktrees import agent, git, repository, session
 
 CANARY = "hunter2canary"

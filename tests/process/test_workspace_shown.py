@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.workspace.private import Worktree, binds, publish
+from harness.workspace.private_git.private_gitdir import Worktree, binds, publish
 from tests.process.test_workspace_worktrees import agent, git, repository, session
 
 CANARY = "hunter2canary"

@@ -14,16 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.events.action import PushAction
-from harness.hands import fence as hands_fence
-from harness.hands import precheck
+from harness.domain.actions.action import PushAction
+from harness.executor import preconditions
 from harness.policy.build import build_action
-from harness.policy.judge import judge
-from harness.policy.rules import default_policy
-from harness.protocol.config import FenceConfig
-from harness.workspace import removing, worktrees
-from harness.workspace.diff import diff, extent
-from harness.workspace.errors import (
+from harness.policy.decide import judge
+from harness.policy.policy_file import default_policy
+from harness.protocol.config.config import FenceConfig
+from harness.sandbox import bubblewrap as hands_fence
+from harness.workspace.facts.gather import gather
+from harness.workspace.git.errors import (
     BranchExists,
     DamagedWorktree,
     NoCommits,
@@ -32,9 +31,10 @@ from harness.workspace.errors import (
     UnsavedWork,
     WorktreeExists,
 )
-from harness.workspace.gather_facts import gather
-from harness.workspace.git import open_repository
-from harness.workspace.private import Published, Worktree, agent_head, prepare, publish
+from harness.workspace.git.run import open_repository
+from harness.workspace.private_git.private_gitdir import Published, Worktree, agent_head, prepare, publish
+from harness.workspace.tree import remove, worktrees
+from harness.workspace.tree.diff import diff, extent
 
 ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
 ME = ("-c", "user.name=Me", "-c", "user.email=me@here", "-c", "protocol.file.allow=always")
@@ -391,21 +391,21 @@ def test_removal_never_loses_work(tmp_path: Path) -> None:
     tree = session(tmp_path, repo)
     agent(tree, "echo b > b; git add b; git commit -qm two; echo loose > loose.txt")
     with pytest.raises(UnsavedWork) as caught:
-        removing.remove(tree, "s1")
+        remove.remove(tree, "s1")
     assert (caught.value.files, caught.value.commits) == (["loose.txt"], 1)
-    assert removing.remove(tree, "s1", force_keep=True) == ["refs/watchfloor/kept/s1"]
+    assert remove.remove(tree, "s1", force_keep=True) == ["refs/watchfloor/kept/s1"]
     assert git(repo, "show", "refs/watchfloor/kept/s1:loose.txt") == "loose"
     assert git(repo, "show", "refs/watchfloor/kept/s1~1:b") == "b"
     assert not tree.root.exists()
     assert list(tree.private.parent.iterdir()) == []
     assert git(repo, "for-each-ref", "--format=%(refname)", "refs/heads") == "refs/heads/main"
     clean = session(tmp_path, repo, "s2")
-    assert removing.remove(clean, "s2") == []
+    assert remove.remove(clean, "s2") == []
     merged = session(tmp_path, repo, "s3")
     agent(merged, "echo d > d; git add d; git commit -qm d")
     publish(merged)
     git(repo, "merge", "-q", merged.branch)
-    assert removing.remove(merged, "s3") == []
+    assert remove.remove(merged, "s3") == []
 
 
 def test_removal_follows_no_link_out_and_survives_what_is_gone(tmp_path: Path) -> None:
@@ -415,11 +415,11 @@ def test_removal_follows_no_link_out_and_survives_what_is_gone(tmp_path: Path) -
     (precious / "file").write_text("keep")
     tree = session(tmp_path, repo)
     (tree.root / "link").symlink_to(precious)
-    assert removing.remove(tree, "s1", force_keep=True)
+    assert remove.remove(tree, "s1", force_keep=True)
     assert (precious / "file").read_text() == "keep"
     tree = session(tmp_path, repo, "s2")
     shutil.rmtree(tree.root)
-    assert removing.remove(tree, "s2") == []
+    assert remove.remove(tree, "s2") == []
     assert len(git(repo, "worktree", "list").splitlines()) == 1
 
 
@@ -556,9 +556,9 @@ def test_facts_resolve_links_and_hash_what_is_named(tmp_path: Path) -> None:
     facts = gather(tree, "exec", {"argv": ["bash", "build.sh"], "access": "network"}, FenceConfig(read=("/opt",)))
     assert facts.hashes == {}
     assert facts.fence.read == ("/opt",)
-    assert facts.cwd_identity == precheck.identity(str(tree.root))
+    assert facts.cwd_identity == preconditions.identity(str(tree.root))
     facts = gather(tree, "exec", {"argv": ["./build.sh"], "access": "unfenced"}, FenceConfig())
-    assert facts.program == precheck.program("./build.sh", str(tree.root), "")
+    assert facts.program == preconditions.program("./build.sh", str(tree.root), "")
     assert facts.program["path"] == str(tree.root / "build.sh")
     (tree.root / "notes.txt").write_text("mine")
     given = {"script": "rm -f notes.txt"}
@@ -606,8 +606,8 @@ def test_what_stands_is_not_written_again(tmp_path: Path) -> None:
 def test_a_machine_without_git_is_told_so_in_a_sentence(tmp_path: Path) -> None:
     code = (
         "from pathlib import Path\n"
-        "from harness.workspace.errors import GitMissing\n"
-        "from harness.workspace.git import open_repository\n"
+        "from harness.workspace.git.errors import GitMissing\n"
+        "from harness.workspace.git.run import open_repository\n"
         "try:\n"
         "    open_repository(Path('.'))\n"
         "except GitMissing as exc:\n"

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.policy.build import build_action
-from harness.protocol import frames
-from harness.protocol.config_sections import FenceConfig
-from harness.workspace import worktrees
-from harness.workspace.gather_facts import Kept, gather
-from harness.workspace.scratch import real_objects
+from harness.protocol.config.sections import FenceConfig
+from harness.protocol.connection import frames
+from harness.workspace.facts.gather import Kept, gather
+from harness.workspace.git.scratch import real_objects
+from harness.workspace.tree import worktrees
 from tests.process.keeperlib import SID, Keepers, Link, allowed
 
 GIT = {

@@ -8,12 +8,12 @@ from collections import Counter
 from pathlib import Path
 
 from harness.budget.ledger_types import Reserved, Settled, Unknown, decode
+from harness.eventlog.blobs import get
+from harness.eventlog.framing import LogError
+from harness.eventlog.reader import read, verify
 from harness.events import types as t
-from harness.events.blobs import get
-from harness.events.fold import fold
-from harness.events.framing import LogError
-from harness.events.reader import read, verify
 from harness.linux.proc import Identity, alive
+from harness.projections.apply import fold
 from harness.supervisor.upkeep import invariants
 from tests.soak.checks import Evidence, SessionEvidence
 from tests.soak.scenarios.worker import GOAL, WIDTH

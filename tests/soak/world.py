@@ -21,14 +21,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness.eventlog.framing import LogError
+from harness.eventlog.reader import read
+from harness.eventlog.tail import Tail
 from harness.events import types as t
-from harness.events.framing import LogError
-from harness.events.reader import read
-from harness.events.tail import Tail
-from harness.hands import joined
 from harness.linux.proc import Identity, alive, identify
 from harness.protocol.client import SupervisorError, Unreachable, ensure_supervisor
 from harness.protocol.paths import FolderError
+from harness.sandbox import namespace_clone
 from tests.fleetlib import Fleet, fleet, make_repository
 from tests.soak.scenarios import worker
 
@@ -175,7 +175,7 @@ class World:
                 _add(found["guardian"], parent)
             for child in children.get(number, ()):
                 for kind, module in (
-                    ("keeper nursery", b"harness.session.keeper_nursery"),
+                    ("keeper nursery", b"harness.keeper.fork_server"),
                     ("brain nursery", b"harness.brain.brain_nursery"),
                 ):
                     if module in commands.get(child, b""):
@@ -188,7 +188,7 @@ class World:
                 continue
             found["keeper"].append(keeper)
             for child in children.get(keeper.pid, ()):
-                of_fence = _name(child) in (joined.WARDEN, joined.INMATE)
+                of_fence = _name(child) in (namespace_clone.WARDEN, namespace_clone.INMATE)
                 below = list(_below(child, children)) if of_fence else []
                 _add(found["runner" if of_fence else "vault or monitor"], child)
                 for process in below:

@@ -14,15 +14,16 @@ from textual.keys import key_to_character
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from app import keymap, models
-from app.feed import PATIENCE, Patience
-from app.places import Opening
+from app.client import snapshot
+from app.client.feed import PATIENCE, Patience
+from app.input import keymap
 from app.screens.base import WatchScreen
-from app.watch_app import WatchApp
-from harness.protocol.transport import UnixSocket
+from app.shell.places import Opening
+from app.shell.watch_app import WatchApp
+from harness.protocol.connection.transport import UnixSocket
 from tests.tui.app_world import World, folders
 from tests.tui.painted import painted, under_way
-from widgets.help_bar import HelpBar
+from widgets.base.help_bar import HelpBar
 
 SIZES = ((80, 24), (120, 40), (200, 50))
 
@@ -115,7 +116,7 @@ async def shown(
     scene(world)
     if serve:
         await world.start()
-    first = await asyncio.to_thread(models.first_look, world.folders) if looked else None
+    first = await asyncio.to_thread(snapshot.first_look, world.folders) if looked else None
     transport = Far(world.folders.supervisor_socket) if far else None
     keys = keymap.build(preset, {})
     app = WatchApp(

@@ -24,26 +24,28 @@ from typing import Any
 
 import msgspec
 
-from harness.events import briefing, receipts, said
+from harness.domain.actions.action import action_hash
+from harness.domain.problems import HELD
+from harness.eventlog.reader import read
+from harness.eventlog.writer import LogWriter
+from harness.events import message_parts
 from harness.events import types as t
-from harness.events.action import action_hash
-from harness.events.alarm_state import until
-from harness.events.fold import advance
-from harness.events.log import LogWriter
-from harness.events.reader import read
-from harness.events.replies import Outcome
-from harness.events.row_state import Liveness
-from harness.events.rows import row
-from harness.events.session_state import SessionState
-from harness.events.trouble import HELD
-from harness.events.views import ERRORS, ApprovalView, FleetView, SessionRow, counted, standing
 from harness.plan.board import board, checks
-from harness.protocol import frames, identity
-from harness.protocol.exchange import Answering
+from harness.projections.apply import advance
+from harness.projections.state.alarm_state import until
+from harness.projections.state.row_state import Liveness
+from harness.projections.state.session_state import SessionState
+from harness.protocol import identity
+from harness.protocol.connection import frames
+from harness.protocol.connection.exchange import Answering
 from harness.protocol.paths import STOPPING, Folders, ensure_private
-from harness.supervisor.errors import OpError
+from harness.reports import briefing, receipts
+from harness.supervisor.base.errors import OpError
 from harness.supervisor.serving import log_reading
-from harness.supervisor.serving.briefing_ops import Gathered, read_on
+from harness.supervisor.serving.ops.briefing_ops import Gathered, read_on
+from harness.views.replies import Outcome
+from harness.views.rows import row
+from harness.views.session_views import ERRORS, ApprovalView, FleetView, SessionRow, counted, standing
 from tests.tui.grants_world import Granting
 from tests.tui.memory_world import Refused, Remembering
 from tests.tui.taking_world import Taken
@@ -657,7 +659,9 @@ def work(step: int = 0, *, cost: float = 0.04) -> list[t.Body]:
             stop="calls",
             usage=t.Usage(input=900, cache_read=8000, output=300),
             cost_nano=int(cost * NANO),
-            parts=[said.Text("The cart total ignores the discount; I will look at src/cart.py and repair it.")],
+            parts=[
+                message_parts.Text("The cart total ignores the discount; I will look at src/cart.py and repair it.")
+            ],
         ),
         t.ToolProposed(call_id=call, tool="exec", ref="toolu_1", input={"argv": ["pytest", "-q"]}),
         t.ToolJudged(

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from harness.events.body import By
-from harness.events.grant_views import GrantPreview, GrantView, PastRequest, RevokedView
-from harness.events.views import ApprovalView
+from harness.views.grant_views import GrantPreview, GrantView, PastRequest, RevokedView
+from harness.views.session_views import ApprovalView
 from tests.tui.memory_world import Refused
 
 Reply = dict[str, Any]

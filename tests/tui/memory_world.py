@@ -13,7 +13,7 @@ from harness.memory.model import Memories
 from harness.memory.records import Actor, Entry, Origin, Place, Scope, Written
 from harness.memory.wishes import MemoryWish, NotRemembered
 from harness.supervisor.memories.book import now_utc
-from harness.supervisor.serving.memory_ops import lesson_of, version_of, view_of
+from harness.supervisor.serving.ops.memory_ops import lesson_of, version_of, view_of
 
 Reply = dict[str, Any]
 Writer = asyncio.StreamWriter

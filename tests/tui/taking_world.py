@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from harness.events import merge_events as m
 from harness.events import types as t
-from harness.events.merging import MergeLook
+from harness.events.work import merge_events as m
+from harness.projections.state.merging import MergeLook
 from tests.tui.memory_world import Refused
 
 Reply = dict[str, Any]

@@ -9,22 +9,22 @@ import pytest
 from textual.widgets._toast import Toast
 
 from app.action_table.action import EVERYWHERE
-from app.actions import ACTIONS, BY_ID
-from app.handlers import Handlers
+from app.action_table.registry import ACTIONS, BY_ID
+from app.framework.handlers import Handlers
 from app.screens.back import BackScreen
 from app.screens.base import WatchScreen
 from app.screens.costs import CostsScreen
+from app.screens.dialogs.form import Form
+from app.screens.dialogs.together import TogetherScreen
 from app.screens.fleet import FleetScreen
 from app.screens.floor import FloorScreen
-from app.screens.form import Form
 from app.screens.launch import LaunchForm
 from app.screens.memory import MemoryScreen
 from app.screens.queue import QueueScreen
 from app.screens.review import ReviewScreen
 from app.screens.rules import RulesScreen
 from app.screens.session import SessionScreen
-from app.screens.together import TogetherScreen
-from app.watch_app import WatchApp
+from app.shell.watch_app import WatchApp
 from harness.events import types as t
 from tests.tui.app_pilot import shown
 from tests.tui.app_world import World, crowd

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.screens.answering import AnswerDialog
-from harness.events import needs
-from harness.events.person_tool import read
-from harness.events.views import ApprovalView
+from app.screens.dialogs.answering import AnswerDialog
+from harness.tools.person_tool import read
+from harness.views import attention
+from harness.views.session_views import ApprovalView
 from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import PUSH, World, stamp
 
@@ -135,5 +135,5 @@ def test_the_question_of_a_session_is_its_oldest_that_words_can_answer() -> None
         view("a4", "refusal", 3),
         view("a5", "question", 0, sid="other"),
     ]
-    assert getattr(needs.question_of(views, "s"), "approval_id", "") == "a4"
-    assert needs.question_of(views[:1], "s") is None
+    assert getattr(attention.question_of(views, "s"), "approval_id", "") == "a4"
+    assert attention.question_of(views[:1], "s") is None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app import looked
+from app.client import last_seen
 from app.screens.back import BackScreen
 from harness.events import types as t
 from tests.tui.app_pilot import SIZES, Shown, shown
@@ -73,10 +73,10 @@ async def test_both_lists_say_what_happened_and_each_line_opens_its_record(
 
 async def test_it_goes_on_from_where_it_was_shown_and_can_begin_earlier(tmp_path: Path) -> None:
     async with shown(tmp_path, past) as s:
-        assert looked.last(s.app.folders.state) == ""
+        assert last_seen.last(s.app.folders.state) == ""
         await s.press("b")
         await s.see("cart failed")
-        mark = looked.last(s.app.folders.state)
+        mark = last_seen.last(s.app.folders.state)
         assert mark
         await s.press("escape", "b")
         await s.see("cart failed", "you: continue it", "nothing new: quiet")
@@ -91,7 +91,7 @@ async def test_an_empty_queue_leads_to_what_was_decided(tmp_path: Path) -> None:
         await s.see("Nothing needs you", "h shows what was decided")
         await s.press("h")
         await s.see("Nobody was asked anything yet")
-        assert looked.last(s.app.folders.state) == "", "nobody saw what happened"
+        assert last_seen.last(s.app.folders.state) == "", "nobody saw what happened"
         await s.press("enter")
         await s.see("this line stands for no record")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.screens.queue import QueueScreen
-from harness.events.action import from_wire
-from harness.events.card_facts import LAST_SEEN, CardNotes, CommitNote, Fact, FileCount, Outgoing, in_detail
+from harness.domain.actions.action import from_wire
+from harness.domain.calls.card_facts import LAST_SEEN, CardNotes, CommitNote, Fact, FileCount, Outgoing, in_detail
 from harness.policy.shape import facts_of, kind_of
 from tests.tui.app_pilot import SIZES, shown
 from tests.tui.app_world import PUSH, World, stamp

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from app.screens.changes import PART, ChangesScreen, parts
-from harness.supervisor.calls.comparison import Side, compare, on_card
+from app.screens.dialogs.changes import PART, ChangesScreen, parts
+from harness.supervisor.calls.queue.comparison import Side, compare, on_card
 from tests.tui.app_pilot import Shown, shown
 from tests.tui.app_world import PUSH, World, stamp
-from widgets.card_text import CardLine, diff_lines
+from widgets.card.card_text import CardLine, diff_lines
 
 WRITE: dict[str, Any] = {
     **{k: v for k, v in PUSH.items() if k not in ("argv", "remote", "url", "refspecs")},

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app import requests
+from app.client import requests
 from app.screens.queue import QueueScreen
 from harness.events import types as t
 from tests.tui.app_pilot import Shown, shown

@@ -10,16 +10,16 @@ import pytest
 from app.screens.bulk import BulkDialog
 from app.screens.fleet import FleetScreen
 from app.screens.session import SessionScreen
+from harness.domain.calls.approval_kind import Request
 from harness.events import types as t
-from harness.events.request import Request
-from harness.events.views import SessionRow
+from harness.views.session_views import SessionRow
 from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import SCENES, World, crowd
-from widgets import fleet_columns
-from widgets.fleet_columns import Column
-from widgets.fleet_table import FleetTable
-from widgets.pane_wall import PaneWall
-from widgets.session_list import SessionList
+from widgets.fleet import fleet_columns
+from widgets.fleet.fleet_columns import Column
+from widgets.fleet.fleet_table import FleetTable
+from widgets.panes.pane_wall import PaneWall
+from widgets.session.session_list import SessionList
 
 
 def fleet(s: Shown) -> FleetScreen:

@@ -14,18 +14,19 @@ import msgspec
 import pytest
 from textual import events
 
-from app import feed, models, themes
+from app.client import feed, snapshot
 from app.screens import session_commands
 from app.screens.floor import LIST_FILE, FloorScreen
-from harness.events import endpoints
+from app.terminal import themes
+from harness.domain import endpoints
 from harness.events import types as t
 from harness.protocol.client import Unreachable
 from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import PUSH, SCENES, World, crowd, folders, stamp, work
 from tests.tui.painted import painted
-from widgets.fleet_bar import Banner, FleetBar
-from widgets.pane_wall import PaneWall
-from widgets.session_list import SessionList
+from widgets.fleet.fleet_bar import Banner, FleetBar
+from widgets.panes.pane_wall import PaneWall
+from widgets.session.session_list import SessionList
 
 
 def floor(s: Shown) -> FloorScreen:
@@ -396,7 +397,7 @@ async def test_a_connection_that_died_before_the_first_paint_is_made_again(tmp_p
     world = World(folders(tmp_path))
     crowd(world)
     await world.start()
-    first = await asyncio.to_thread(models.first_look, world.folders)
+    first = await asyncio.to_thread(snapshot.first_look, world.folders)
     assert first.snapshot.live
     await world.stop()
     woken = asyncio.Event()
@@ -519,7 +520,7 @@ async def _prove(s: Shown, prepare: Callable[[], object], home: int) -> None:
     prepare()
     await s.settle()
     entries = list(s.help)
-    assert entries[-1][0] == "app.help"
+    assert entries[-1][0] == "app.shell.help"
     keys = {ident: key for ident, keys in s.app.keys.keys.items() for key in keys[:1]}
     for ident, _shown, _label in sorted(entries, key=lambda e: e[0] == "app.detach"):
         await s.until("quiet", lambda: s.app.idle)

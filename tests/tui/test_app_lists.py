@@ -12,13 +12,13 @@ import pytest
 from harness.memory.records import Place, Scope
 from tests.tui.app_pilot import shown
 from tests.tui.app_world import PUSH, World
-from widgets.cost_table import CostTable
-from widgets.entry_list import EntryList
-from widgets.fleet_table import FleetTable
-from widgets.memory_list import MemoryList, name_of
-from widgets.queue_list import QueueList
-from widgets.selecting import SelectingLines
-from widgets.session_list import SessionList
+from widgets.base.entry_list import EntryList
+from widgets.base.selectable_lines import SelectingLines
+from widgets.fleet.cost_table import CostTable
+from widgets.fleet.fleet_table import FleetTable
+from widgets.fleet.memory_list import MemoryList, name_of
+from widgets.queue.queue_list import QueueList
+from widgets.session.session_list import SessionList
 
 _MANY = 40
 

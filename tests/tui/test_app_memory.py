@@ -11,7 +11,7 @@ import pytest
 from harness.memory.records import Place, Scope
 from tests.tui.app_pilot import shown
 from tests.tui.app_world import World
-from widgets.memory_list import MemoryList
+from widgets.fleet.memory_list import MemoryList
 
 REPO = Place(Scope.REPOSITORY, "/srv/thing/.git")
 SIZES = [(80, 24), (120, 40), (200, 50)]

@@ -11,7 +11,7 @@ from harness.events import types as t
 from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import PAYLOADS, Session, World, work
 from tests.tui.plan_scene import MARKED, passes, planned
-from widgets.plan_view import PlanView
+from widgets.plan.plan_view import PlanView
 
 TO_PLAN = ("enter", "right_square_bracket", "right_square_bracket")
 

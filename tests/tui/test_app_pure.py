@@ -16,22 +16,26 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
 
-from app import actions, keymap, themes
+from app.action_table import registry
 from app.action_table.action import SCOPES
-from app.arming import ARM_S, Arming
-from app.safety import NoControl, ReplyFilter
+from app.input import keymap
+from app.input.arming import ARM_S, Arming
+from app.launch.launch_form import FieldError, Wish, request_of
 from app.screens.queue_foot import Looked, armed
-from app.wish import FieldError, Wish, request_of
-from harness.events import words
+from app.terminal import themes
+from app.terminal.terminal_filters import NoControl, ReplyFilter
+from harness.domain.text import formatting
 from harness.events.body import Caps
-from harness.events.views import ERRORS, NEEDS_YOU, REVIEW, RUNNING, ApprovalView, SessionRow
-from harness.protocol.config import Config
+from harness.protocol.config.config import Config
+from harness.views.session_views import ERRORS, NEEDS_YOU, REVIEW, RUNNING, ApprovalView, SessionRow
 from tests.tui.app_world import PAYLOADS
-from widgets import cells, plan_view, tiling
-from widgets.pane_wall import ranked
-from widgets.queue_head import by_weight
-from widgets.session_order import layout, ordered
-from widgets.tiling import Leaf, Node, Rect, Split
+from widgets.base import cells
+from widgets.panes import tiling
+from widgets.panes.pane_wall import ranked
+from widgets.panes.tiling import Leaf, Node, Rect, Split
+from widgets.plan import plan_view
+from widgets.queue.queue_head import by_weight
+from widgets.session.session_order import layout, ordered
 
 # -- tiles -----------------------------------------------------------------------------------------
 
@@ -122,7 +126,7 @@ def test_panes_of_vanished_sessions_get_the_next_one_nobody_shows() -> None:
     ("seconds", "shown"), [(-5, "0:00"), (41.9, "0:41"), (723, "12:03"), (3723, "1:02:03"), (36000, "10:00:00")]
 )
 def test_a_clock_shows_what_a_clock_shows(seconds: float, shown: str) -> None:
-    assert words.clock(seconds) == shown
+    assert formatting.clock(seconds) == shown
 
 
 @given(trees(), st.integers(40, 250), st.integers(5, 80), st.randoms())
@@ -188,7 +192,7 @@ def test_the_wall_ranks_who_needs_somebody_then_the_newest_and_last_what_ended()
 
 @pytest.mark.parametrize("preset", list(keymap.PRESETS))
 def test_presets_have_no_conflicts(preset: str) -> None:
-    assert keymap.build(preset, {}).keys.keys() == actions.BY_ID.keys()
+    assert keymap.build(preset, {}).keys.keys() == registry.BY_ID.keys()
 
 
 def test_own_keys_win_and_a_conflict_names_both_actions() -> None:
@@ -216,19 +220,21 @@ def test_sequences_are_known_by_their_prefix() -> None:
     assert keys.shown("pane.split_right") == "ctrl+b %"
 
 
-@given(st.sampled_from(sorted({key for action in actions.ACTIONS for key in action.keys})))
+@given(st.sampled_from(sorted({key for action in registry.ACTIONS for key in action.keys})))
 def test_a_key_reads_back_as_it_is_shown(key: str) -> None:
-    if actions.show_key(key) not in "↑↓←→" and "pg" not in actions.show_key(key) and key != "escape":
-        assert keymap.parse_keys(actions.show_key(key)) == (key,)
+    if registry.show_key(key) not in "↑↓←→" and "pg" not in registry.show_key(key) and key != "escape":
+        assert keymap.parse_keys(registry.show_key(key)) == (key,)
 
 
 def test_the_documented_keys_are_current() -> None:
     docs = Path(__file__).parents[2] / "docs" / "keys.md"
-    assert docs.read_text("utf-8") == actions.markdown(), "docs/keys.md is stale: python -m app.actions > docs/keys.md"
+    assert docs.read_text("utf-8") == registry.markdown(), (
+        "docs/keys.md is stale: python -m app.action_table.registry > docs/keys.md"
+    )
 
 
 def test_every_action_has_words_and_a_known_scope() -> None:
-    for action in actions.ACTIONS:
+    for action in registry.ACTIONS:
         assert action.title
         assert action.help.endswith(".")
         assert set(action.scopes) <= set(SCOPES)
@@ -306,26 +312,26 @@ def test_what_is_shown_never_acts(text: str, width: int) -> None:
     ],
 )
 def test_money(nano: int, text: str) -> None:
-    assert words.money(nano) == text
+    assert formatting.money(nano) == text
 
 
 @given(st.integers(0, 200), st.floats(0, 4.99), st.floats(0, 4.99))
 def test_two_places_that_show_an_age_within_one_step_say_the_same(steps: int, one: float, other: float) -> None:
     then = 1_767_225_600.0 + 3
-    begin = 1_767_225_600.0 + steps * words.AGES_S
-    said = {words.age("2026-01-01T00:00:03.000Z", begin + at) for at in (one, other)}
-    assert said == {words.span(begin - then)}
+    begin = 1_767_225_600.0 + steps * formatting.AGES_S
+    said = {formatting.age("2026-01-01T00:00:03.000Z", begin + at) for at in (one, other)}
+    assert said == {formatting.span(begin - then)}
 
 
 def test_ages_are_short_and_never_negative() -> None:
-    now = words.parse_ts("2026-11-21T10:00:00.000Z")
+    now = formatting.parse_ts("2026-11-21T10:00:00.000Z")
     assert now is not None
-    assert words.age("2026-11-21T09:59:55.000Z", now) == "5s"
-    assert words.age("2026-11-21T09:59:51.000Z", now) == "5s"
-    assert words.age("2026-11-21T09:59:01.000Z", now) == "55s"
-    assert words.age("2026-11-21T11:59:55.000Z", now) == "0s"
-    assert words.age("2026-11-18T11:59:55.000Z", now) == "2d"
-    assert words.age("never", now) == ""
+    assert formatting.age("2026-11-21T09:59:55.000Z", now) == "5s"
+    assert formatting.age("2026-11-21T09:59:51.000Z", now) == "5s"
+    assert formatting.age("2026-11-21T09:59:01.000Z", now) == "55s"
+    assert formatting.age("2026-11-21T11:59:55.000Z", now) == "0s"
+    assert formatting.age("2026-11-18T11:59:55.000Z", now) == "2d"
+    assert formatting.age("never", now) == ""
 
 
 @given(st.integers(0, 10**12), st.integers(1, 10**12), st.integers(1, 40))
@@ -370,7 +376,7 @@ def test_the_queue_weighs_stake_against_age_and_puts_deferred_last() -> None:
             deferred=deferred,
         )
 
-    now = words.parse_ts("2026-11-21T10:10:00Z")
+    now = formatting.parse_ts("2026-11-21T10:10:00Z")
     assert now is not None
     views = [
         view("old-low", "low", "2026-11-21T10:00:00Z"),

@@ -11,13 +11,13 @@ import pytest
 from textual import events
 from textual.keys import key_to_character
 
-from app.arming import ARM_S
+from app.input.arming import ARM_S
 from app.screens.queue import QueueScreen
+from harness.domain.actions.action import action_hash
 from harness.events import types as t
-from harness.events.action import action_hash
 from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import NANO, PUSH, SCENES, World, crowd, stamp
-from widgets.card_text import shown_hash
+from widgets.card.card_text import shown_hash
 
 
 def one(world: World) -> None:
@@ -67,7 +67,7 @@ async def test_approving_takes_a_chord_and_half_a_second(tmp_path: Path, monkeyp
     async with shown(tmp_path, one) as s:
         view = s.world.approvals()[0]
         # a busy machine may take half a second between two keys of a test
-        monkeypatch.setattr("app.arming.ARM_S", 60.0)
+        monkeypatch.setattr("app.input.arming.ARM_S", 60.0)
         await s.press("2")
         await s.press("a", "y", "enter", "escape", "Y", "A")
         await s.press("2", "ctrl+y")
@@ -96,8 +96,8 @@ class Clock:
 
 async def test_a_held_or_replayed_chord_never_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr("app.screens.card_screen.time", clock)
-    monkeypatch.setattr("app.watch_app.WatchApp.input_age", lambda _: 0.0)  # which is by the real clock
+    monkeypatch.setattr("app.screens.dialogs.card_screen.time", clock)
+    monkeypatch.setattr("app.shell.watch_app.WatchApp.input_age", lambda _: 0.0)  # which is by the real clock
     async with shown(tmp_path, one) as s:
         await s.press("2")
         await s.until("the whole card seen", lambda: queue(s).arming.since is not None)
@@ -556,7 +556,7 @@ async def test_without_a_supervisor_a_decision_says_that_nothing_was_sent(tmp_pa
 
 async def test_the_next_request_follows_and_is_not_armed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr("app.screens.card_screen.time", clock)
+    monkeypatch.setattr("app.screens.dialogs.card_screen.time", clock)
     async with shown(tmp_path, crowd) as s:
         await s.press("2")
         await s.press("down", "up")

@@ -15,12 +15,12 @@ import pytest
 from textual import events
 from textual.keys import key_to_character
 
-from harness.events.action import action_hash
-from harness.events.views import ApprovalView
+from harness.domain.actions.action import action_hash
+from harness.views.session_views import ApprovalView
 from tests.tui.app_pilot import Shown, shown
 from tests.tui.app_world import PUSH, World, stamp
 from tests.tui.test_app_queue import arm, queue
-from widgets.card_text import shown_hash
+from widgets.card.card_text import shown_hash
 
 BURSTS = 40
 EACH = 250

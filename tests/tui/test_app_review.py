@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from app import kept_reviews, publishing
-from app.review import Anchor, Comment, Review
+from app.review import publishing, review_store
+from app.review.comments import Anchor, Comment, Review
 from app.screens.review import ReviewScreen
 from harness.events import types as t
 from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import World
-from widgets.palette import palette
+from widgets.base.palette import palette
 
 HOSTILE = "evil\x1b[2J[bold]\u202ename.py"
 PATCH = f"""diff --git a/src/cart.py b/src/cart.py
@@ -74,7 +74,7 @@ async def test_what_was_said_and_viewed_outlives_the_screen(tmp_path: Path) -> N
         done(world)
         (session,) = world.sessions.values()
         before = Review(comments={Anchor("src/cart.py", 2): Comment("an earlier evening's", "    return 2")})
-        kept_reviews.store(world.folders.state, session.sid, before)
+        review_store.store(world.folders.state, session.sid, before)
 
     async with shown(tmp_path, left) as s:
         await s.see("cart")
@@ -87,7 +87,7 @@ async def test_what_was_said_and_viewed_outlives_the_screen(tmp_path: Path) -> N
         await write(s, "and now")
         state = s.world.folders.state
         sid = at(s).sid
-        kept = kept_reviews.load(state, sid)
+        kept = review_store.load(state, sid)
         assert kept == at(s).review
         assert {one.text for one in kept.comments.values()} == {"an earlier evening's", "and now"}
         assert kept.viewed
@@ -95,7 +95,7 @@ async def test_what_was_said_and_viewed_outlives_the_screen(tmp_path: Path) -> N
         await s.see("Send back")
         await s.press("ctrl+y")
         await s.until("it is sent", lambda: s.world.of("continue"))
-        await s.until("nothing is kept", lambda: not kept_reviews.load(state, sid).comments)
+        await s.until("nothing is kept", lambda: not review_store.load(state, sid).comments)
 
 
 async def test_where_it_touches_how_tests_are_run_is_named_here_and_where_it_is_merged(tmp_path: Path) -> None:
@@ -121,8 +121,8 @@ async def test_where_it_touches_how_tests_are_run_is_named_here_and_where_it_is_
 def test_a_review_that_cannot_be_read_counts_as_none(tmp_path: Path, found: bytes) -> None:
     (tmp_path / "reviews").mkdir()
     (tmp_path / "reviews/s1.json").write_bytes(found)
-    assert kept_reviews.load(tmp_path, "s1") == Review()
-    assert kept_reviews.load(tmp_path, "s2") == Review()
+    assert review_store.load(tmp_path, "s1") == Review()
+    assert review_store.load(tmp_path, "s2") == Review()
 
 
 @pytest.mark.parametrize("size", [(60, 20), *SIZES])

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app import rules
-from app.cli.output import safe
+from app.cli.base.output import safe
+from app.presenters import grant_lines
 from app.screens.rules import RulesScreen
 from harness.events.body import By
-from harness.events.grant_views import GrantView, RevokedView, UseView
+from harness.views.grant_views import GrantView, RevokedView, UseView
 from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import PUSH, World, stamp
 
@@ -140,10 +140,10 @@ async def test_without_rules_there_is_no_session_to_open(tmp_path: Path) -> None
     )
 )
 def test_every_use_has_its_line(rule: GrantView) -> None:
-    told = rules.facts(rule, {}, NOW)
+    told = grant_lines.facts(rule, {}, NOW)
     lines = [text for _, text in told[len(told) - len(rule.uses) :]]
     assert sorted(f"call {use.call_id}, action {use.action_hash[:12]}" for use in rule.uses) == sorted(
         text[text.index(f"call {use.call_id}, action") :]
         for text, use in zip(lines, sorted(rule.uses, key=lambda use: use.ts, reverse=True), strict=True)
     )
-    assert safe(rules.line(rule, {}, NOW)).isprintable()
+    assert safe(grant_lines.line(rule, {}, NOW)).isprintable()

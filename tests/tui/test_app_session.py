@@ -11,19 +11,19 @@ from textual import events
 from textual.message import Message
 from textual.widgets import Input, TextArea
 
-from app import launches, wish
-from app.asked_log import PIECE_BYTES
+from app.client.remote_log import PIECE_BYTES
+from app.launch import launch_form, launch_history
+from app.screens.dialogs.picking import Picker
 from app.screens.launch import LaunchForm
-from app.screens.picking import Picker
-from harness.events import bundle
+from harness.bundle import session_bundle
 from harness.events import types as t
 from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import SCENES, World, crowd, hostile
-from widgets.diff_view import DiffView
-from widgets.event_log import EventLog
-from widgets.plan_view import PlanView
-from widgets.tab_line import TabLine
-from widgets.transcript import Transcript
+from widgets.base.tab_line import TabLine
+from widgets.diff.diff_view import DiffView
+from widgets.log.event_log import EventLog
+from widgets.log.transcript import Transcript
+from widgets.plan.plan_view import PlanView
 
 PATCH = """\
 diff --git a/src/cart.py b/src/cart.py
@@ -56,7 +56,7 @@ async def test_a_session_is_exported_into_the_folder_that_the_screen_was_opened_
         await s.until("the exported file", lambda: any(here.glob("cart-discount-*.watchfloor.tar")))
         await s.see("records,")
         (file,) = here.glob("*.watchfloor.tar")
-        assert bundle.check(file).ok
+        assert session_bundle.check(file).ok
         await s.press("X")
         await s.see("is not exported")
 
@@ -219,9 +219,9 @@ async def test_a_session_that_vanishes_says_so(tmp_path: Path) -> None:
 
 
 async def test_attaching_opens_the_session_at_once(tmp_path: Path) -> None:
-    from app import keymap
-    from app.places import Opening
-    from app.watch_app import WatchApp
+    from app.input import keymap
+    from app.shell.places import Opening
+    from app.shell.watch_app import WatchApp
     from tests.tui.app_world import folders
 
     world = World(folders(tmp_path))
@@ -415,7 +415,7 @@ async def test_the_form_is_filled_from_an_earlier_launch_and_from_a_template(
         await s.until("the template", lambda: filled() == ["mend", "true"])
         await s.press("escape", "n", "f4", "down", "enter")
         await s.until("the earlier launch", lambda: filled() == ["mend", "true"])
-    kept = launches.load(s.world.folders.state)
+    kept = launch_history.load(s.world.folders.state)
     assert ([one.goal for one in kept.past], list(kept.templates)) == (["mend"], ["usual"])
 
 
@@ -480,7 +480,7 @@ async def test_the_form_offers_a_choice_exactly_where_there_is_one(
     async with shown(tmp_path, size=(160, 40)) as s:
         await s.press("n", "f2")
         offered = {}
-        for field in wish.FIELDS:
+        for field in launch_form.FIELDS:
             s.app.screen.query_one(f"#{field.id}").focus()
             await s.pilot.pause()
             offered[field.id] = "f3 choose" in s.text

@@ -8,7 +8,7 @@ import pytest
 
 from app.screens.floor import FloorScreen
 from harness.events import types as t
-from harness.events.merging import MergeLook
+from harness.projections.state.merging import MergeLook
 from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import World
 from tests.tui.taking_world import kept

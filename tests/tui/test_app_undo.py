@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from app.screens.undo import consequence, first_choice
-from harness.events.undo_views import UndoPoint
+from app.screens.dialogs.undo import consequence, first_choice
+from harness.views.undo_views import UndoPoint
 from tests.tui.app_pilot import shown
 from tests.tui.app_world import World, point, stamp, work
-from widgets.help_bar import HelpBar
+from widgets.base.help_bar import HelpBar
 
 
 def worked(world: World) -> None:

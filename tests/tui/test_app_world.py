@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import app
-from harness.protocol.looking import LOOKING
+from harness.protocol.connection.read_only import LOOKING
 from harness.protocol.paths import Folders
 from harness.supervisor.serving.client_ops import ClientOps
 from harness.supervisor.serving.parts import Parts

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual import events
 
-from app.calling import Calling, escapes
-from app.terminal_title import TerminalTitle
-from harness.events.notices import Notice, Want
-from harness.events.views import ApprovalView
-from harness.protocol.config import NotifyConfig
+from app.terminal.bell import Calling, escapes
+from app.terminal.terminal_title import TerminalTitle
+from harness.protocol.config.config import NotifyConfig
+from harness.views.notifications import Notice, Want
+from harness.views.session_views import ApprovalView
 from tests.tui.app_pilot import shown
 from tests.tui.app_world import World
 

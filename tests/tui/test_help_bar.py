@@ -15,13 +15,13 @@ from textual import events
 from textual.screen import Screen
 
 from app.action_table.action import EVERYWHERE
-from app.actions import ACTIONS, show_key
-from app.help import KeyLine, KeyTable, lines
+from app.action_table.registry import ACTIONS, show_key
 from app.screens.base import WatchScreen
+from app.shell.help import KeyLine, KeyTable, lines
 from harness.events import types as t
 from tests.tui.app_pilot import Shown, shown
 from tests.tui.app_world import World, crowd
-from widgets.help_bar import HelpBar, KeyEntry, arrange, greyed
+from widgets.base.help_bar import HelpBar, KeyEntry, arrange, greyed
 
 ROUTES: dict[str, tuple[str, ...]] = {
     "floor": (),

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.pace import KEY_FIRST_S, MACHINE_GAP_S, NEWS_S, QUIET_S, Pace, news_after_key
-from app.paste import BEGIN, END, TRAIL_S, Pasted, PasteFilter
+from app.input.paste import BEGIN, END, TRAIL_S, Pasted, PasteFilter
+from app.input.typing_pace import KEY_FIRST_S, MACHINE_GAP_S, NEWS_S, QUIET_S, Pace, news_after_key
 
 HOSTILE = st.lists(
     st.sampled_from(["x", "\x19", "\x1b", "\x1b[121;5u", "\x1b]0;", "\x1b[<0;5;40M", BEGIN[:3], END[:4], "yes\r"]),

@@ -13,15 +13,15 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from app.screens.base import WatchScreen
+from app.screens.dialogs.form import Form
 from app.screens.floor import FloorScreen
-from app.screens.form import Form
 from app.screens.queue import QueueScreen
-from app.size_classes import size_classes
-from app.watch_app import WatchApp
+from app.shell.watch_app import WatchApp
+from app.terminal.size_classes import size_classes
 from harness.events import types as t
 from tests.tui.app_pilot import shown
 from tests.tui.app_world import PUSH, World, crowd
-from widgets.queue_list import QueueList
+from widgets.queue.queue_list import QueueList
 
 
 def _asking(world: World) -> None:

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from harness.events import types as t
-from harness.events.views import SessionRow
+from harness.views.session_views import SessionRow
 from tests.tui.app_pilot import shown
 from tests.tui.app_world import World, work
-from widgets import cells, pane_title
-from widgets.pane_wall import PaneWall
+from widgets.base import cells
+from widgets.panes import pane_title
+from widgets.panes.pane_wall import PaneWall
 
 ENTRIES = [t.PlanEntry(f"US-{n}", f"Entry {n}", ["true"]) for n in range(42)]
 PASSED = [t.PlanFlipped(entry=f"US-{n}", passes=True, why="it passes", calls=[]) for n in range(17)]

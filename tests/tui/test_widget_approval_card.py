@@ -14,12 +14,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
-from harness.events.action import action_hash, canonical, from_wire
-from harness.events.request import CAME_OF_IT, LAST_CALL
-from harness.events.views import ApprovalView
+from harness.domain.actions.action import action_hash, canonical, from_wire
+from harness.domain.calls.approval_kind import CAME_OF_IT, LAST_CALL
+from harness.views.session_views import ApprovalView
 from tests.tui.painted import painted
-from widgets.approval_card import ApprovalCard, card_lines, shown_hash, wrap
-from widgets.card_text import CLAIM, CardLine, card, will_run
+from widgets.card.approval_card import ApprovalCard, card_lines, shown_hash, wrap
+from widgets.card.card_text import CLAIM, CardLine, card, will_run
 
 PUSH: dict[str, Any] = {
     "v": 1,
@@ -337,7 +337,7 @@ def test_an_agent_that_goes_in_circles_is_not_said_to_ask_and_its_call_is_shown(
 
 @given(st.text(max_size=200), st.integers(1, 50))
 def test_wrapping_loses_nothing(text: str, width: int) -> None:
-    from harness.events.untrusted import exact_cells, to_display
+    from harness.domain.text.display_safe import exact_cells, to_display
 
     shown = exact_cells(to_display(text))
     assert "".join(part for _, part in wrap(CardLine(shown), width)) == shown

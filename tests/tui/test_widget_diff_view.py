@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
-from harness.events.replies import FileDiff
+from harness.views.replies import FileDiff
 from tests.tui.painted import painted
-from widgets.diff_view import DiffView, code_display, patch_display, roles
+from widgets.diff.diff_view import DiffView, code_display, patch_display, roles
 
 PATCH = """diff --git a/src/a.py b/src/a.py
 index 111..222 100644

@@ -14,12 +14,12 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from harness.events.log import LogWriter
-from harness.events.reader import segment_name
+from harness.eventlog.reader import segment_name
+from harness.eventlog.writer import LogWriter
 from tests.tui.painted import painted
-from widgets import log_rows
-from widgets.event_log import EventLog
-from widgets.log_rows import on_disk
+from widgets.log import log_rows
+from widgets.log.event_log import EventLog
+from widgets.log.log_rows import on_disk
 
 SIZES = [(80, 24), (120, 40)]
 ESCAPE = "\x1b]52;c;?\x07\x1b[2J[bold red]not markup[/]"
@@ -294,7 +294,7 @@ async def test_a_cut_tail_a_damaged_record_and_a_newer_log(tmp_path: Path) -> No
         assert "line 97 of it" in rows[-1]
         assert "record 95 cannot be read" in rows[-3]
         (tmp_path / "new").mkdir()
-        from harness.events.framing import GENESIS, closed
+        from harness.eventlog.framing import GENESIS, closed
 
         line, _ = closed(
             b'{"v":1,"segment":1,"sid":"x","prev":"%b","format":9,"first_seq":0' % GENESIS.hex().encode(), GENESIS

@@ -10,10 +10,10 @@ import pytest
 from textual.geometry import Region
 from textual.scroll_view import ScrollView
 
-from harness.events.views import SessionRow
+from harness.views.session_views import SessionRow
 from tests.tui.app_pilot import shown
 from tests.tui.app_world import PUSH, World
-from widgets.session_list import SessionList
+from widgets.session.session_list import SessionList
 
 OTHER: dict[str, object] = {
     "state": "failed",

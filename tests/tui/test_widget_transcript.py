@@ -15,18 +15,19 @@ from rich.cells import cell_len
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from harness.events import blobs, said
+from harness.eventlog import blobs
+from harness.eventlog.writer import LogWriter
+from harness.events import message_parts
 from harness.events import types as t
-from harness.events.log import LogWriter
-from harness.events.transcript import Page
+from harness.reports.transcript import Page
 from tests.tui.app_world import PAYLOADS
 from tests.tui.painted import painted
 from tests.unit.test_transcript import any_log, call, ended, says, started
-from widgets.cells import wrap
-from widgets.log_rows import on_disk
-from widgets.transcript import Transcript
-from widgets.transcript_lines import lines
-from widgets.transcript_spool import newest_output
+from widgets.base.cells import wrap
+from widgets.log.log_rows import on_disk
+from widgets.log.transcript import Transcript
+from widgets.log.transcript_lines import lines
+from widgets.log.transcript_spool import newest_output
 
 SIZES = [(60, 20), (80, 24), (120, 40), (200, 50)]
 LONG = "I repaired the total of the cart: it ignored the discount, and each rounding lost a cent. " * 3
@@ -233,7 +234,7 @@ def test_output_is_read_from_ordinary_files_of_calls_only(tmp_path: Path) -> Non
 
 
 async def test_a_reply_beside_the_log_is_read_from_there(tmp_path: Path, log: LogWriter) -> None:
-    whole = msgspec.json.encode([said.Text("All of it."), said.Call("u", "exec", {})])
+    whole = msgspec.json.encode([message_parts.Text("All of it."), message_parts.Call("u", "exec", {})])
     sha, size = blobs.put(tmp_path / "blobs", whole)
     write(log, says(parts=None, parts_blob=t.BlobRef(sha, size)), says(parts=None, parts_blob=t.BlobRef("0" * 64, 9)))
     app = Host(tmp_path / "log", compact=True)

@@ -16,13 +16,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.events import blobs
+from harness.eventlog import blobs
 from harness.events import types as t
-from harness.events.row_state import Liveness
-from harness.events.views import ApprovalView, FleetView, SessionRow
 from harness.memory.records import Place, Scope
-from harness.protocol import frames
+from harness.projections.state.row_state import Liveness
+from harness.protocol.connection import frames
 from harness.protocol.paths import Folders
+from harness.views.session_views import ApprovalView, FleetView, SessionRow
 from tests.fleetlib import Fleet, fleet, git, make_repository, play, wait_for
 from tests.tui import app_world
 from tests.tui.app_world import PUSH, World, point, work

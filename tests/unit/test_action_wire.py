@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from harness.events.action import BadAction, InputBlob, action_hash, from_wire
-from harness.events.destination import LocalRemote
+from harness.domain.actions.action import BadAction, InputBlob, action_hash, from_wire
+from harness.domain.actions.destination import LocalRemote
 from harness.policy.build import build_action
 from harness.policy.facts import Target
 from tests.unit.test_policy_actions import HEAD, NAMED, TARGET, facts

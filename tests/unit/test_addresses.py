@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events.action import from_wire
-from harness.events.addresses import BadAddress, is_address, join_host, normal_host, split_host
-from harness.hands import proxy
+from harness.domain.actions.action import from_wire
+from harness.domain.addresses import BadAddress, is_address, join_host, normal_host, split_host
 from harness.policy import hosts
-from harness.policy.judge import judge
-from harness.policy.rules import PolicyError, parse_policy
+from harness.policy.decide import judge
+from harness.policy.policy_file import PolicyError, parse_policy
+from harness.sandbox import egress_proxy
 
 GOOD = {
     "pypi.org": ("pypi.org", None),
@@ -69,12 +69,12 @@ PRIVATE = (
 
 @pytest.mark.parametrize("address", PRIVATE.split())
 def test_addresses_of_this_machine_and_of_private_networks_are_not_outward(address: str) -> None:
-    assert not proxy.outward(address)
+    assert not egress_proxy.outward(address)
 
 
 @pytest.mark.parametrize("address", ["1.1.1.1", "2606:4700::1111", "::ffff:1.1.1.1", "64:ff9b::101:101"])
 def test_public_addresses_are_outward(address: str) -> None:
-    assert proxy.outward(address)
+    assert egress_proxy.outward(address)
 
 
 def test_a_name_is_resolved_once_and_only_its_public_addresses_count() -> None:
@@ -87,12 +87,12 @@ def test_a_name_is_resolved_once_and_only_its_public_addresses_count() -> None:
 
         return resolve
 
-    assert proxy.addresses("ok.example", 443, resolver("127.0.0.1", "1.1.1.1", "10.0.0.1")) == ["1.1.1.1"]
+    assert egress_proxy.addresses("ok.example", 443, resolver("127.0.0.1", "1.1.1.1", "10.0.0.1")) == ["1.1.1.1"]
     assert asked == ["ok.example:443"]
-    with pytest.raises(proxy.Refused, match="this machine or a private network"):
-        proxy.addresses("rebind.example", 80, resolver("127.0.0.1", "::1"))
-    assert proxy.addresses("localhost", 80, resolver("1.1.1.1")) == ["127.0.0.1", "::1"]
-    assert proxy.addresses("127.0.0.1", 80, resolver("1.1.1.1")) == ["127.0.0.1"]
+    with pytest.raises(egress_proxy.Refused, match="this machine or a private network"):
+        egress_proxy.addresses("rebind.example", 80, resolver("127.0.0.1", "::1"))
+    assert egress_proxy.addresses("localhost", 80, resolver("1.1.1.1")) == ["127.0.0.1", "::1"]
+    assert egress_proxy.addresses("127.0.0.1", 80, resolver("1.1.1.1")) == ["127.0.0.1"]
     assert len(asked) == 2
 
 
@@ -188,11 +188,11 @@ HEADS = {
 
 @pytest.mark.parametrize(("head", "wanted"), HEADS.items())
 def test_requests_are_passed_on_in_a_form_of_our_own(head: bytes, wanted: tuple[str, int, bytes]) -> None:
-    request = proxy.parse(head + b"\r\n\r\n")
+    request = egress_proxy.parse(head + b"\r\n\r\n")
     assert (request.host, request.port, request.head) == wanted
 
 
 @given(st.binary(max_size=80))
 def test_any_other_bytes_are_refused_with_a_status(head: bytes) -> None:
-    with pytest.raises(proxy.Refused):
-        proxy.parse(b"X" + head.replace(b"http://", b"") + b"\r\n\r\n")
+    with pytest.raises(egress_proxy.Refused):
+        egress_proxy.parse(b"X" + head.replace(b"http://", b"") + b"\r\n\r\n")

@@ -7,16 +7,16 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events import alarms, needs
+from harness.domain.problems import RINGS
 from harness.events import types as t
-from harness.events.alarm_state import until
-from harness.events.alarms import COST, KINDS, NO_PROGRESS, SILENT, STUCK, AlarmLimits, changes, found
-from harness.events.fold import advance, fold
-from harness.events.row_state import Liveness
-from harness.events.rows import row
-from harness.events.session_state import SessionState
-from harness.events.trouble import RINGS
-from harness.events.views import ERRORS, RUNNING
+from harness.projections.apply import advance, fold
+from harness.projections.state.alarm_state import until
+from harness.projections.state.row_state import Liveness
+from harness.projections.state.session_state import SessionState
+from harness.views import alarms, attention
+from harness.views.alarms import COST, KINDS, NO_PROGRESS, SILENT, STUCK, AlarmLimits, changes, found
+from harness.views.rows import row
+from harness.views.session_views import ERRORS, RUNNING
 
 START = datetime(2026, 3, 1, tzinfo=UTC).timestamp()
 DOLLAR = 1_000_000_000
@@ -149,9 +149,9 @@ def test_the_row_and_the_queue_say_it_until_it_is_put_off_and_again_after_that()
     made = row("s1", w.state, live, now=w.now)
     assert (made.state, made.group) == ("running", ERRORS)
     assert "nothing came of it" in made.detail
-    (item,) = needs.items([made], [])
+    (item,) = attention.items([made], [])
     assert item.kind == RINGS
-    assert item.detail[needs.COMMAND] == "watchfloor snooze s1"
+    assert item.detail[attention.COMMAND] == "watchfloor snooze s1"
     assert item.detail["seen in"] == "record 2 of its log"
     w.log(t.AlarmSnoozed(alarms=[SILENT], until=until(w.now, 60)))
     quiet = row("s1", w.state, live, now=w.now + 59)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.plan import formats
+from harness.plan.files import formats
 from harness.simulator.almanac.features import FEATURES, PHASES
 from harness.simulator.almanac.repository import make
 from harness.simulator.scenarios import almanac

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.events.notices import Notice, Want
-from harness.protocol.config import NotifyConfig
+from harness.protocol.config.config import NotifyConfig
 from harness.supervisor.upkeep import notifying
+from harness.views.notifications import Notice, Want
 
 NOTICE = Notice((Want("a1", "fix-login", "question"), Want("a2", "ship", "tool", "high")), True, False)
 

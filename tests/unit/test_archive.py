@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events import archived
-from harness.events.archived import NOTE, Archived, fitting
-from harness.events.views import SessionRow
 from harness.supervisor.sessions import archive
+from harness.views import archived
+from harness.views.archived import NOTE, Archived, fitting
+from harness.views.session_views import SessionRow
 
 ROW = SessionRow("abcdefghij", "fix", "done", "done", "", "", goal="Mend it", spent_nano=7, tokens=3)
 

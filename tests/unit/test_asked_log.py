@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.asked_log import AskedIndex
-from harness.events.framing import LogError
-from harness.events.log import LogWriter
+from app.client.remote_log import AskedIndex
+from harness.eventlog.framing import LogError
+from harness.eventlog.writer import LogWriter
 from harness.protocol.client import SupervisorError, Unreachable
 from harness.protocol.paths import SessionFolder
-from harness.supervisor.errors import OpError
+from harness.supervisor.base.errors import OpError
 from harness.supervisor.serving import log_reading
-from widgets.log_rows import DiskIndex, Needle, Rows
+from widgets.log.log_rows import DiskIndex, Needle, Rows
 
 SID = "testsess00"
 PIECE = 4096

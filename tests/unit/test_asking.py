@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events.asking import MOST_WORDS, TITLE, asked, words
+from harness.reports.question_detector import MOST_WORDS, TITLE, asked, words
 from tests.unit.asking_corpus import ENDS, WAITS
 
 ASKS = [

@@ -8,11 +8,11 @@ import pytest
 
 from harness.agents import done
 from harness.agents.steps import Turned
+from harness.domain.calls.chores import COMMIT, SETUP
 from harness.events import types as t
-from harness.events.chores import COMMIT, SETUP
-from harness.events.evaluation_events import RAN_FOR
-from harness.events.plan_state import Work
-from harness.events.score import Tally, score
+from harness.events.plan.evaluation_events import RAN_FOR
+from harness.projections.score import Tally, score
+from harness.projections.state.plan_state import Work
 
 ENTRIES = [t.PlanEntry(f"E{n}", f"Entry {n}", ["make test"]) for n in range(4)]
 PLAN = t.PlanLoaded(path="prd.json", form="userStories", entries=ENTRIES)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from harness.supervisor.errors import LinkLost
+from harness.supervisor.base.errors import LinkLost
 from harness.supervisor.fleet.awaited import Awaited
 
 

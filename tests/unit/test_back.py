@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app import back, looked
-from app.told import Told
-from harness.events.briefing import KINDS, Brief, Figures, Line
-from harness.events.receipts import DECIDED, EFFECT, LOST, OPEN, STALE, TAKEN, WITHDRAWN, Receipt, Step
-from harness.events.views import SessionRow
-from harness.protocol import config as configuration
+from app.client import last_seen
+from app.presenters import look_back
+from app.presenters.since_last_seen import Told
+from harness.protocol.config import config as configuration
 from harness.protocol.paths import Folders
+from harness.reports.briefing import KINDS, Brief, Figures, Line
+from harness.reports.receipts import DECIDED, EFFECT, LOST, OPEN, STALE, TAKEN, WITHDRAWN, Receipt, Step
+from harness.views.session_views import SessionRow
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 START = "2026-01-01T00:00:00.000Z"
@@ -42,9 +43,9 @@ def test_every_line_of_every_session_is_told_once_and_names_its_record(
     every = [Told(row(f"s{i}", group), one) for i, (one, group) in enumerate(briefs)]
     if broken:
         every.append(Told(row("bad"), Brief(Figures(), (), (), -1), problem="its log is damaged"))
-    found = back.briefing(every, START, NOW)
+    found = look_back.briefing(every, START, NOW)
     for one in every:
-        told = [e for e in found if e.role == back.LINE and e.sid == one.row.sid]
+        told = [e for e in found if e.role == look_back.LINE and e.sid == one.row.sid]
         assert sorted((e.seq, e.text) for e in told) == sorted((x.seq, x.text) for x in one.brief.lines)
         assert [KINDS.index(e.mark) for e in told] == sorted(KINDS.index(e.mark) for e in told)
         if not one.brief.lines and not one.problem and one.row.group != "errors":
@@ -52,7 +53,7 @@ def test_every_line_of_every_session_is_told_once_and_names_its_record(
         if one.row.group == "errors":
             assert [e.text for e in found if e.sid == one.row.sid][-1] == "you: answer it", "however old it is"
     assert any("cannot be read: its log is damaged" in e.text for e in found) == broken
-    groups = [next(o for o in every if o.row.sid == e.sid).row.group for e in found if e.role == back.SESSION]
+    groups = [next(o for o in every if o.row.sid == e.sid).row.group for e in found if e.role == look_back.SESSION]
     assert sorted(groups, key=lambda g: (g != "needs you", g != "errors")) == groups
 
 
@@ -68,7 +69,7 @@ def test_every_request_that_is_over_is_told_once_the_newest_first(outcomes: list
         ("s", "cart", receipt(f"a{i}", outcome, i, "allow_edited" * (outcome in came)))
         for i, outcome in enumerate(outcomes)
     ]
-    found = back.history(made, ["shop: its log is damaged"])
+    found = look_back.history(made, ["shop: its log is damaged"])
     told = [e.receipt.approval_id for e in found if e.receipt is not None]
     assert told == [f"a{i}" for i, outcome in reversed(list(enumerate(outcomes))) if outcome != OPEN]
     marks = [e.mark for e in found if e.receipt is not None]
@@ -82,7 +83,7 @@ def test_a_receipt_whole_has_every_step_with_its_record(monkeypatch: pytest.Monk
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
     try:
-        found = back.facts(receipt("a1", EFFECT, 1, "allow"))
+        found = look_back.facts(receipt("a1", EFFECT, 1, "allow"))
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -92,11 +93,11 @@ def test_a_receipt_whole_has_every_step_with_its_record(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize(("after", "gone", "expected"), [(100, 99, False), (100, 100, True), (0, 10**6, False)])
 def test_an_absence_counts_from_when_the_screen_was_left(tmp_path: Path, after: int, gone: int, expected: bool) -> None:
-    assert not looked.away(tmp_path, after, 1e9 + gone), "never left, never away"
-    looked.left(tmp_path, 1e9)
-    assert looked.away(tmp_path, after, 1e9 + gone) is expected
-    (tmp_path / looked.LEFT).write_bytes(b"\xff nonsense")
-    assert not looked.away(tmp_path, after, 1e9 + gone)
+    assert not last_seen.away(tmp_path, after, 1e9 + gone), "never left, never away"
+    last_seen.left(tmp_path, 1e9)
+    assert last_seen.away(tmp_path, after, 1e9 + gone) is expected
+    (tmp_path / last_seen.LEFT).write_bytes(b"\xff nonsense")
+    assert not last_seen.away(tmp_path, after, 1e9 + gone)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from harness.events.action import Action
+from harness.domain.actions.action import Action
+from harness.keeper.calls.exclusive import of_jobs, of_open_jobs
 from harness.policy.build import build_action
 from harness.policy.facts import Facts
-from harness.session.beside import of_jobs, of_open_jobs
 
 OPEN = {"argv": ["make"], "access": "unfenced"}
 

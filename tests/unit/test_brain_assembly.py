@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.brain import assembly, stream
-from harness.brain.bill import Believed, Bounds
-from harness.brain.retry import Failure
-from harness.events.blocks import parts_of
+from harness.brain.api import assembly, stream
+from harness.brain.api.bill import Believed, Bounds
+from harness.brain.api.retry import Failure
+from harness.events.messages_api import parts_of
 from harness.events.types import Usage
-from harness.protocol import frames
-from harness.protocol.struct_json import STRUCT_JSON
+from harness.protocol.connection import frames
+from harness.protocol.connection.struct_json import STRUCT_JSON
 from tests.process.brainlib import reply
 
 WIDE = Bounds(sent=50_000, allowed=4000, reserved=30_000)

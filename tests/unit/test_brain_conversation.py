@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from harness.brain import conversation, prompt
 from harness.brain.turns import DamagedMessage
-from harness.events import fold, said, tools
+from harness.events import message_parts
 from harness.events import types as t
+from harness.projections import apply
+from harness.tools import registry
 from tests.unit.test_brain_loop import World, shape, text, use
 
 
@@ -90,7 +92,7 @@ def test_what_the_model_is_told_of_a_result(result: t.Body, error: bool, says: s
         w.reply("tool_use", use(1))
         (call_id,) = w.propose()
         record = t.Record(w.view.state.seq + 1, "", "", 0, msgspec.structs.replace(result, call_id=call_id))
-        fold.advance(w.view.state, record)
+        apply.advance(w.view.state, record)
         w.view.take(record, lambda _: b"")
     else:
         answered(w, result)
@@ -146,7 +148,7 @@ def test_a_reply_from_a_blob() -> None:
             parts_blob=ref,
         )
     )
-    assert w.view.models[0].parts == (said.Text("from afar"),)
+    assert w.view.models[0].parts == (message_parts.Text("from afar"),)
     w.blobs["f" * 64] = b"{}"
     with pytest.raises(DamagedMessage, match="seq 5"):
         w.put(
@@ -182,11 +184,11 @@ def test_at_most_four_breakpoints_and_never_on_the_models_words() -> None:
     assert (
         sum(
             "cache_control" in b
-            for b in conversation.cached_tools([tool.definition() for tool in tools.TABLE.values()])
+            for b in conversation.cached_tools([tool.definition() for tool in registry.TABLE.values()])
         )
         == 1
     )
-    assert "cache_control" not in [tool.definition() for tool in tools.TABLE.values()][-1]
+    assert "cache_control" not in [tool.definition() for tool in registry.TABLE.values()][-1]
 
 
 @given(st.lists(st.text(max_size=200), min_size=1, max_size=4), st.integers(1, 100_000))

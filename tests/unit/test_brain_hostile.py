@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.brain import stream
-from harness.brain.retry import Failure
-from harness.events import blocks, tool_input, tools
+from harness.brain.api import stream
+from harness.brain.api.retry import Failure
+from harness.events import messages_api
 from harness.events import types as t
+from harness.tools import registry, validation
 from tests.process.brainlib import Answer, ModelServer, reply, sse
 from tests.process.brainlib import stream as streamed
 
@@ -27,7 +28,7 @@ def ask(url: str, key: str = KEY) -> stream.ModelReply | Failure:
         "m",
         9,
         [{"type": "text", "text": "s"}],
-        [tool.definition() for tool in tools.TABLE.values()],
+        [tool.definition() for tool in registry.TABLE.values()],
         b'[{"role":"user","content":"go"}]',
     )
     with stream.make_client(url, key) as client:
@@ -147,10 +148,10 @@ def test_an_odd_reply_is_a_value_that_the_log_can_hold(answer: Answer) -> None:
             request_id="r1",
             message_id=outcome.message_id,
             model=outcome.model,
-            stop=blocks.STOPS[outcome.stop_reason],
+            stop=messages_api.STOPS[outcome.stop_reason],
             usage=outcome.usage,
             cost_nano=0,
-            parts=blocks.parts_of(outcome.content),
+            parts=messages_api.parts_of(outcome.content),
             price_source="",
             ms=outcome.ms,
         )
@@ -162,4 +163,4 @@ def test_an_odd_reply_is_a_value_that_the_log_can_hold(answer: Answer) -> None:
         assert min(msgspec.structs.astuple(outcome.usage)) >= 0
         for block in outcome.content:
             if block["type"] == "tool_use":
-                tool_input.validate(block["name"], block["input"])
+                validation.validate(block["name"], block["input"])

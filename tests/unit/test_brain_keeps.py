@@ -15,8 +15,9 @@ from harness.agents.errors import Conflict
 from harness.agents.journal import Journal
 from harness.brain.keeping import keep
 from harness.brain.view import View
-from harness.events import fold, said
+from harness.events import message_parts
 from harness.events import types as t
+from harness.projections import apply
 
 
 class Moving(Journal):
@@ -48,7 +49,7 @@ def at_work() -> View:
     intent = t.SessionIntent(name="n", goal="g", repo="/r", branch="b", worktree="/w", model="x", checks=[])
     for seq, body in enumerate((intent, t.SessionCreated(base="0" * 40, worktree="/w", branch="b"))):
         record = t.Record(seq, "2026-11-21T03:00:00.000Z", "test", 0, body)
-        fold.advance(view.state, record)
+        apply.advance(view.state, record)
         view.take(record, lambda ref: b"")
     return view
 
@@ -58,9 +59,9 @@ def at_work() -> View:
 def test_a_call_is_named_by_its_reply_or_not_on_record_yet(tmp_path: Path, beside: int, size: int) -> None:
     log = Moving(tmp_path, beside)
     view = at_work()
-    parts = [said.Call("toolu_1", "exec", {"argv": ["send", "y" * size]})]
+    parts = [message_parts.Call("toolu_1", "exec", {"argv": ["send", "y" * size]})]
     reply = t.ModelMessage(
-        request_id="r", message_id="m", model="x", stop=said.CALLS, usage=t.Usage(), cost_nano=0, parts=parts
+        request_id="r", message_id="m", model="x", stop=message_parts.CALLS, usage=t.Usage(), cost_nano=0, parts=parts
     )
     keep(Desk(log, cast(Accounts, SimpleNamespace(alive=True))), view, [reply], parts)
     (at,) = [seq for seq, body in log.kept if isinstance(body, t.ModelMessage)]

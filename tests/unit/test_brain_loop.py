@@ -19,10 +19,12 @@ from harness.agents import steps
 from harness.brain import conversation, decide, view_memory
 from harness.brain.context.sizes import Sizes
 from harness.brain.view import View
-from harness.events import blocks, fold, said
+from harness.domain.calls.attempt import AT_THE_GATE
+from harness.events import message_parts as said
+from harness.events import messages_api as blocks
 from harness.events import types as t
-from harness.events.attempt import AT_THE_GATE
-from harness.events.earlier import parts_in
+from harness.events.upcast import parts_in
+from harness.projections import apply
 from harness.simulator import validate
 from tests.logs import checked_before
 
@@ -77,7 +79,7 @@ class World:
             own = isinstance(decoded, t.ModelMessage) and not decoded.purpose
             foreseen = self.foreseen(decoded, record.seq) if isinstance(decoded, t.ModelMessage) and own else ()
             for view in (self.view, self.lean):
-                fold.advance(view.state, record)
+                apply.advance(view.state, record)
                 view.take(record, lambda ref: self.blobs[ref.sha])
             if own:
                 step = decide.next_step(self.view, self.sizes)

@@ -12,10 +12,10 @@ import pytest
 from anthropic.types.beta import BetaMessage
 
 from harness.agents.errors import Interruption
-from harness.brain import retry, stream, warm
-from harness.brain.retry import Failure
-from harness.events import tools
+from harness.brain.api import retry, stream, warm
+from harness.brain.api.retry import Failure
 from harness.events.types import Usage
+from harness.tools import registry
 from tests.process.brainlib import Answer, ModelServer, error, reply, sse
 from tests.process.brainlib import stream as streamed
 
@@ -28,7 +28,7 @@ def request(**changes: Any) -> stream.AttemptRequest:
         "model": "claude-test",
         "max_tokens": 1000,
         "system": [{"type": "text", "text": "s"}],
-        "tools": [tool.definition() for tool in tools.TABLE.values()],
+        "tools": [tool.definition() for tool in registry.TABLE.values()],
         "messages": b'[{"role":"user","content":[{"type":"text","text":"go"}]}]',
     }
     return stream.AttemptRequest(**{**base, **changes})
@@ -150,7 +150,7 @@ def test_no_tools_is_asked_for_with_the_tools_still_there() -> None:
     with ModelServer(streamed(TEXT, stop="end_turn")) as server, stream.make_client(server.url, "key") as client:
         stream.attempt(client, request(no_tools=True), lambda: None)
         assert server.requests[0]["tool_choice"] == {"type": "none"}
-        assert len(server.requests[0]["tools"]) == len([tool.definition() for tool in tools.TABLE.values()])
+        assert len(server.requests[0]["tools"]) == len([tool.definition() for tool in registry.TABLE.values()])
         assert server.headers[0]["authorization"] == "Bearer key"
 
 

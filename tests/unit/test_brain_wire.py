@@ -14,9 +14,10 @@ from contextlib import contextmanager
 import anthropic
 import pytest
 
-from harness.brain import model_limits, stream, wire
-from harness.brain.retry import Failure
-from harness.events.model_limits import UNTOLD
+from harness.brain import model_limits
+from harness.brain.api import stream, wire
+from harness.brain.api.retry import Failure
+from harness.domain.model_limits import UNTOLD
 from tests.process.brainlib import Answer, ModelServer, error
 from tests.process.brainlib import stream as streamed
 from tests.unit.test_brain_stream import TEXT, request, request_came

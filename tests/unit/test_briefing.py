@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app import looked
-from app.cli.brief import markdown, text
-from app.pull_text import code
-from app.told import EMPTY, Told
+from app.cli.verbs.brief import markdown, text
+from app.client import last_seen
+from app.presenters.since_last_seen import EMPTY, Told
+from app.review.pull_text import code
+from harness.domain.text.display_safe import to_display
+from harness.domain.text.formatting import zoned
 from harness.events import types as t
-from harness.events.briefing import (
+from harness.reports.briefing import (
     ANOMALY,
     COMMIT,
     COURSE,
@@ -30,9 +32,7 @@ from harness.events.briefing import (
     brief,
     follow,
 )
-from harness.events.untrusted import to_display
-from harness.events.views import ERRORS, NEEDS_YOU, RUNNING, SessionRow, TroubleView
-from harness.events.words import zoned
+from harness.views.session_views import ERRORS, NEEDS_YOU, RUNNING, SessionRow, TroubleView
 
 START = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 CENT = 10_000_000
@@ -359,11 +359,11 @@ def test_what_is_wrong_with_the_fleet_itself_stands_on_top() -> None:
 
 
 def test_the_time_of_the_last_look_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:
-    assert looked.last(tmp_path) == ""
-    looked.remember(tmp_path, stamp(5))
-    assert looked.last(tmp_path) == stamp(5)
-    assert [p.name for p in tmp_path.iterdir()] == [looked.FILE]
-    (tmp_path / looked.FILE).write_text("soon\x1b[2J")
-    assert looked.last(tmp_path) == ""
-    looked.remember(tmp_path / "gone", stamp(6))
-    assert looked.last(tmp_path / "gone") == ""
+    assert last_seen.last(tmp_path) == ""
+    last_seen.remember(tmp_path, stamp(5))
+    assert last_seen.last(tmp_path) == stamp(5)
+    assert [p.name for p in tmp_path.iterdir()] == [last_seen.FILE]
+    (tmp_path / last_seen.FILE).write_text("soon\x1b[2J")
+    assert last_seen.last(tmp_path) == ""
+    last_seen.remember(tmp_path / "gone", stamp(6))
+    assert last_seen.last(tmp_path / "gone") == ""

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.events import briefing
-from harness.events.log import LogWriter
-from harness.supervisor.errors import OpError
-from harness.supervisor.serving.briefing_ops import Gathered, read_on
+from harness.eventlog.writer import LogWriter
+from harness.reports import briefing
+from harness.supervisor.base.errors import OpError
+from harness.supervisor.serving.ops.briefing_ops import Gathered, read_on
 
 N = 300
 

@@ -11,7 +11,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from harness.budget.ledger import Account, CapReached, Ledger, NotReserved
 from harness.budget.ledger_types import CapsInForce, Raised, Reserved, Settled, Unknown, decode, to_wire
-from harness.events.cap import Cap
+from harness.domain.cap import Cap
 
 LIMITS = CapsInForce(session_usd=100, session_tokens=90, day_usd=200, day_tokens=180, fleet_usd=500, fleet_tokens=400)
 

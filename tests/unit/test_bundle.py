@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.events import anchor, bundle, framing, plain_tar, types
-from harness.events.log import LogWriter
-from harness.events.reader import verify
+from harness.bundle import plain_tar, session_bundle
+from harness.eventlog import framing, head_marker
+from harness.eventlog.reader import verify
+from harness.eventlog.writer import LogWriter
+from harness.events import types
 from harness.protocol.session_names import is_session_id
 
 SID = "abcdefghij"
@@ -35,12 +37,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     log.close()
     report = verify(folder / "log")
     file = io.BytesIO()
-    writer = bundle.Writer(file, SID)
+    writer = session_bundle.Writer(file, SID)
     for path in sorted((folder / "log").iterdir()):
         writer.add(f"log/{path.name}", io.BytesIO(path.read_bytes()), path.stat().st_size)
     writer.add(f"blobs/{sha[:2]}/{sha}", io.BytesIO(PAYLOAD), len(PAYLOAD))
-    writer.add(bundle.LEDGER, io.BytesIO(b""), 0)
-    writer.close(bundle.Manifest(sid=SID, name="one", records=report.records, head=report.head, hash=report.hash))
+    writer.add(session_bundle.LEDGER, io.BytesIO(b""), 0)
+    writer.close(
+        session_bundle.Manifest(sid=SID, name="one", records=report.records, head=report.head, hash=report.hash)
+    )
     return file.getvalue()
 
 
@@ -49,8 +53,8 @@ def found(data: bytes, folder: Path) -> bool:
     file = folder / "b.watchfloor.tar"
     file.write_bytes(data)
     try:
-        return bundle.check(file).ok
-    except bundle.NotABundle:
+        return session_bundle.check(file).ok
+    except session_bundle.NotABundle:
         return False
 
 
@@ -66,7 +70,7 @@ def test_what_was_written_checks_and_a_common_tar_reads_it(whole: bytes, place: 
         readme = tar.extractfile(f"watchfloor-{SID}/README")
         assert readme is not None
         assert b"watchfloor verify" in readme.read()
-    assert names[-2:] == [bundle.MANIFEST, bundle.SEAL]
+    assert names[-2:] == [session_bundle.MANIFEST, session_bundle.SEAL]
 
 
 @settings(max_examples=250, deadline=None)
@@ -91,7 +95,7 @@ def resealed(members: dict[str, bytes], sid: str = SID) -> bytes:
     body = b"".join(
         plain_tar.header(name, len(text)) + text + bytes(-len(text) % 512) for name, text in members.items()
     )
-    return body + bundle.ending(sid, sha256(body).hexdigest())
+    return body + session_bundle.ending(sid, sha256(body).hexdigest())
 
 
 def members(data: bytes) -> dict[str, bytes]:
@@ -99,7 +103,7 @@ def members(data: bytes) -> dict[str, bytes]:
         return {
             m.name: file.read()
             for m in tar
-            if (file := tar.extractfile(m)) is not None and not m.name.endswith(bundle.SEAL)
+            if (file := tar.extractfile(m)) is not None and not m.name.endswith(session_bundle.SEAL)
         }
 
 
@@ -107,7 +111,7 @@ def test_counting_the_hash_of_the_file_anew_hides_no_change(whole: bytes, place:
     parts = members(whole)
     assert resealed(parts) == whole
     for name, text in parts.items():
-        if text and not name.endswith(bundle.MANIFEST):
+        if text and not name.endswith(session_bundle.MANIFEST):
             assert not found(resealed({**parts, name: text[:-2] + b"?" + text[-1:]}), place), name
         rest = {other: kept for other, kept in parts.items() if other != name}
         assert not found(resealed(rest), place), f"{name} is missing"
@@ -121,8 +125,8 @@ def test_a_name_that_leads_elsewhere_is_refused_and_nothing_is_written(whole: by
     file.write_bytes(resealed({**members(whole), name: b"x"}))
     target = tmp_path / "deep" / "er"
     target.mkdir(parents=True)
-    with pytest.raises(bundle.NotABundle, match="holds"):
-        bundle.unpack(file, target)
+    with pytest.raises(session_bundle.NotABundle, match="holds"):
+        session_bundle.unpack(file, target)
     assert not [p for p in tmp_path.rglob("out*")]
 
 
@@ -171,8 +175,8 @@ def refused(data: bytes, folder: Path, match: str) -> None:
     file.write_bytes(data)
     target = folder / "target"
     target.mkdir(exist_ok=True)
-    with pytest.raises(bundle.NotABundle, match=match):
-        bundle.unpack(file, target)
+    with pytest.raises(session_bundle.NotABundle, match=match):
+        session_bundle.unpack(file, target)
     assert [p for p in folder.rglob("*") if p not in (file, target)] == []
 
 
@@ -205,10 +209,10 @@ def test_a_member_larger_than_the_file_is_refused(whole: bytes, tmp_path: Path, 
 def remade(whole: bytes, sid: str, root: str = SID, **other: object) -> bytes:
     """The bundle with another id in manifest and root, sealed anew."""
     parts = members(whole)
-    about = msgspec.json.decode(parts.pop(f"watchfloor-{SID}/{bundle.MANIFEST}"))
+    about = msgspec.json.decode(parts.pop(f"watchfloor-{SID}/{session_bundle.MANIFEST}"))
     about |= {"sid": sid, **other}
     parts = {name.replace(SID, root, 1): text for name, text in parts.items()}
-    return resealed({**parts, f"watchfloor-{root}/{bundle.MANIFEST}": msgspec.json.encode(about)}, root)
+    return resealed({**parts, f"watchfloor-{root}/{session_bundle.MANIFEST}": msgspec.json.encode(about)}, root)
 
 
 @pytest.mark.parametrize(
@@ -220,8 +224,8 @@ def test_a_manifest_of_another_session_than_the_folder_is_refused(whole: bytes, 
     target = tmp_path / "target"
     target.mkdir()
     file.write_bytes(remade(whole, sid))
-    with pytest.raises(bundle.NotABundle, match="its manifest is that of"):
-        bundle.unpack(file, target)
+    with pytest.raises(session_bundle.NotABundle, match="its manifest is that of"):
+        session_bundle.unpack(file, target)
 
 
 @settings(max_examples=60, deadline=None)
@@ -230,23 +234,23 @@ def test_a_folder_is_of_a_session_or_refused(whole: bytes, place: Path, root: st
     file = place / "root.watchfloor.tar"
     file.write_bytes(remade(whole, root, root))
     if is_session_id(root):
-        checked = bundle.check(file)
+        checked = session_bundle.check(file)
         assert checked.manifest is not None
         assert checked.manifest.sid == root
     else:
-        with pytest.raises(bundle.NotABundle):
-            bundle.check(file)
+        with pytest.raises(session_bundle.NotABundle):
+            session_bundle.check(file)
         with pytest.raises(ValueError, match="no session's id"):
-            bundle.Writer(io.BytesIO(), root)
+            session_bundle.Writer(io.BytesIO(), root)
 
 
 def test_nothing_follows_the_seal_and_none_is_before_the_end(whole: bytes, tmp_path: Path) -> None:
-    early = whole[: -4 * 512] + bundle.ending(SID, sha256(whole[: -4 * 512]).hexdigest())[:1024]
+    early = whole[: -4 * 512] + session_bundle.ending(SID, sha256(whole[: -4 * 512]).hexdigest())[:1024]
     file = tmp_path / "b.watchfloor.tar"
-    for data in (early + bundle.ending(SID, sha256(early).hexdigest()), whole + bytes(512), whole + whole):
+    for data in (early + session_bundle.ending(SID, sha256(early).hexdigest()), whole + bytes(512), whole + whole):
         file.write_bytes(data)
-        with pytest.raises(bundle.NotABundle, match="it holds 'watchfloor-abcdefghij/sha256'"):
-            bundle.check(file)
+        with pytest.raises(session_bundle.NotABundle, match="it holds 'watchfloor-abcdefghij/sha256'"):
+            session_bundle.check(file)
 
 
 NUMBERS = ("records", "head", "spent_nano", "tokens", "requests", "format")
@@ -259,8 +263,8 @@ def test_a_number_that_nobody_can_reckon_with_is_refused(
 ) -> None:
     file = place / "number.watchfloor.tar"
     file.write_bytes(remade(whole, SID, **{name: msgspec.Raw(f"{sign}{'9' * digits}".encode())}))
-    with pytest.raises(bundle.NotABundle, match="manifest"):
-        bundle.check(file)
+    with pytest.raises(session_bundle.NotABundle, match="manifest"):
+        session_bundle.check(file)
 
 
 @pytest.mark.parametrize("depth", [2_000, 300_000])
@@ -268,8 +272,8 @@ def test_what_is_nested_without_end_is_refused_or_found(whole: bytes, tmp_path: 
     deep = msgspec.Raw(b"[" * depth + b"]" * depth)
     file = tmp_path / "b.watchfloor.tar"
     file.write_bytes(remade(whole, SID, more=deep))
-    with pytest.raises(bundle.NotABundle, match="manifest"):
-        bundle.check(file)
+    with pytest.raises(session_bundle.NotABundle, match="manifest"):
+        session_bundle.check(file)
     line = framing.closed(b'{"v":1,"segment":1,"sid":' + bytes(deep), framing.GENESIS)[0]
     record = b'{"seq":0,"ts":"","type":"tool.proposed","actor":"a","gen":0,"data":{"call_id":' + bytes(deep) + b"}}"
     with pytest.raises(framing.BadLine):
@@ -284,9 +288,9 @@ def test_an_anchor_of_any_bytes_anchors_nothing_or_a_record(
 ) -> None:
     folder = tmp_path_factory.getbasetemp()
     body = b"1 " + text.ljust(60, b" ")[:60] + b" "
-    (folder / anchor.FILE).write_bytes(body + b"%08x\n" % crc32(body))
-    known = anchor.load(folder)
-    assert known is None or anchor.encode(known) == (folder / anchor.FILE).read_bytes()
+    (folder / head_marker.FILE).write_bytes(body + b"%08x\n" % crc32(body))
+    known = head_marker.load(folder)
+    assert known is None or head_marker.encode(known) == (folder / head_marker.FILE).read_bytes()
 
 
 def mutated(whole: bytes, data: st.DataObject) -> bytes:
@@ -322,7 +326,7 @@ def mutated(whole: bytes, data: st.DataObject) -> bytes:
         )
         made[where : where + len(new)] = new
     if data.draw(st.booleans()):
-        made[-2048:] = bundle.ending(SID, sha256(bytes(made[:-2048])).hexdigest())
+        made[-2048:] = session_bundle.ending(SID, sha256(bytes(made[:-2048])).hexdigest())
     return bytes(made)
 
 
@@ -338,8 +342,8 @@ def test_whatever_was_changed_it_is_refused_or_found_and_never_more_is_written_t
     target = top / "deep" / "target"
     target.mkdir(parents=True)
     try:
-        checked = bundle.unpack(file, target)
-    except bundle.NotABundle:
+        checked = session_bundle.unpack(file, target)
+    except session_bundle.NotABundle:
         pass
     else:
         assert checked.manifest is not None

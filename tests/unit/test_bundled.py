@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from app import main
-from app.cli import bundled, exits
-from app.cli.given import Refused
-from harness.events import bundle, framing
-from harness.events.reader import verify
+from app.cli.base import bundle_source, exits
+from app.cli.base.arguments import Refused
+from harness.bundle import session_bundle
+from harness.eventlog import framing
+from harness.eventlog.reader import verify
 
 SID = "abcdefghij"
 VERBS = ("logs", "brief", "score", "verify")
@@ -36,9 +37,9 @@ def made(folder: Path, data: bytes) -> Path:
     report = verify(log)
     file = folder / "one.watchfloor.tar"
     with file.open("wb") as out:
-        writer = bundle.Writer(out, SID)
+        writer = session_bundle.Writer(out, SID)
         writer.add("log/000001.jsonl", io.BytesIO(text), len(text))
-        writer.close(bundle.Manifest(sid=SID, records=report.records, head=report.head, hash=report.hash))
+        writer.close(session_bundle.Manifest(sid=SID, records=report.records, head=report.head, hash=report.hash))
     return file
 
 
@@ -71,19 +72,22 @@ def test_a_record_that_nobody_understands_is_said(
 def test_a_shelf_is_only_made_of_what_is_a_session_id(places: Path, monkeypatch: pytest.MonkeyPatch, sid: str) -> None:
     absolute = str(places / "victim")
 
-    def unpacked(file: Path, folder: Path) -> bundle.Checked:
-        return bundle.Checked(bundle.Manifest(sid=sid or absolute), "", ())
+    def unpacked(file: Path, folder: Path) -> session_bundle.Checked:
+        return session_bundle.Checked(session_bundle.Manifest(sid=sid or absolute), "", ())
 
-    monkeypatch.setattr(bundle, "unpack", unpacked)
-    with pytest.raises(bundle.NotABundle, match="is no session's id"), bundled.shelf(places / "f.watchfloor.tar"):
+    monkeypatch.setattr(session_bundle, "unpack", unpacked)
+    with (
+        pytest.raises(session_bundle.NotABundle, match="is no session's id"),
+        bundle_source.shelf(places / "f.watchfloor.tar"),
+    ):
         pass
     assert not (places / "victim").exists()
 
 
 def test_no_space_to_unpack_is_a_refusal(places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(file: Path, folder: Path) -> bundle.Checked:
+    def full(file: Path, folder: Path) -> session_bundle.Checked:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(bundle, "unpack", full)
-    with pytest.raises(Refused, match="No space left"), bundled.shelf(places / "f.watchfloor.tar"):
+    monkeypatch.setattr(session_bundle, "unpack", full)
+    with pytest.raises(Refused, match="No space left"), bundle_source.shelf(places / "f.watchfloor.tar"):
         pass

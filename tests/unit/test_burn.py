@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from widgets.burn import Burn
+from widgets.base.spend_rate import Burn
 
 HOUR = 3600
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.events.call_id import name_call, proposed_on, together
+from harness.domain.calls.call_id import name_call, proposed_on, together
 
 
 def test_a_name_says_on_which_head_a_call_was_proposed_and_with_which() -> None:

@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cli.parser import build
-from app.cli.sessions import caps_typed
-from app.requests import wish_of
+from app.cli.grammar.parser import build
+from app.cli.verbs.sessions import caps_typed
+from app.client.requests import wish_of
+from harness.domain.calls.cap_request import CapRequest
+from harness.domain.cap import OF_SESSION, Cap, amount_of, named
 from harness.events import types as t
-from harness.events.cap import OF_SESSION, Cap, amount_of, named
-from harness.events.cap_request import CapRequest
-from harness.events.session_state import SessionState
-from harness.protocol.amounts import NANO, seconds
-from harness.protocol.config import Config
-from harness.protocol.config_sections import CapsConfig
+from harness.projections.state.session_state import SessionState
+from harness.protocol.config.amounts import NANO, seconds
+from harness.protocol.config.config import Config
+from harness.protocol.config.sections import CapsConfig
 from harness.roles.role import RoleLimits
-from harness.supervisor.sessions.casting import within
+from harness.supervisor.sessions.begin.casting import within
 from harness.supervisor.sessions.continuing import used_of
 
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.events.action import Action, from_wire
-from harness.events.views import NOT_COMPARED, NOT_SHOWN
-from harness.hands import files
-from harness.supervisor.calls import cards, comparison
-from harness.supervisor.calls.comparison import HEAD, TAIL, Side, compare, left_out, on_card
-from widgets.card_text import diff_lines
+from harness.domain.actions.action import Action, from_wire
+from harness.executor import files
+from harness.supervisor.calls.queue import cards, comparison
+from harness.supervisor.calls.queue.comparison import HEAD, TAIL, Side, compare, left_out, on_card
+from harness.views.session_views import NOT_COMPARED, NOT_SHOWN
+from widgets.card.card_text import diff_lines
 
 BYTES = st.lists(
     st.sampled_from(

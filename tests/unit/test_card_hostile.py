@@ -17,14 +17,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from harness.events import trouble
-from harness.events.action import action_hash
-from harness.events.card_facts import CardNotes, CommitNote, Fact, FileCount, Going, Outgoing, in_detail
-from harness.events.request import Request
-from harness.events.views import ApprovalView
+from harness.domain import problems
+from harness.domain.actions.action import action_hash
+from harness.domain.calls.approval_kind import Request
+from harness.domain.calls.card_facts import CardNotes, CommitNote, Fact, FileCount, Going, Outgoing, in_detail
+from harness.views.session_views import ApprovalView
 from tests.tui.test_widget_approval_card import PUSH, SCRIPT, WRITE, view_of
-from widgets.card_text import CLAIM, card, wrap
-from widgets.together import together
+from widgets.card.card_text import CLAIM, card, wrap
+from widgets.card.group_card import together
 
 MARK = "Zq7"
 """What a field says where nothing is hostile: it is in no other text."""
@@ -84,7 +84,7 @@ ACTIONS: dict[str, dict[str, Any] | None] = {
 DETAIL = {"asks": "words", "choices": ["one", "two"], "changed": ["a file"], "why": "because", "evidence": "seen"}
 MEANS = ("v", "kind", "tool", "access", "session", "call", "ref", "action_hash", "sid", "risk", "options", "effects")
 """Fields whose words decide what a card is: they are only held to be safe, not to change nothing else."""
-KINDS = [*Request, *trouble.NO_REQUEST, "a kind of tomorrow"]
+KINDS = [*Request, *problems.NO_REQUEST, "a kind of tomorrow"]
 
 
 def whole(kind: str, action: dict[str, Any] | None) -> dict[str, Any]:

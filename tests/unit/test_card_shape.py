@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events.action import action_hash, from_wire
-from harness.events.action_changes import differences
-from harness.events.approved import MOST, Approved, Shape
-from harness.events.card_facts import (
+from harness.domain.actions.action import action_hash, from_wire
+from harness.domain.actions.action_diff import differences
+from harness.domain.calls.approval_kind import Request
+from harness.domain.calls.approval_shapes import MOST, Approved, Shape
+from harness.domain.calls.card_facts import (
     LAST_SEEN,
     CardNotes,
     CommitNote,
@@ -24,13 +25,12 @@ from harness.events.card_facts import (
     RunFile,
     in_detail,
 )
-from harness.events.request import Request
-from harness.events.views import NOT_SHOWN, NOTHING_THERE, ApprovalView
 from harness.policy.shape import compared, facts_of, kind_of, ordinary
-from harness.supervisor.calls.comparison import Side, compare
-from widgets.card_line import CardLine, wrap
-from widgets.card_notes import runs_of
-from widgets.card_text import card
+from harness.supervisor.calls.queue.comparison import Side, compare
+from harness.views.session_views import NOT_SHOWN, NOTHING_THERE, ApprovalView
+from widgets.card.card_line import CardLine, wrap
+from widgets.card.card_notes import runs_of
+from widgets.card.card_text import card
 
 _FENCE = {
     "worktree": "/state/worktrees/abcdefghij",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events.card_facts import CardNotes, CommitNote, FileCount, Going, Outgoing, in_detail
-from harness.events.request import Request
-from harness.events.views import NOT_SHOWN, NOTHING_THERE, ApprovalView
-from harness.supervisor.calls.comparison import Side, compare, on_card
+from harness.domain.calls.approval_kind import Request
+from harness.domain.calls.card_facts import CardNotes, CommitNote, FileCount, Going, Outgoing, in_detail
+from harness.supervisor.calls.queue.comparison import Side, compare, on_card
+from harness.views.session_views import NOT_SHOWN, NOTHING_THERE, ApprovalView
 from tests.tui.test_widget_approval_card import PUSH, view_of
-from widgets.card_line import CardLine
-from widgets.card_short import Entry, listing, rows_of
-from widgets.card_text import Card, card
+from widgets.card.card_line import CardLine
+from widgets.card.card_text import Card, card
+from widgets.card.truncate import Entry, listing, rows_of
 
 BOUND = 20
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import get_character_cell_size
 
-from app.cell_table import placed
-from harness.events.cell_width import agreed, cells, clusters, readings
-from harness.events.untrusted import exact_cells, to_display
+from app.terminal.cell_table import placed
+from harness.domain.text.cell_width import agreed, cells, clusters, readings
+from harness.domain.text.display_safe import exact_cells, to_display
 
 THUMB = "\U0001f44d\U0001f3ff"
 HANGUL = "\uac00\u302e"

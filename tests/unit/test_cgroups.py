@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.hands import cgroups
-from harness.hands.cgroups import NotDelegated
-from harness.hands.limits import GIB, Limits
+from harness.sandbox import cgroups
+from harness.sandbox.cgroups import NotDelegated
+from harness.sandbox.limits import GIB, Limits
 
 V2 = (
     "29 23 0:26 / /sys/fs/cgroup rw,nosuid,nodev,noexec,relatime shared:4 - cgroup2 cgroup2"

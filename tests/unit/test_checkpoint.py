@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.events import anchor, framing, reader
-from harness.events.log import DamagedLog, LogWriter
+from harness.eventlog import framing, head_marker, reader
+from harness.eventlog.writer import DamagedLog, LogWriter
+from harness.keeper.log import checkpoint
+from harness.keeper.log.appender import Appender
+from harness.keeper.log.checkpoint import LogCheckpoint
+from harness.keeper.loop.errors import OpError
 from harness.protocol.paths import SessionFolder
-from harness.session import checkpoint
-from harness.session.appender import Appender
-from harness.session.checkpoint import LogCheckpoint
-from harness.session.errors import OpError
 
 SID = "abcdefghij"
 EVERY = 600
@@ -135,8 +135,8 @@ def test_of_another_log_or_other_code_it_is_ignored(tmp_path: Path) -> None:
 
 def test_an_acknowledged_record_that_is_not_the_checkpoints_makes_it_unfit(tmp_path: Path) -> None:
     folder, found = long(tmp_path)
-    line = anchor.encode(anchor.Head(found.place.seq, bytes(16), closed=False))
-    (folder.log / anchor.FILE).write_bytes(line)
+    line = head_marker.encode(head_marker.Head(found.place.seq, bytes(16), closed=False))
+    (folder.log / head_marker.FILE).write_bytes(line)
     assert checkpoint.load(folder.root, folder.log) is None
     with pytest.raises(DamagedLog):
         Appender(folder, SID)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.events import types as t
-from harness.events.checkpoints import Checkpoints, after, due, surplus
+from harness.projections.state.checkpoints import Checkpoints, after, due, surplus
 from harness.supervisor.sessions.undo import history
 from tests.unit.test_events_fold import line
 

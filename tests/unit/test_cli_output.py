@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from app.cli.output import table, wrapped
+from app.cli.base.output import table, wrapped
 
 WORDS = st.text(alphabet="ab …é日本語e\u0301ｗ✓", max_size=30)
 

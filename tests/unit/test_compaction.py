@@ -15,12 +15,12 @@ from harness.agents import steps
 from harness.brain import conversation, decide
 from harness.brain.context import compaction, room
 from harness.brain.context.sizes import Sizes
-from harness.events import said
+from harness.events import message_parts
 from harness.events import types as t
-from harness.events.describe import describe
-from harness.events.rows import context_of
-from harness.events.whole import facts
+from harness.reports.describe import describe
+from harness.reports.record_detail import facts
 from harness.simulator import script, validate
+from harness.views.rows import context_of
 from tests.unit.test_brain_loop import World, shape, text, use
 from tests.unit.test_context import GOAL, size_of, work
 
@@ -106,7 +106,9 @@ def test_a_request_for_a_summary_changes_nothing_but_its_last_words() -> None:
     assert conversation.Talk().build(w.view) == plain, "and no later request repeats it"
     silent = script.Scenario("x", re.compile(""), lambda _: iter(()))
     turn = script.reply(silent, asked.messages)
-    assert compaction.problem(said.DONE, turn.text) == "", "what a model writes that does as it is told can be used"
+    assert compaction.problem(message_parts.DONE, turn.text) == "", (
+        "what a model writes that does as it is told can be used"
+    )
 
 
 def test_a_summary_that_is_no_use_is_followed_by_a_beginning_without_one() -> None:
@@ -178,15 +180,19 @@ def test_pairs_stay_whole_whatever_is_compacted() -> None:
 @pytest.mark.parametrize(
     ("stop", "summary", "why"),
     [
-        (said.DONE, GOOD, ""),
-        (said.DONE, f"Here it is:\n{GOOD}\n", ""),
-        (said.LENGTH, GOOD, "stopped with"),
-        (said.CALLS, GOOD, "stopped with"),
-        (said.DONE, "I am done, all checks pass.", "lacks the heading “## The task now”"),
-        (said.DONE, GOOD.replace("## Decided, and why", "## Decisions"), "lacks the heading “## Decided, and why”"),
-        (said.DONE, "\n\n".join(reversed(GOOD.split("\n\n"))), "in another place"),
-        (said.DONE, GOOD.removesuffix("something"), "nothing stands under “## Next step”"),
-        (said.DONE, GOOD.replace("something", " ", 1), "nothing stands under “## The task now”"),
+        (message_parts.DONE, GOOD, ""),
+        (message_parts.DONE, f"Here it is:\n{GOOD}\n", ""),
+        (message_parts.LENGTH, GOOD, "stopped with"),
+        (message_parts.CALLS, GOOD, "stopped with"),
+        (message_parts.DONE, "I am done, all checks pass.", "lacks the heading “## The task now”"),
+        (
+            message_parts.DONE,
+            GOOD.replace("## Decided, and why", "## Decisions"),
+            "lacks the heading “## Decided, and why”",
+        ),
+        (message_parts.DONE, "\n\n".join(reversed(GOOD.split("\n\n"))), "in another place"),
+        (message_parts.DONE, GOOD.removesuffix("something"), "nothing stands under “## Next step”"),
+        (message_parts.DONE, GOOD.replace("something", " ", 1), "nothing stands under “## The task now”"),
     ],
 )
 def test_a_summary_is_judged_by_its_headings(stop: str, summary: str, why: str) -> None:

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events import tools
-from harness.protocol import amounts, api_key, config_sections, config_values, credential
-from harness.protocol import config as c
+from harness.protocol.config import amounts, api_key, credential, sections, values
+from harness.protocol.config import config as c
 from harness.protocol.paths import FolderError, Folders, ensure_private, resolve
+from harness.tools import registry
 from harness.vault.limits import VaultLimits
 
 FILE = Path("/conf/config.toml")
@@ -79,7 +79,7 @@ def test_errors_name_file_line_and_key(text: str, line: int, key: str) -> None:
 
 
 def test_a_setting_asks_for_no_more_time_than_the_fence_gives() -> None:
-    assert config_values.LONGEST_RUN_S == tools.MAX_TIMEOUT_S
+    assert values.LONGEST_RUN_S == registry.MAX_TIMEOUT_S
 
 
 @given(st.integers(0, 10**15))
@@ -264,7 +264,7 @@ def test_alarms_have_times_amounts_and_numbers_and_can_be_switched_off(tmp_path:
     config = c.parse(
         file, '[alarms]\nsilent = "2h"\nno_progress_usd = "2.50"\nminute_usd = 0.5\nsame_failure = false\n'
     )
-    assert config.alarms == config_sections.AlarmsConfig(7200, 2_500_000_000, 500_000_000, 0)
+    assert config.alarms == sections.AlarmsConfig(7200, 2_500_000_000, 500_000_000, 0)
     for wrong in (
         'silent = "soon"',
         "silent = 0",
@@ -282,7 +282,7 @@ def test_notices_have_a_command_and_stretches_of_time(tmp_path: Path) -> None:
         file,
         '[notify]\ncommand = ["apprise", "-t", "floor"]\ndesktop = false\ndwell = 0\ncool_down = "5m"\nagain = false\n',
     )
-    assert config.notify == config_sections.NotifyConfig(("apprise", "-t", "floor"), False, "bell", 0, 300, 0)
+    assert config.notify == sections.NotifyConfig(("apprise", "-t", "floor"), False, "bell", 0, 300, 0)
     more = c.parse(file, '[notify]\napprise = "~/apprise.yml"\ntitle = false\n').notify
     assert (more.apprise, more.title) == (str(Path.home() / "apprise.yml"), False)
     for wrong in (
@@ -310,7 +310,7 @@ def test_the_user_guide_names_every_section_and_some_page_every_key() -> None:
     docs = Path(__file__).parents[2] / "docs"
     table = (docs / "user-guide.md").read_text()
     pages = "".join(path.read_text() for path in (docs / "user-guide.md", *docs.glob("guide/*.md")))
-    for name, section in config_sections.SECTIONS.items():
+    for name, section in sections.SECTIONS.items():
         (row,) = [line for line in table.splitlines() if line.startswith(f"| `[{name}]` |")]
         listed = {key for key in section.__struct_fields__ if f"`{key}`" in row}
         assert listed in (set(), set(section.__struct_fields__)), f"[{name}] lists some of its keys only"

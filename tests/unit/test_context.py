@@ -23,7 +23,7 @@ from harness.brain.context.handoff import CARRIED_BYTES, MOST_BYTES, carried, ha
 from harness.brain.context.handoff_facts import CHECK, COMMIT, Facts
 from harness.brain.context.sizes import Sizes, TurnSize, tokens
 from harness.events import types as t
-from harness.events.describe import describe
+from harness.reports.describe import describe
 from harness.simulator.script import earlier_turns, goal_of
 from tests.unit.test_brain_loop import World, shape, text, use
 

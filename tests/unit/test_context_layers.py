@@ -10,27 +10,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.brain import conversation
-from harness.brain.context import layers as table
-from harness.brain.context.layers import Layer, beginning
+from harness.brain import layers as table
 from harness.brain.context.sizes import Sizes
+from harness.brain.layers import Layer, beginning
 from harness.brain.view import View
-from harness.events import layers
+from harness.domain import request_layers
 from harness.events import types as t
-from harness.events.row_state import Liveness
-from harness.events.rows import context_of, row
-from harness.events.session_state import Context
+from harness.projections.state.row_state import Liveness
+from harness.projections.state.session_state import Context
 from harness.simulator import prompt_cache
+from harness.views.rows import context_of, row
 from tests.unit.test_brain_loop import World, shape, text
 from tests.unit.test_context import GOAL, long_work
-from widgets.context_bar import SHOWN, layer_facts, segments
-from widgets.palette import ROLES
+from widgets.base.palette import ROLES
+from widgets.session.context_bar import SHOWN, layer_facts, segments
 
-SIZES = st.dictionaries(st.sampled_from(layers.ORDER), st.integers(0, 100_000))
+SIZES = st.dictionaries(st.sampled_from(request_layers.ORDER), st.integers(0, 100_000))
 
 
 @given(SIZES, st.integers(0, 1_000_000))
 def test_measured_layers_add_up_to_what_was_billed(sizes: dict[str, int], tokens: int) -> None:
-    found = layers.measured(sizes, tokens)
+    found = request_layers.measured(sizes, tokens)
     whole = sum(sizes.values())
     assert sum(found.values()) == (tokens if whole else 0)
     for name, size in found.items():
@@ -60,7 +60,7 @@ def test_layer_sizes_add_up_to_count_tokens() -> None:
     body = body_of(w, talk)
     counted = sum(block.tokens for block in prompt_cache.blocks_of(body))
     fixed = len(json.dumps([body["tools"], body["system"]]).encode()) // 4
-    about = {layers.INSTRUCTIONS: fixed, **talk.layers}
+    about = {request_layers.INSTRUCTIONS: fixed, **talk.layers}
     assert sum(about.values()) == pytest.approx(counted, rel=0.02)
     w.put(
         t.ModelRequest(
@@ -79,16 +79,16 @@ def test_layer_sizes_add_up_to_count_tokens() -> None:
     w.reply("end_turn", text("done"), usage=t.Usage(input=7, cache_read=counted - 7, output=50))
     held = w.view.state.context.layers
     assert sum(held.values()) == counted
-    assert list(held) == list(layers.ORDER)
-    assert held[layers.GOAL] == pytest.approx(
+    assert list(held) == list(request_layers.ORDER)
+    assert held[request_layers.GOAL] == pytest.approx(
         (len(beginning(w.view)[0][1] + beginning(w.view)[1][1]) + 56) / 4, rel=0.1
     )
-    assert held[layers.HANDOFF] == pytest.approx(len(w.view.handoff) / 4, rel=0.1)
-    assert 0 < held[layers.RECENT] < counted
+    assert held[request_layers.HANDOFF] == pytest.approx(len(w.view.handoff) / 4, rel=0.1)
+    assert 0 < held[request_layers.RECENT] < counted
     shown = row("s", w.view.state, Liveness(True, True))
     assert shown.layers == held
     assert shown.context_working == 30_000
-    assert ("", f"hand-off: {held[layers.HANDOFF]:,} tokens") in layer_facts(shown)
+    assert ("", f"hand-off: {held[request_layers.HANDOFF]:,} tokens") in layer_facts(shown)
 
 
 def test_a_turn_counts_as_recent_and_then_as_the_task() -> None:
@@ -99,8 +99,8 @@ def test_a_turn_counts_as_recent_and_then_as_the_task() -> None:
         w.put(t.UserMessage(text="go on", origin="human"))
         held = conversation.Talk().build(w.view).layers
         whole = min(turn + 1, 3)
-        assert held[layers.RECENT] == pytest.approx(whole * 1000, rel=0.05)
-        assert held[layers.TASK] == pytest.approx((turn + 1 - whole) * 1000, rel=0.05, abs=20)
+        assert held[request_layers.RECENT] == pytest.approx(whole * 1000, rel=0.05)
+        assert held[request_layers.TASK] == pytest.approx((turn + 1 - whole) * 1000, rel=0.05, abs=20)
 
 
 def test_a_layer_that_changes_is_in_the_next_request_and_only_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,9 @@ def test_a_layer_that_changes_is_in_the_next_request_and_only_there(monkeypatch:
     def rules(v: View) -> str:
         return shown["text"]
 
-    monkeypatch.setattr(table, "BEGINNING", (*table.BEGINNING[:2], Layer(layers.MEMORY, rules), *table.BEGINNING[2:]))
+    monkeypatch.setattr(
+        table, "BEGINNING", (*table.BEGINNING[:2], Layer(request_layers.MEMORY, rules), *table.BEGINNING[2:])
+    )
     w, _ = long_work(40, Sizes(working=30_000))
     kept = w.talk
     before = kept.build(w.lean)
@@ -121,7 +123,7 @@ def test_a_layer_that_changes_is_in_the_next_request_and_only_there(monkeypatch:
     assert after.messages[1:] == before.messages[1:]
     shown["text"] = ""
     assert len(kept.build(w.lean).messages[0]["content"]) == 3, "nothing to show is no block"
-    assert kept.build(w.lean).layers[layers.MEMORY] == 0
+    assert kept.build(w.lean).layers[request_layers.MEMORY] == 0
 
 
 def test_criteria_given_later_stand_behind_the_goal() -> None:
@@ -140,5 +142,5 @@ def test_a_row_says_what_the_requests_hold() -> None:
 
 
 def test_each_layer_has_a_colour_of_its_own() -> None:
-    assert set(SHOWN) == set(layers.ORDER)
+    assert set(SHOWN) == set(request_layers.ORDER)
     assert len({ROLES[role][0] for _, role in SHOWN.values()}) == len(SHOWN)

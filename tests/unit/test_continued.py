@@ -14,11 +14,12 @@ from harness.agents import host, steps
 from harness.agents.judged import JudgeWant
 from harness.brain import conversation, decide
 from harness.events import types as t
-from harness.events.describe import describe
-from harness.events.fold import advance, fold
-from harness.events.session_state import OpenApproval, SessionState
-from harness.supervisor.calls import call_caps, questions
-from harness.supervisor.errors import OpError
+from harness.projections.apply import advance, fold
+from harness.projections.state.session_state import OpenApproval, SessionState
+from harness.reports.describe import describe
+from harness.supervisor.base.errors import OpError
+from harness.supervisor.calls import call_caps
+from harness.supervisor.calls.queue import questions
 from harness.supervisor.sessions import continuing
 from tests.unit.test_brain_loop import World, shape, text, use
 

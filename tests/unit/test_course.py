@@ -13,10 +13,12 @@ from harness.agents import standing
 from harness.agents.steps import Wait
 from harness.brain.turns import UserTurn
 from harness.brain.view import View
-from harness.events import course, course_events, plan_tool, tool_input
 from harness.events import types as t
-from harness.events.session_state import SessionState
+from harness.events.plan import course_events
 from harness.plan import answer
+from harness.projections.state import course
+from harness.projections.state.session_state import SessionState
+from harness.tools import plan_tool, validation
 from tests.unit.test_plan_phases import Told, story, text
 
 
@@ -46,7 +48,7 @@ class Worked(Told):
         return [one.trigger for one in owed]
 
     def plan_call(self, **given: Any) -> answer.Answer:
-        assert tool_input.validate(plan_tool.NAME, given) is None
+        assert validation.validate(plan_tool.NAME, given) is None
         found = answer.answer(self.state, f"c{self.state.seq}.0", given)
         if found.record is not None:
             self.say(found.record)
@@ -197,7 +199,7 @@ def test_no_use_of_the_tool_sets_passes_or_changes_what_is_to_be_done(calls: lis
     w = Worked()
     before = (dict(w.plan.entries), dict(w.plan.passes), list(w.plan.work.phases))
     for given_ in calls:
-        if tool_input.validate(plan_tool.NAME, given_) is None:
+        if validation.validate(plan_tool.NAME, given_) is None:
             assert w.plan_call(**given_).text
     assert (w.plan.entries, w.plan.passes, w.plan.work.phases) == before
 
@@ -216,7 +218,7 @@ def test_no_use_of_the_tool_sets_passes_or_changes_what_is_to_be_done(calls: lis
     ],
 )
 def test_an_input_that_makes_no_sense_is_named(value: dict[str, Any], why: str) -> None:
-    assert why in (tool_input.validate(plan_tool.NAME, value) or "")
+    assert why in (validation.validate(plan_tool.NAME, value) or "")
 
 
 def test_a_course_survives_a_snapshot() -> None:

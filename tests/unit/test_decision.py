@@ -8,15 +8,15 @@ import msgspec
 import pytest
 
 from app.screens import queue_words
+from harness.domain.decision import PERMITS, Decision, Ruling
+from harness.domain.text import formatting
 from harness.events import types as t
-from harness.events import words
-from harness.events.decision import PERMITS, Decision, Ruling
-from harness.events.views import ApprovalView
+from harness.views.session_views import ApprovalView
 
 
 @pytest.mark.parametrize("decision", Decision)
 def test_what_can_be_decided_is_said_as_something_done(decision: Decision) -> None:
-    assert words.decided(decision) != decision.value.replace("_", " ")
+    assert formatting.decided(decision) != decision.value.replace("_", " ")
     view = ApprovalView("a", "s", "one", "tool", "t", [decision], "low", "now", 1)
     assert queue_words.done(view, decision) != decision
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.hands import deleted
+from harness.executor import deleted
 
 
 def _nothing(_: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.policy.deletion import deleted_in, names
-from harness.workspace.gather_facts import parse_shell
+from harness.workspace.facts.gather import parse_shell
 
 SCRIPTS = {
     "rm -rf /a b": ["/a", "b"],

@@ -6,7 +6,7 @@ import pytest
 
 from app.demo.fleet import DemoError
 from app.demo.stage import QUIET_S, Patience
-from harness.events.views import SessionRow
+from harness.views.session_views import SessionRow
 
 
 def row(sid: str, seq: int) -> SessionRow:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.domain.calls.approval_kind import CAME_OF_IT, LAST_CALL
 from harness.events import types as t
-from harness.events.fold import advance
-from harness.events.request import CAME_OF_IT, LAST_CALL
-from harness.events.session_state import SessionState
+from harness.projections.apply import advance
+from harness.projections.state.session_state import SessionState
 from harness.supervisor.fleet.call_records import Track
 from harness.supervisor.fleet.next_step import Ask, Due, Falls, Nothing, Wake, due
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events import blocks, earlier, said
+from harness.events import message_parts, messages_api, upcast
 from harness.events import types as t
 
 CONTENT: list[dict[str, Any]] = [
@@ -18,9 +18,9 @@ CONTENT: list[dict[str, Any]] = [
     {"type": "tool_use", "id": "toolu_1", "name": "exec", "input": {"argv": ["ls"]}, "caller": {"type": "direct"}},
 ]
 PARTS = [
-    said.Private("anthropic", CONTENT[0]),
-    said.Text("I will look."),
-    said.Call("toolu_1", "exec", {"argv": ["ls"]}),
+    message_parts.Private("anthropic", CONTENT[0]),
+    message_parts.Text("I will look."),
+    message_parts.Call("toolu_1", "exec", {"argv": ["ls"]}),
 ]
 USAGE = {"input": 3}
 
@@ -35,7 +35,7 @@ def reply(**more: Any) -> t.Body:
     return record("model.message", {**named, **more})
 
 
-@pytest.mark.parametrize(("reason", "stop"), blocks.STOPS.items())
+@pytest.mark.parametrize(("reason", "stop"), messages_api.STOPS.items())
 def test_a_reply_in_blocks_is_a_reply_in_parts(reason: str, stop: str) -> None:
     body = reply(stop_reason=reason, content=CONTENT)
     assert isinstance(body, t.ModelMessage)
@@ -43,20 +43,20 @@ def test_a_reply_in_blocks_is_a_reply_in_parts(reason: str, stop: str) -> None:
 
 
 def test_every_end_of_a_reply_has_a_word_of_ours() -> None:
-    assert set(blocks.STOPS.values()) == said.STOPS
+    assert set(messages_api.STOPS.values()) == message_parts.STOPS
 
 
 def test_a_reply_in_a_blob_is_found_there() -> None:
     body = reply(stop_reason="end_turn", content_blob={"sha": "f" * 64, "bytes": 9})
     assert isinstance(body, t.ModelMessage)
     assert body.parts_blob == t.BlobRef("f" * 64, 9)
-    assert earlier.parts_in(json.dumps(CONTENT).encode()) == PARTS
+    assert upcast.parts_in(json.dumps(CONTENT).encode()) == PARTS
 
 
 @pytest.mark.parametrize("blob", [b"", b"{}", b"[1]", b"\xff"])
 def test_a_blob_that_holds_no_reply_is_refused(blob: bytes) -> None:
     with pytest.raises(ValueError, match=r"\S"):
-        earlier.parts_in(blob)
+        upcast.parts_in(blob)
 
 
 @pytest.mark.parametrize(("tool_use_id", "by_harness"), [("toolu_1", False), ("", True)])
@@ -78,15 +78,17 @@ def test_what_no_version_wrote_stays_unknown() -> None:
 @given(
     st.lists(
         st.one_of(
-            st.builds(said.Text, st.text()),
-            st.builds(said.Call, st.text(), st.text(), st.dictionaries(st.text(), st.integers())),
-            st.builds(said.Private, st.just("anthropic"), st.fixed_dictionaries({"type": st.just("thinking")})),
+            st.builds(message_parts.Text, st.text()),
+            st.builds(message_parts.Call, st.text(), st.text(), st.dictionaries(st.text(), st.integers())),
+            st.builds(
+                message_parts.Private, st.just("anthropic"), st.fixed_dictionaries({"type": st.just("thinking")})
+            ),
         )
     )
 )
-def test_parts_come_back_from_their_blocks(parts: list[said.Part]) -> None:
-    assert blocks.parts_of(b for p in parts if (b := blocks.block_of(p)) is not None) == parts
+def test_parts_come_back_from_their_blocks(parts: list[message_parts.Part]) -> None:
+    assert messages_api.parts_of(b for p in parts if (b := messages_api.block_of(p)) is not None) == parts
 
 
 def test_what_another_agent_kept_for_itself_is_not_sent() -> None:
-    assert blocks.block_of(said.Private("another", {"type": "text", "text": "x"})) is None
+    assert messages_api.block_of(message_parts.Private("another", {"type": "text", "text": "x"})) is None

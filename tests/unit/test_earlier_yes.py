@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from harness.events.action import from_wire
+from harness.domain.actions.action import from_wire
 from harness.events.types import ToolJudged
-from harness.policy.rules import Policy, parse_policy
+from harness.policy.policy_file import Policy, parse_policy
 from harness.supervisor.calls.earlier_yes import stands
 
 ACTION: dict[str, Any] = {"tool": "exec", "argv": ["curl", "x"], "effects": ["network"], "kind": "exec"}

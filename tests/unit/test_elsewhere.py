@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.events.action import ExecAction, Profile
-from harness.workspace.going import going
+from harness.domain.actions.action import ExecAction, Profile
+from harness.workspace.facts.deletion_effects import going
 from tests.fleetlib import git, make_repository
 
 

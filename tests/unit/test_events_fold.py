@@ -15,21 +15,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.brain.drafting import SUMMARY
-from harness.events import describing
+from harness.domain.calls.call_lifecycle import CallError, OpenCalls
+from harness.domain.decision import Ruling
+from harness.domain.text.display_safe import to_display
+from harness.domain.text.formatting import usd
+from harness.eventlog.reader import read
+from harness.eventlog.writer import LogWriter
 from harness.events import types as t
-from harness.events.calls import CallError, OpenCalls
-from harness.events.contract_events import PURPOSES
-from harness.events.decision import Ruling
-from harness.events.describe import GROUPS, WORDS, describe, detail, group_of
-from harness.events.fold import advance, fold
-from harness.events.log import LogWriter
-from harness.events.reader import read
-from harness.events.row_state import Liveness
-from harness.events.rows import row
-from harness.events.session_state import SessionState
-from harness.events.snapshots import Snapshot, encode, load, store, version_of
-from harness.events.untrusted import to_display
-from harness.events.words import usd
+from harness.events.plan.contract_events import PURPOSES
+from harness.projections.apply import advance, fold
+from harness.projections.state.row_state import Liveness
+from harness.projections.state.session_state import SessionState
+from harness.projections.state_snapshots import Snapshot, encode, load, store, version_of
+from harness.reports import describing
+from harness.reports.describe import GROUPS, WORDS, describe, detail, group_of
+from harness.views.rows import row
 
 CALLS = ["c1.0", "c2.0", "c2.1", "nonsense", ""]
 APPROVALS = ["a1", "a2"]

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from harness.events import anchor, blobs
-from harness.events.framing import (
+from harness.eventlog import blobs, head_marker
+from harness.eventlog.framing import (
     GENESIS,
     MAX_LINE,
     BadLine,
@@ -24,10 +24,10 @@ from harness.events.framing import (
     hash_of,
     seq_of,
 )
-from harness.events.log import DamagedLog, LogBusy, LogWriter, Poisoned
-from harness.events.offsets import PAGE, OffsetIndex
-from harness.events.reader import read, segment_name, verify
-from harness.events.tail import Tail
+from harness.eventlog.index import PAGE, OffsetIndex
+from harness.eventlog.reader import read, segment_name, verify
+from harness.eventlog.tail import Tail
+from harness.eventlog.writer import DamagedLog, LogBusy, LogWriter, Poisoned
 from tests.logs import left_by_a_kill
 
 SID = "abcdefghij"
@@ -145,7 +145,7 @@ def test_a_log_of_a_newer_version_is_named_as_such(tmp_path: Path) -> None:
     body = header[: header.rindex(b',"_c"')].replace(b'"format":1', b'"format":2')
     from zlib import crc32
 
-    from harness.events.framing import sha256
+    from harness.eventlog.framing import sha256
 
     (tmp_path / segment_name(1)).write_bytes(
         body + b',"_c":"%08x","_h":"%b"}\n' % (crc32(body), sha256(GENESIS + body).hexdigest()[:32].encode())
@@ -250,7 +250,7 @@ def test_tail_goes_back_when_the_writer_took_lines_back(tmp_path: Path) -> None:
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(lines[:-3]))
     # as after a power cut: neither the last lines nor what was noted of them reached the disk
-    (tmp_path / anchor.FILE).unlink()
+    (tmp_path / head_marker.FILE).unlink()
     log = LogWriter.open(tmp_path, SID)
     for _ in range(10):
         log.append("other", {"longer": "than before " * 10}, actor="t")
@@ -364,7 +364,7 @@ _STEP = st.one_of(
 
 def known_of(folder: Path) -> int:
     """The last record that is known to have been durable; -1 if none."""
-    known = anchor.load(folder)
+    known = head_marker.load(folder)
     return known.seq if known is not None else -1
 
 
@@ -432,8 +432,9 @@ def test_whatever_happens_the_log_is_a_prefix_of_what_was_appended(
 
 def test_the_keepers_side_loads_the_standard_library_only() -> None:
     code = (
-        "import sys, harness.events.log, harness.events.blobs, harness.events.reader, harness.events.offsets,"
-        " harness.events.calls, harness.events.action;print([m for m in sys.modules if m.split('.')[0] in ('msgspec',"
+        "import sys, harness.eventlog.writer, harness.eventlog.blobs, harness.eventlog.reader, harness.eventlog.index,"
+        " harness.domain.calls.call_lifecycle, harness.domain.actions.action;print([m for m in sys.modules if"
+        " m.split('.')[0] in ('msgspec',"
         " 'asyncio', 'textual', 'rich', 'harness') and not m.startswith('harness')])"
     )
     assert (

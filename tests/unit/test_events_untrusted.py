@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.events.untrusted import to_display, to_display_lines
+from harness.domain.text.display_safe import to_display, to_display_lines
 
 ANY = st.text(st.characters(), max_size=60)
 NASTY = st.lists(

@@ -7,9 +7,9 @@ import pytest
 from harness.agents import done, steps
 from harness.agents.judged import JudgeWant
 from harness.brain import decide
+from harness.domain.states import ParkedFor
 from harness.events import types as t
-from harness.events.iteration_events import UNDECIDED
-from harness.events.states import ParkedFor
+from harness.events.plan.iteration_events import UNDECIDED
 from tests.unit.test_brain_loop import World, text, use
 
 GIVEN = done.Asked(rounds=1)

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.events import types
-from harness.protocol import frames
-from harness.protocol.exchange import Answering, Exchange, Push, Refusal, Reply, refusal
-from harness.protocol.struct_json import STRUCT_JSON
+from harness.protocol.connection import frames
+from harness.protocol.connection.exchange import Answering, Exchange, Push, Refusal, Reply, refusal
+from harness.protocol.connection.struct_json import STRUCT_JSON
 
 FIELDS = st.dictionaries(
     st.text(max_size=8).filter(lambda name: name not in ("id", "push", "op")),

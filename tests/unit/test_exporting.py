@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.events import bundle
-from harness.events.export_order import ExportMade, ExportOrder
-from harness.events.log import LogWriter
-from harness.workspace.exporting import export
+from harness.bundle import session_bundle
+from harness.domain.export_order import ExportMade, ExportOrder
+from harness.eventlog.writer import LogWriter
+from harness.workspace.export.session_export import export
 from tests.fleetlib import git
 
 SID = "abcdefghij"
@@ -54,12 +54,12 @@ def session(tmp_path: Path) -> Path:
     return folder
 
 
-def exported(session: Path, *, checkpoints: bool = False) -> tuple[ExportMade, bundle.Manifest, str]:
+def exported(session: Path, *, checkpoints: bool = False) -> tuple[ExportMade, session_bundle.Manifest, str]:
     """What was made, its manifest, and every file that its commits hold."""
     file = session.parent.parent / "out.watchfloor.tar"
     ledger = session / "no-ledger"
     made = export(ExportOrder(session=str(session), ledger=str(ledger), file=str(file), checkpoints=checkpoints))
-    checked = bundle.check(file)
+    checked = session_bundle.check(file)
     assert checked.ok
     assert checked.manifest is not None
     clone = session.parent.parent / "clone"
@@ -67,7 +67,7 @@ def exported(session: Path, *, checkpoints: bool = False) -> tuple[ExportMade, b
     git(clone, "init", "-q")
     bundled = clone / "work.bundle"
     with tarfile.open(file) as tar:
-        work = tar.extractfile(f"watchfloor-{SID}/{bundle.WORK}")
+        work = tar.extractfile(f"watchfloor-{SID}/{session_bundle.WORK}")
         assert work is not None
         bundled.write_bytes(work.read())
     git(clone, "fetch", "-q", str(bundled), "refs/*:refs/from/*")

@@ -12,13 +12,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from app import bulk
-from harness.events.burned import KEPT, STEP_S, Burned, lately, per_hour
-from harness.events.views import GROUPS, SessionRow
-from widgets import cells, fleet_columns
-from widgets.cells import MARKS
-from widgets.fleet_filter import KEYS, Filter, FilterError, Term, parse
-from widgets.fleet_order import GROUPINGS, SORTINGS, View, entries, neighbour
+from app.framework import bulk
+from harness.projections.state.spend_rate import KEPT, STEP_S, Burned, lately, per_hour
+from harness.views.session_views import GROUPS, SessionRow
+from widgets.base import cells
+from widgets.base.cells import MARKS
+from widgets.fleet import fleet_columns
+from widgets.fleet.fleet_filter import KEYS, Filter, FilterError, Term, parse
+from widgets.fleet.fleet_order import GROUPINGS, SORTINGS, View, entries, neighbour
 
 NOW = 1_800_000_000.0
 HOSTILE = st.text(st.characters(codec="utf-8"), max_size=30)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.protocol import frames
+from harness.protocol.connection import frames
 
 JSON = st.dictionaries(
     st.text(max_size=8), st.one_of(st.text(max_size=20), st.integers(), st.booleans(), st.none()), max_size=4

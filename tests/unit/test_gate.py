@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.agents.supervisor_requests import AttemptOutcome
-from harness.events.attempt import NEEDS_PERSON, AttemptKind
+from harness.domain.calls.attempt import NEEDS_PERSON, AttemptKind
 from harness.supervisor.endpoints import endpoint_gate as g
 
 REFUSED = AttemptOutcome(AttemptKind.NETWORK, "connection refused")

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events.action import Action, from_wire
-from harness.events.gate_kinds import GateKind, is_gate
-from harness.events.left_out import ANY, left_out, may_be
+from harness.domain.actions.action import Action, from_wire
+from harness.domain.calls.gate_kinds import GateKind, is_gate
+from harness.domain.unsnapshotted import ANY, left_out, may_be
+from harness.policy.decide import Verdict
 from harness.policy.gated import kinds, tightened
 from harness.policy.grants import EXACT, NoGrant, widened
-from harness.policy.judge import Verdict
-from harness.policy.rules import RISKS
+from harness.policy.policy_file import RISKS
 
 EFFECTS = ["network", "network:a.test:443", "unfenced", "outside:/etc/x", "push:origin refs/heads/x", "push-force"]
 EFFECTS += ["no-undo"]

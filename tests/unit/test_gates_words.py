@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.agents.supervisor_requests import AttemptOutcome
-from harness.events.attempt import AttemptKind
+from harness.domain.calls.attempt import AttemptKind
 from harness.supervisor.endpoints import endpoint_gate as g
 from harness.supervisor.endpoints.endpoint_gate import Key
 from harness.supervisor.endpoints.gate_words import boottime, in_line

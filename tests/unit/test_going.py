@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.events.action import ExecAction, Profile, ShellAction
+from harness.domain.actions.action import ExecAction, Profile, ShellAction
 from harness.policy.deletion import MOST
-from harness.workspace.going import Gone, going
+from harness.workspace.facts.deletion_effects import Gone, going
 
 
 def unfenced(root: Path, *argv: str, kept: bool = True) -> ExecAction:

@@ -12,20 +12,20 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from harness.events.action import Action, canonical, from_wire
+from harness.domain.actions.action import Action, canonical, from_wire
+from harness.domain.actions.destination import LocalRemote, Named
 from harness.events.body import By
-from harness.events.destination import LocalRemote, Named
-from harness.events.grant_events import grant_of, rule_name
+from harness.events.calls.grant_events import grant_of, rule_name
 from harness.policy import granted
 from harness.policy.build import build_action
+from harness.policy.decide import Verdict, judge
 from harness.policy.facts import Facts, FenceFacts, Target
 from harness.policy.grant_records import Made, Revoked, Scope, Source, Used
 from harness.policy.granted import Case, Grants
 from harness.policy.grants import EXACT, NoGrant, Wider, covers, critical, shape, widened, words
-from harness.policy.judge import Verdict, judge
-from harness.policy.rules import default_policy
-from harness.supervisor.calls.grant_book import open_book
-from harness.supervisor.calls.granting import Granting
+from harness.policy.policy_file import default_policy
+from harness.supervisor.calls.queue.grant_book import open_book
+from harness.supervisor.calls.queue.granting import Granting
 from harness.supervisor.calls.recall import Recall
 
 NOW = "2026-11-22T10:00:00.000Z"
@@ -429,7 +429,7 @@ async def test_what_was_seen_to_have_expired_stays_so_when_the_clock_is_set_back
     await book.change(lambda known: [rule(act("exec", PIP))])
     granting = Granting(book, cast(Recall, None))
     for now, covered in ((NOW, True), (LATER, False), (NOW, False)):
-        monkeypatch.setattr("harness.supervisor.calls.granting.now_utc", lambda now=now: now)
+        monkeypatch.setattr("harness.supervisor.calls.queue.granting.now_utc", lambda now=now: now)
         asked = replace(asked, call_id=f"c{now}.{covered}")
         assert (await granting.covered(asked) is not None) is covered, now
     standing = (await book.read()).by_id["g1"]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app.actions import ACTIONS, show_key
-from app.cli import parser
+from app.action_table.registry import ACTIONS, show_key
+from app.cli.grammar import parser
 
 GRAMMAR = parser.build()
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.hands import beneath, files, looking
-from harness.hands.file_tool import Places, Result, ToolError
+from harness.executor import confined_paths, files, search_tools
+from harness.executor.file_tool import Places, Result, ToolError
 from harness.linux import kernel
 
 
@@ -30,7 +30,7 @@ def ground(tmp_path: Path) -> Path:
 
 
 def call(root: Path, tool: str, outside: dict[str, tuple[str, str]] | None = None, **value: Any) -> Result:
-    with contextlib.closing(beneath.Root(str(root))) as opened:
+    with contextlib.closing(confined_paths.Root(str(root))) as opened:
         return files.run(tool, value, Places(opened, outside or {}))
 
 
@@ -255,16 +255,18 @@ def test_listing_leaves_out_what_nobody_reads(ground: Path) -> None:
 
 
 def test_a_long_listing_is_cut_and_says_so(ground: Path) -> None:
-    for number in range(looking.MAX_LISTED + 5):
+    for number in range(search_tools.MAX_LISTED + 5):
         (ground / f"f{number:05}").touch()
     lines = call(ground, "list_files").text.split("\n")
-    assert len(lines) == looking.MAX_LISTED + 1
+    assert len(lines) == search_tools.MAX_LISTED + 1
     assert lines[-1] == "(5 more; narrow it with path or glob)"
 
 
 @pytest.mark.parametrize("engine", ["ripgrep", "python"])
 def test_search(ground: Path, engine: str) -> None:
-    places = Places(beneath.Root(str(ground)), {}, () if engine == "python" else ("/usr/local/bin", "/usr/bin", "/bin"))
+    places = Places(
+        confined_paths.Root(str(ground)), {}, () if engine == "python" else ("/usr/local/bin", "/usr/bin", "/bin")
+    )
     if engine == "ripgrep" and not any(os.access(f"{folder}/rg", os.X_OK) for folder in places.path):
         pytest.skip("ripgrep is not installed")
     (ground / "src").mkdir()
@@ -285,8 +287,8 @@ def test_search(ground: Path, engine: str) -> None:
     assert search(pattern=r"os\.getcwd", path="src") == "src/a.py:2:x = os.getcwd()"
     assert search(pattern="import", glob="*.txt") == "b.txt:1:import nothing"
     assert search(pattern="host secret") == "(no matches)"
-    (ground / "many").write_text("match\n" * (looking.MAX_MATCHES + 10))
-    assert search(pattern="^match$").split("\n")[-1].startswith(f"(stopped at {looking.MAX_MATCHES} matches")
+    (ground / "many").write_text("match\n" * (search_tools.MAX_MATCHES + 10))
+    assert search(pattern="^match$").split("\n")[-1].startswith(f"(stopped at {search_tools.MAX_MATCHES} matches")
     with pytest.raises(ToolError, match="search"):
         search(pattern="(unclosed")
 
@@ -306,7 +308,7 @@ def test_a_pattern_that_would_go_on_for_years_is_ended(
     many = "a" * 200 + "b"
     (ground / many).write_text(f"{many}\n")
     before = signal.getsignal(signal.SIGVTALRM)
-    places = Places(beneath.Root(str(ground)), {}, (), f"{many}\n".encode())
+    places = Places(confined_paths.Root(str(ground)), {}, (), f"{many}\n".encode())
     with pytest.raises(ToolError, match=f"{tool}: ended after 0.05 seconds of processor time"):
         files.run(tool, value, places)
     assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0, 0)
@@ -317,7 +319,7 @@ def test_a_pattern_that_would_go_on_for_years_is_ended(
 @pytest.mark.parametrize(("tool", "key"), [("read_output", "grep"), ("search", "pattern")])
 def test_a_pattern_that_is_too_much_is_told(ground: Path, tool: str, key: str, pattern: str) -> None:
     (ground / "a.txt").write_text("a\n")
-    places = Places(beneath.Root(str(ground)), {}, (), b"a\n")
+    places = Places(confined_paths.Root(str(ground)), {}, (), b"a\n")
     with pytest.raises(ToolError, match="not a valid regular expression"):
         files.run(tool, {"call": "c1.0", key: pattern}, places)
 

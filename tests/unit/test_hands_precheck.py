@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from harness.events.action import Action, from_wire
-from harness.hands import precheck
+from harness.domain.actions.action import Action, from_wire
+from harness.executor import preconditions
 
 
 def git(folder: Path, *args: str) -> str:
@@ -68,24 +68,24 @@ def test_nothing_changed_is_no_difference(worktree: Path) -> None:
         url="",
         refs={"refs/heads/wf/one": "", "refs/heads/none": ""},
     )
-    seen = precheck.observe(draft)
+    seen = preconditions.observe(draft)
     assert seen["files"]["build.sh"] == hashlib.sha256(b"echo hi\n").hexdigest()
     assert seen["files"]["new"] == "absent"
     assert seen["head"] == seen["refs"]["refs/heads/wf/one"] == git(worktree, "rev-parse", "HEAD")
     assert seen["refs"]["refs/heads/none"] == "absent"
     assert seen["url"] == "https://example.org/x.git"
     assert seen["worktree"] == {"dev": worktree.stat().st_dev, "ino": worktree.stat().st_ino}
-    assert precheck.difference(seen, precheck.observe(replace(draft, pre=seen))) == []
+    assert preconditions.difference(seen, preconditions.observe(replace(draft, pre=seen))) == []
 
 
 def test_every_change_is_named(worktree: Path) -> None:
     draft = action(worktree, files={"build.sh": "", "new": ""}, head="", url="", worktree={})
-    before = precheck.observe(draft)
+    before = preconditions.observe(draft)
     (worktree / "build.sh").write_text("echo evil\n")
     (worktree / "new").write_text("")
     git(worktree, "commit", "-qam", "two")
     git(worktree, "remote", "set-url", "origin", "https://evil.example/x.git")
-    found = precheck.difference(before, precheck.observe(replace(draft, pre=before)))
+    found = preconditions.difference(before, preconditions.observe(replace(draft, pre=before)))
     assert len(found) == 4
     assert "build.sh has other content than what was approved" in found
     assert "new did not exist and now does" in found
@@ -95,38 +95,38 @@ def test_every_change_is_named(worktree: Path) -> None:
         for text in found
     )
     (worktree / "build.sh").unlink()
-    assert "build.sh is gone" in precheck.difference(before, precheck.observe(replace(draft, pre=before)))
+    assert "build.sh is gone" in preconditions.difference(before, preconditions.observe(replace(draft, pre=before)))
 
 
 def test_links_to_other_content_and_odd_files_are_differences(worktree: Path) -> None:
     draft = action(worktree, files={"build.sh": ""})
-    before = precheck.observe(draft)
+    before = preconditions.observe(draft)
     (worktree / "build.sh").unlink()
     (worktree / "build.sh").symlink_to("/etc/passwd")
-    assert precheck.difference(before, precheck.observe(draft))
+    assert preconditions.difference(before, preconditions.observe(draft))
     (worktree / "build.sh").unlink()
     os.mkfifo(worktree / "build.sh")
-    assert precheck.observe(draft)["files"]["build.sh"] == "not a regular file"
+    assert preconditions.observe(draft)["files"]["build.sh"] == "not a regular file"
 
 
 def test_head_is_read_where_the_fenced_agent_moves_it(worktree: Path) -> None:
-    own = precheck.git_dir(str(worktree))
+    own = preconditions.git_dir(str(worktree))
     private = worktree.parent / "private"
     private.mkdir()
     (private / "HEAD").write_text("1" * 40 + "\n")
-    assert precheck.head(str(worktree), [[str(private), own, "rw"]]) == "1" * 40
-    assert precheck.head(str(worktree), []) == git(worktree, "rev-parse", "HEAD")
+    assert preconditions.head(str(worktree), [[str(private), own, "rw"]]) == "1" * 40
+    assert preconditions.head(str(worktree), []) == git(worktree, "rev-parse", "HEAD")
 
 
 def test_packed_refs_and_bare_repositories(worktree: Path) -> None:
     commit = git(worktree, "rev-parse", "HEAD")
     git(worktree, "pack-refs", "--all")
-    common = precheck.common_dir(str(worktree))
+    common = preconditions.common_dir(str(worktree))
     assert common == str(worktree.parent / "repo" / ".git")
-    assert precheck.ref(common, "refs/heads/main") == commit
-    assert precheck.ref(common, "refs/heads/../../config") == "absent"
+    assert preconditions.ref(common, "refs/heads/main") == commit
+    assert preconditions.ref(common, "refs/heads/../../config") == "absent"
     git(worktree.parent, "clone", "-q", "--bare", str(worktree.parent / "repo"), "bare")
-    assert precheck.common_dir(str(worktree.parent / "bare")) == str(worktree.parent / "bare")
+    assert preconditions.common_dir(str(worktree.parent / "bare")) == str(worktree.parent / "bare")
 
 
 @pytest.mark.parametrize(
@@ -140,4 +140,4 @@ def test_packed_refs_and_bare_repositories(worktree: Path) -> None:
 )
 def test_the_url_of_a_remote(tmp_path: Path, text: str, url: str) -> None:
     (tmp_path / "config").write_text(text)
-    assert precheck.remote_url(str(tmp_path), "origin") == url
+    assert preconditions.remote_url(str(tmp_path), "origin") == url

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.hands import seccomp
+from harness.sandbox import seccomp
 
 ALLOW = 0x7FFF0000
 KILL = 0x80000000

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.events import history
+from harness.eventlog.index import OffsetIndex
+from harness.eventlog.writer import LogWriter
 from harness.events import types as t
-from harness.events.history import Question
-from harness.events.log import LogWriter
-from harness.events.offsets import OffsetIndex
+from harness.reports import history
+from harness.reports.history import Question
 
 MANY = 1200
 

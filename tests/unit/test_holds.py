@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from harness.hands.bounds import OOM_SCORE_ADJ
-from harness.hands.holds import Hold, report
-from harness.hands.limits import GIB, MIB, Limits
+from harness.sandbox.enforcement import Hold, report
+from harness.sandbox.limits import GIB, MIB, Limits
+from harness.sandbox.rlimits import OOM_SCORE_ADJ
 
 WHY = "this system has no cgroup v2 hierarchy"
 LIMITS = Limits(memory=GIB, processes=64, shm=64 * MIB, tmp=64 * MIB)

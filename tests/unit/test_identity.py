@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.protocol import frames, identity
+from harness.protocol import identity
+from harness.protocol.connection import frames
 from harness.protocol.identity import Mark, judge, same_folder
 from harness.protocol.paths import FolderError, Folders
 

@@ -35,13 +35,14 @@ def printed_by(code: str) -> set[str]:
 
 HARNESS = [
     (
-        "harness.events.types, harness.events.fold, harness.events.views, harness.events.log, harness.events.reader,"
-        " harness.events.offsets"
+        "harness.events.types, harness.projections.apply, harness.views.session_views, harness.eventlog.writer,"
+        " harness.eventlog.reader,"
+        " harness.eventlog.index"
     ),
-    "harness.protocol.client, harness.protocol.config",
-    "harness.session.main, harness.session.keeper_nursery",
+    "harness.protocol.client, harness.protocol.config.config",
+    "harness.keeper.main, harness.keeper.fork_server",
     "harness.supervisor.main, harness.supervisor.guardian, harness.supervisor.upkeep.invariants",
-    "harness.policy.judge, harness.budget.ledger, harness.workspace.worktrees",
+    "harness.policy.decide, harness.budget.ledger, harness.workspace.tree.worktrees",
 ]
 
 
@@ -56,22 +57,31 @@ def test_supervisor_loads_no_sdk() -> None:
 
 def test_command_line_loads_neither_sdk_nor_screen() -> None:
     assert not loaded_by(
-        "import app.main, app.cli.sessions, app.cli.queue, app.cli.health, app.cli.parser; app.cli.parser.build()"
+        "import app.main, app.cli.verbs.sessions, app.cli.verbs.queue, app.cli.verbs.health,"
+        " app.cli.grammar.parser; app.cli.grammar.parser.build()"
     ) & set(HEAVY)
 
 
 def test_screen_loads_no_sdk() -> None:
-    assert not loaded_by("import app.tui") & {"anthropic", "httpx2", "aiohttp", "aiosqlite", "git"}
+    assert not loaded_by("import app.shell.tui") & {"anthropic", "httpx2", "aiohttp", "aiosqlite", "git"}
 
 
 def test_the_first_paint_waits_for_nothing_that_reads_records() -> None:
-    loaded = modules_by("import app.tui, app.watch_app, app.screens.floor")
-    assert not loaded & {"harness.events.types", "harness.events.describe", "harness.events.fold", "widgets.log_rows"}
-    assert not loaded & {"ctypes", "harness.events.secret"}
+    loaded = modules_by("import app.shell.tui, app.shell.watch_app, app.screens.floor")
+    assert not loaded & {
+        "harness.events.types",
+        "harness.reports.describe",
+        "harness.projections.apply",
+        "widgets.log.log_rows",
+    }
+    assert not loaded & {"ctypes", "harness.domain.text.secret_scan"}
 
 
 def test_settings_are_read_for_a_supervisor_that_is_started_not_for_one_that_answers() -> None:
-    assert not modules_by("import app.start") & {"harness.protocol.config", "harness.protocol.api_key"}
+    assert not modules_by("import app.client.start_supervisor") & {
+        "harness.protocol.config.config",
+        "harness.protocol.config.api_key",
+    }
 
 
 def test_what_the_first_paint_loads_makes_no_dataclass_where_a_struct_may_stand() -> None:
@@ -80,9 +90,11 @@ def test_what_the_first_paint_loads_makes_no_dataclass_where_a_struct_may_stand(
         "print('\\n'.join({c.__module__ for m in list(sys.modules.values()) for c in vars(m).values()"
         " if isinstance(c, type) and '__dataclass_fields__' in vars(c)}))"
     )
-    made_by = printed_by(f"import app.tui, app.watch_app, app.screens.floor\n{found}")
+    made_by = printed_by(f"import app.shell.tui, app.shell.watch_app, app.screens.floor\n{found}")
     ours = {name for name in made_by if name.split(".")[0] in ("app", "widgets", "harness")}
-    assert ours <= {"harness.protocol.credential", "harness.protocol.paths"}, "what keepers load too, or holds a key"
+    assert ours <= {"harness.protocol.config.credential", "harness.protocol.paths"}, (
+        "what keepers load too, or holds a key"
+    )
 
 
 def test_keeper_is_standard_library_only() -> None:
@@ -90,7 +102,8 @@ def test_keeper_is_standard_library_only() -> None:
     foreign = {
         m
         for m in loaded_by(
-            "import harness.session.main, harness.session.keeper_nursery, harness.hands.spawn, harness.hands.precheck"
+            "import harness.keeper.main, harness.keeper.fork_server, harness.executor.spawn,"
+            " harness.executor.preconditions"
         )
         if m not in sys.stdlib_module_names
     }
@@ -98,13 +111,20 @@ def test_keeper_is_standard_library_only() -> None:
 
 
 def test_keeper_loads_no_decoder_of_bodies() -> None:
-    loaded = modules_by("import harness.session.main")
-    assert not loaded & {"harness.events.types", "harness.events.fold", "harness.events.views", "asyncio", "msgspec"}
+    loaded = modules_by("import harness.keeper.main")
+    assert not loaded & {
+        "harness.events.types",
+        "harness.projections.apply",
+        "harness.views.session_views",
+        "asyncio",
+        "msgspec",
+    }
 
 
 def test_the_exchange_and_its_blocking_shell_are_standard_library_without_a_loop() -> None:
     loaded = modules_by(
-        "import harness.protocol.exchange, harness.protocol.blocking, harness.protocol.transport,"
+        "import harness.protocol.connection.exchange, harness.protocol.connection.blocking,"
+        " harness.protocol.connection.transport,"
         " harness.protocol.session_names"
     )
     assert not loaded & {"asyncio", "msgspec"}

@@ -18,15 +18,16 @@ from hypothesis import strategies as st
 from harness.agents import steps
 from harness.agents.host import turned
 from harness.brain import decide
-from harness.events import evaluation_events, iteration_events, tools
 from harness.events import types as t
-from harness.events.iterations import Chore
+from harness.events.plan import evaluation_events, iteration_events
 from harness.plan import due, hooks, iterations
 from harness.plan.board import board
 from harness.plan.digest import MOST_BYTES, Around, digest
-from harness.plan.formats import read
+from harness.plan.files.formats import read
 from harness.plan.iterations import Begin, Note, Prepare, Recheck
-from harness.protocol import config_sections
+from harness.projections.state.iterations import Chore
+from harness.protocol.config import sections
+from harness.tools import registry
 from tests.unit.test_brain_loop import World, shape, text, use
 
 GOAL = "  Build *all* of it.\n\tNothing else.  "
@@ -79,7 +80,7 @@ class Planned(World):
                 self.put(t.PlanFlipped(entry=flip.entry, passes=flip.passes, why=flip.why, calls=list(flip.calls)))
             match hooks.due(s):
                 case hooks.Run() as after:
-                    self.run(tools.CHORE, *({"chore": "hook", "command": command} for command in after.commands))
+                    self.run(registry.CHORE, *({"chore": "hook", "command": command} for command in after.commands))
                     continue
                 case hooks.Look():
                     self.put(t.EditsLooked(changed=self.by_command))
@@ -91,9 +92,9 @@ class Planned(World):
                 case None:
                     return
                 case Prepare() as found:
-                    self.run(tools.CHORE, {"chore": found.kind, "command": found.command})
+                    self.run(registry.CHORE, {"chore": found.kind, "command": found.command})
                 case Recheck() as found:
-                    self.run(tools.CHECK, *({"command": command} for command in found.commands))
+                    self.run(registry.CHECK, *({"command": command} for command in found.commands))
                 case Note() as found:
                     self.put(t.ProgressKept(path="progress.txt", n=found.ended.n, sha="0" * 64))
                 case Begin() as found:
@@ -117,7 +118,7 @@ class Planned(World):
             step = self.step()
             match step:
                 case steps.Check():
-                    self.run(tools.CHECK, *({"command": command} for command in step.commands))
+                    self.run(registry.CHECK, *({"command": command} for command in step.commands))
                 case steps.Say():
                     self.put(t.UserMessage(text=step.text, origin="harness"))
                 case steps.Turned():
@@ -322,7 +323,7 @@ def test_init_sh_that_fails_is_the_first_task_and_runs_again_until_it_works() ->
     w.settle()
     assert begun(w) == ["A", "B"]
     assert "init.sh" not in w.view.task
-    chores = [b for b in w.all(t.ToolProposed) if isinstance(b, t.ToolProposed) and b.tool == tools.CHORE]
+    chores = [b for b in w.all(t.ToolProposed) if isinstance(b, t.ToolProposed) and b.tool == registry.CHORE]
     assert len(chores) == 2
 
 
@@ -467,7 +468,7 @@ def test_no_entry_passes_whose_phase_waits_for_a_persons_word(fresh: str) -> Non
     w.reply("end_turn", DONE)
     check = w.step()
     assert isinstance(check, steps.Check)
-    w.run(tools.CHECK, *({"command": command} for command in check.commands))
+    w.run(registry.CHECK, *({"command": command} for command in check.commands))
     w.serve()
     assert w.step() == steps.Wait("a person is asked about a gate of its plan")
     assert w.view.state.plan is not None
@@ -480,8 +481,8 @@ def test_no_entry_passes_whose_phase_waits_for_a_persons_word(fresh: str) -> Non
 
 
 def test_the_configuration_knows_the_same_ways() -> None:
-    assert config_sections.FRESH == iteration_events.FRESH
-    assert config_sections.JUDGE_AT == (evaluation_events.AT_END, evaluation_events.AT_TASK)
+    assert sections.FRESH == iteration_events.FRESH
+    assert sections.JUDGE_AT == (evaluation_events.AT_END, evaluation_events.AT_TASK)
 
 
 COMMANDS = [f"make {n}" for n in range(5)]
@@ -524,7 +525,7 @@ def test_a_digest_is_bounded_and_keeps_the_task(titles: list[str], progress: str
 
 
 def chores(w: Planned, kind: str) -> list[str]:
-    asked = [b.input or {} for b in w.all(t.ToolProposed) if isinstance(b, t.ToolProposed) and b.tool == tools.CHORE]
+    asked = [b.input or {} for b in w.all(t.ToolProposed) if isinstance(b, t.ToolProposed) and b.tool == registry.CHORE]
     return [str(one["command"]) for one in asked if one["chore"] == kind]
 
 
@@ -617,7 +618,9 @@ def test_hooks_run_after_a_job_that_changed_files_once_it_has_ended() -> None:
 
 def setup_of(w: Planned) -> t.ToolProposed:
     """The one call that made the place ready."""
-    (found,) = [b for b in w.all(t.ToolProposed) if b.tool == tools.CHORE and (b.input or {}).get("chore") == "setup"]
+    (found,) = [
+        b for b in w.all(t.ToolProposed) if b.tool == registry.CHORE and (b.input or {}).get("chore") == "setup"
+    ]
     return found
 
 
@@ -636,7 +639,9 @@ def test_an_init_sh_that_comes_later_runs_before_the_next_task() -> None:
 
 def test_what_init_sh_printed_can_be_read_whole_when_the_page_shows_its_end() -> None:
     w = Planned(entry("A", "make a"), truth=good, setup="init.sh")
-    w.put(t.ToolProposed(call_id="c9.0", tool=tools.CHORE, ref="", input={"chore": "setup", "command": "sh ./init.sh"}))
+    w.put(
+        t.ToolProposed(call_id="c9.0", tool=registry.CHORE, ref="", input={"chore": "setup", "command": "sh ./init.sh"})
+    )
     w.put(
         t.ToolEnded(
             call_id="c9.0",

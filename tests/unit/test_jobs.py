@@ -11,12 +11,16 @@ from hypothesis.strategies import DrawFn
 
 from harness.agents import done, standing
 from harness.agents.steps import Park, Say
-from harness.events import fold, job_words, jobs, lines, rows
+from harness.domain.calls import job_words
+from harness.domain.text import output_lines
+from harness.domain.text.formatting import stretch
 from harness.events import types as t
-from harness.events.row_state import Liveness
-from harness.events.views import RUNNING
-from harness.events.words import stretch
-from harness.hands import job_log
+from harness.executor import job_log
+from harness.projections import apply
+from harness.projections.state import jobs
+from harness.projections.state.row_state import Liveness
+from harness.views import rows
+from harness.views.session_views import RUNNING
 
 BITS = st.sampled_from([b"a", b"b", b"ab", b" ", b"."])
 
@@ -26,30 +30,30 @@ def test_a_pattern_fits_what_its_parts_stand_in_one_behind_the_other(pattern: st
     if not pattern.strip("*"):
         return
     by_the_book = ".*".join(re.escape(part) for part in pattern.split("*"))
-    assert lines.Pattern.of(pattern).fits(line) == bool(re.search(by_the_book.encode(), line))
+    assert output_lines.Pattern.of(pattern).fits(line) == bool(re.search(by_the_book.encode(), line))
 
 
-@given(st.text("*\n", max_size=3) | st.just("x" * (lines.MAX_PATTERN + 1)) | st.just("a\nb"))
+@given(st.text("*\n", max_size=3) | st.just("x" * (output_lines.MAX_PATTERN + 1)) | st.just("a\nb"))
 def test_a_pattern_that_names_nothing_in_one_line_is_refused(pattern: str) -> None:
     with pytest.raises(ValueError, match=r"names nothing|over the limit|several lines"):
-        lines.Pattern.of(pattern)
+        output_lines.Pattern.of(pattern)
 
 
 @given(st.lists(st.binary(max_size=40) | st.just(b"x" * 5000), max_size=12))
 def test_however_it_is_cut_the_same_lines_come_out(chunks: list[bytes]) -> None:
     whole = b"".join(chunks)
-    piecewise = lines.Lines()
+    piecewise = output_lines.Lines()
     found = [line for chunk in chunks for line in piecewise.feed(chunk)]
-    assert all(len(line) <= lines.LONGEST for line in found)
+    assert all(len(line) <= output_lines.LONGEST for line in found)
     put_together = b"".join([*found, *piecewise.feed(b"\n")])
     assert put_together == whole.replace(b"\n", b"")
 
 
 @given(st.binary(max_size=6000))
 def test_the_newest_lines_are_few_and_short(tail: bytes) -> None:
-    text = lines.newest(tail)
-    assert text.count("\n") < lines.NEWEST_LINES
-    assert len(text.encode("utf-8", "replace")) <= lines.NEWEST_BYTES + 4 * 300
+    text = output_lines.newest(tail)
+    assert text.count("\n") < output_lines.NEWEST_LINES
+    assert len(text.encode("utf-8", "replace")) <= output_lines.NEWEST_BYTES + 4 * 300
 
 
 @st.composite
@@ -101,19 +105,19 @@ ENDED = t.JobEnded(job="j1", status="error", exit_code=2, ms=7_800_000, last="no
 
 
 def test_an_end_that_no_result_told_is_told_once_by_a_message() -> None:
-    state = fold.fold(_records(STARTED, ENDED))
+    state = apply.fold(_records(STARTED, ENDED))
     assert not state.jobs.running
     said = standing.news(state)
     assert isinstance(said, Say)
     assert said.jobs == ("j1",)
     assert said.text.startswith("job j1 failed, exit code 2, after 2h 10m\nits last lines:\nno memory")
     told = t.UserMessage(text=said.text, origin="harness", jobs=list(said.jobs))
-    assert standing.news(fold.fold(_records(STARTED, ENDED, told))) is None
+    assert standing.news(apply.fold(_records(STARTED, ENDED, told))) is None
 
 
 def test_an_end_that_a_result_tells_is_no_news() -> None:
     ended = t.JobEnded(job="j1", status="ok", told="c2.0")
-    assert standing.news(fold.fold(_records(STARTED, ended))) is None
+    assert standing.news(apply.fold(_records(STARTED, ended))) is None
 
 
 def test_a_session_whose_one_open_call_waits_for_a_job_is_parked_for_it() -> None:
@@ -124,10 +128,10 @@ def test_a_session_whose_one_open_call_waits_for_a_job_is_parked_for_it() -> Non
         t.ToolJudged(call_id="c2.0", action_hash="h", verdict="allow", rule="r", reason="", policy="p", action={}),
         t.ToolStarted(call_id="c2.0", action_hash="h", effect="read"),
     )
-    assert not isinstance(standing.outstanding(fold.fold(_records(*before))), Park)
-    assert standing.outstanding(fold.fold(_records(*before, wait))) == Park("job", "job j1: make train")
+    assert not isinstance(standing.outstanding(apply.fold(_records(*before))), Park)
+    assert standing.outstanding(apply.fold(_records(*before, wait))) == Park("job", "job j1: make train")
     over = t.ToolEnded(call_id="c2.0", status="ok")
-    after = fold.fold(_records(*before, wait, t.SessionParked(why="job"), over))
+    after = apply.fold(_records(*before, wait, t.SessionParked(why="job"), over))
     assert standing.outstanding(after) is None
     assert after.jobs.heard
 
@@ -149,7 +153,7 @@ def test_a_lost_job_is_told_with_what_not_to_expect() -> None:
 def test_the_row_of_a_session_that_waits_says_for_what_and_since_when_the_job_runs() -> None:
     intent = t.SessionIntent(name="n", goal="g", repo="/r", branch="b", worktree="/w", model="m")
     created = t.SessionCreated(base="0" * 40, worktree="/w", branch="b")
-    state = fold.fold(_records(intent, created, STARTED, t.SessionParked(why="job", detail="earlier words")))
+    state = apply.fold(_records(intent, created, STARTED, t.SessionParked(why="job", detail="earlier words")))
     row = rows.row("s", state, Liveness(keeper=True, brain=False))
     assert (row.state, row.group, row.detail) == ("running", RUNNING, "job j1: make train")
     assert (row.since, row.jobs) == ("2026-01-01T00:00:02Z", {"j1": "make train"})
@@ -163,14 +167,14 @@ def test_the_row_of_a_session_that_waits_says_for_what_and_since_when_the_job_ru
 
 @given(st.binary(max_size=400))
 def test_the_newest_line_of_an_output_is_one_line_that_says_something(tail: bytes) -> None:
-    found = lines.last(tail)
+    found = output_lines.last(tail)
     assert "\n" not in found
     assert "\r" not in found
     assert bool(found) == bool(tail.decode("utf-8", "replace").strip())
 
 
 def test_the_newest_line_of_a_progress_bar_is_what_it_shows_now() -> None:
-    assert lines.last(b"begun\n 10%\r 20%\r 30% \n\n") == "30%"
+    assert output_lines.last(b"begun\n 10%\r 20%\r 30% \n\n") == "30%"
 
 
 def test_several_jobs_are_named_in_one_line() -> None:

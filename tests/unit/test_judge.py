@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 
 from harness.agents import done, judged, steps
 from harness.agents.judged import JudgeWant
-from harness.brain import court
-from harness.brain.court import AskJudge, Conclude
-from harness.events import blocks
-from harness.events import evaluation_events as ev
+from harness.brain.review import court
+from harness.brain.review.court import AskJudge, Conclude
+from harness.events import messages_api
 from harness.events import types as t
-from harness.events.describe import describe
-from harness.events.fold import fold
-from harness.events.transcript import Page
+from harness.events.plan import evaluation_events as ev
 from harness.judge import case, dialogue, known, verdict
 from harness.judge.case import Case, Checked, Criterion
 from harness.judge.dialogue import Ran, Reply
 from harness.judge.verdict import NoAnswer
 from harness.plan.due import due
+from harness.projections.apply import fold
+from harness.reports.describe import describe
+from harness.reports.transcript import Page
 from harness.simulator import validate
 from tests.unit.test_brain_loop import World, text
 
@@ -246,7 +246,7 @@ class Bench(World):
                 stop="done",
                 usage=t.Usage(input=7, output=3),
                 cost_nano=5,
-                parts=blocks.parts_of([{"type": "text", "text": said}]),
+                parts=messages_api.parts_of([{"type": "text", "text": said}]),
                 purpose=ev.JUDGES,
             ),
         )
@@ -349,7 +349,7 @@ def test_a_verdict_is_one_row_and_one_line() -> None:
             stop="done",
             usage=t.Usage(),
             cost_nano=1,
-            parts=blocks.parts_of([{"type": "text", "text": "{}"}]),
+            parts=messages_api.parts_of([{"type": "text", "text": "{}"}]),
             purpose=ev.JUDGES,
         ),
         heard("needs_revision"),

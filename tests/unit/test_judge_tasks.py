@@ -15,21 +15,21 @@ from hypothesis import strategies as st
 
 from harness.agents import steps
 from harness.brain import decide
-from harness.events import evaluation_events as ev
-from harness.events import tools
+from harness.domain.calls.chores import COMMIT
 from harness.events import types as t
-from harness.events.chores import COMMIT
-from harness.events.describe import describe
-from harness.events.evaluation import JudgeStage
-from harness.events.iterations import Iterations
-from harness.events.session_state import SessionState
+from harness.events.plan import evaluation_events as ev
 from harness.judge import case
 from harness.judge.case import Case, Criterion
 from harness.plan import due
+from harness.projections.state.evaluation import JudgeStage
+from harness.projections.state.iterations import Iterations
+from harness.projections.state.session_state import SessionState
+from harness.protocol.connection.op import Op
 from harness.protocol.keeper_requests import Stored
-from harness.protocol.op import Op
-from harness.supervisor.calls import evaluation
+from harness.reports.describe import describe
+from harness.supervisor.calls.work import evaluation
 from harness.supervisor.fleet.session import Session
+from harness.tools import registry
 from tests.unit.test_iterations import DONE, Planned, Truth, begun, entry, good
 
 CYCLES = 2
@@ -266,7 +266,7 @@ def test_a_task_is_compared_with_where_its_first_attempt_began_whatever_came_bet
         loose.append(name)
         if then == "committed":
             chore = {"chore": COMMIT, "command": "git commit"}
-            at = at.proposed(t.ToolProposed(call_id="c1.0", tool=tools.CHORE, ref="", input=chore))
+            at = at.proposed(t.ToolProposed(call_id="c1.0", tool=registry.CHORE, ref="", input=chore))
             at = at.chore_ended("c1.0", ended())
             loose = []
         elif then == "continued":
@@ -279,7 +279,7 @@ def test_a_commit_that_failed_leaves_the_work_of_the_task_to_the_next() -> None:
     at = Iterations().started(1, t.IterationStarted(n=1, entry="A", attempt=1, digest=""))
     at = at.ended(t.IterationEnded(n=1, entry="A", outcome="passed", reason=""))
     chore = {"chore": COMMIT, "command": "git commit"}
-    at = at.proposed(t.ToolProposed(call_id="c1.0", tool=tools.CHORE, ref="", input=chore))
+    at = at.proposed(t.ToolProposed(call_id="c1.0", tool=registry.CHORE, ref="", input=chore))
     at = at.chore_ended("c1.0", ended(1))
     at = at.started(2, t.IterationStarted(n=2, entry="B", attempt=1, digest=""))
     assert at.beside("B") == ("A",)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.brain import lean_sdk
+from harness.brain.api import lean_sdk
 from harness.brain.brain_nursery import WHOLE
-from harness.protocol import frames
+from harness.protocol.connection import frames
 
 _LOADED = """
 import sys

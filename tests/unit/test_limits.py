@@ -10,22 +10,22 @@ from pathlib import Path
 import pytest
 
 from harness.events import types as t
-from harness.events.describe import describe
-from harness.hands import limits
-from harness.hands.limits import GIB, MIB, Limits, Over
-from harness.protocol import config, config_sections
-from harness.session.call_watch import pause, strikes_needed
+from harness.keeper.calls.watch import pause, strikes_needed
+from harness.protocol.config import config, sections
+from harness.reports.describe import describe
+from harness.sandbox import limits
+from harness.sandbox.limits import GIB, MIB, Limits, Over
 
 FILE = Path("/conf/config.toml")
 
 
-def read(text: str) -> config_sections.LimitsConfig:
+def read(text: str) -> sections.LimitsConfig:
     return config.parse(FILE, f"[limits]\n{text}").limits
 
 
 def test_the_configuration_and_the_keeper_agree_on_names_and_defaults() -> None:
-    assert config_sections.LimitsConfig().to_wire() == asdict(Limits())
-    assert limits.from_wire(config_sections.LimitsConfig().to_wire()) == Limits()
+    assert sections.LimitsConfig().to_wire() == asdict(Limits())
+    assert limits.from_wire(sections.LimitsConfig().to_wire()) == Limits()
     assert limits.from_wire(None) == Limits()
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cli.log_filter import Last, Wanted, wanted
+from app.cli.base.log_filter import Last, Wanted, wanted
+from harness.domain.text import formatting
 from harness.events import types as t
-from harness.events import words
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
@@ -36,7 +36,7 @@ def test_a_time_without_a_zone_is_read_as_it_is_shown(monkeypatch: pytest.Monkey
     try:
         chosen = wanted("2026-11-22T15:30", (), NOW)
         assert chosen.since == "2026-11-22T10:00:00.000Z"
-        assert words.zoned(chosen.since) == "2026-11-22 15:30 IST"
+        assert formatting.zoned(chosen.since) == "2026-11-22 15:30 IST"
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -44,9 +44,9 @@ def test_a_time_without_a_zone_is_read_as_it_is_shown(monkeypatch: pytest.Monkey
 
 @given(st.integers(0, 7 * 10**9).map(lambda s: datetime.fromtimestamp(s, UTC)), st.text())
 def test_a_moment_that_is_shown_is_the_one_that_is_read(moment: datetime, other: str) -> None:
-    shown = words.local(moment.isoformat(), "%Y-%m-%dT%H:%M:%S%z")
-    assert words.parse_ts(shown) == moment.timestamp()
-    assert words.local(other) == other or words.parse_ts(other) is not None
+    shown = formatting.local(moment.isoformat(), "%Y-%m-%dT%H:%M:%S%z")
+    assert formatting.parse_ts(shown) == moment.timestamp()
+    assert formatting.local(other) == other or formatting.parse_ts(other) is not None
 
 
 @pytest.mark.parametrize(

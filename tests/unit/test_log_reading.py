@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events import blobs
-from harness.events.log import LogWriter
-from harness.events.reader import read
-from harness.events.replies import LogPiece
+from harness.eventlog import blobs
+from harness.eventlog.reader import read
+from harness.eventlog.writer import LogWriter
 from harness.protocol.paths import SessionFolder
-from harness.supervisor.errors import OpError
+from harness.supervisor.base.errors import OpError
 from harness.supervisor.serving import log_reading
+from harness.views.replies import LogPiece
 
 N = 64
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.events.masked_checks import MaskedCheck
-from harness.plan.criteria import commands
-from harness.plan.masked import masked
-from harness.workspace.gather_facts import parse_shell
+from harness.checks.masked.masked import masked
+from harness.events.plan.masked_check_events import MaskedCheck
+from harness.plan.files.criteria import commands
+from harness.workspace.facts.gather import parse_shell
 
 FILES = {
     "check.sh": "#!/bin/sh\npython3 -m unittest 2>&1 | tail -1\n",

@@ -12,11 +12,11 @@ from harness.agents.desk import Desk
 from harness.agents.journal import Journal
 from harness.agents.spec import Spec
 from harness.brain import builtin
+from harness.eventlog.reader import DamagedLog
+from harness.eventlog.writer import LogWriter
 from harness.events import types as t
-from harness.events.log import LogWriter
-from harness.events.reader import DamagedLog
-from harness.events.session_state import SessionState
-from harness.protocol.credential import Credential
+from harness.projections.state.session_state import SessionState
+from harness.protocol.config.credential import Credential
 from tests.unit.test_context import Sizes, changes, long_work
 
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.events import memory_files, tool_input, tools
 from harness.memory import files
 from harness.memory.model import Memories
 from harness.memory.records import Actor, Origin, Place, Scope
 from harness.memory.wishes import MemoryWish, NotRemembered
+from harness.tools import memory_files, registry, validation
 from tests.memorychain import broken
 
 MINE = Place(Scope.SESSION, "s1")
@@ -26,7 +26,7 @@ def wish(call: str) -> MemoryWish:
 def do(m: Memories, command: str, call: str, **more: Any) -> str:
     """One call, its entries applied; the answer, which for what is refused begins with a minus."""
     asked = {"command": command, **more}
-    assert tool_input.validate(tools.MEMORY, asked) is None
+    assert validation.validate(registry.MEMORY, asked) is None
     if command == "view":
         return files.view(m, MINE, asked, NOW)
     try:
@@ -177,6 +177,6 @@ def test_what_is_there_is_shown_as_the_vendors_tool_shows_it() -> None:
 )
 def test_a_command_that_cannot_be_meant_is_told(value: dict[str, Any], why: str) -> None:
     assert memory_files.meant(value)
-    problem = tool_input.validate(tools.MEMORY, value)
+    problem = validation.validate(registry.MEMORY, value)
     assert problem is not None
     assert why in problem

@@ -5,15 +5,15 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.brain.context.layers import beginning
+from harness.brain.layers import beginning
 from harness.brain.view import View
-from harness.events import fold
 from harness.events import types as t
-from harness.events.memory_events import NOW, RESET
+from harness.events.conversation.memory_events import NOW, RESET
 from harness.memory import layer, wishes
 from harness.memory.model import Memories
 from harness.memory.records import Actor, Origin, Place, Scope, sha_of
 from harness.memory.wishes import MemoryWish, NotRemembered
+from harness.projections import apply
 
 MINE = Place(Scope.SESSION, "s1")
 REPO = Place(Scope.REPOSITORY, "/srv/thing/.git")
@@ -34,7 +34,7 @@ class World:
 
     def put(self, body: t.Body) -> None:
         record = t.Record(self.seq, TS, "x", 0, body)
-        fold.advance(self.view.state, record)
+        apply.advance(self.view.state, record)
         self.view.take(record, lambda ref: b"")
         self.seq += 1
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cli.open import command_of
-from app.cli.sessions import Usage
-from harness.events import merge_events as m
+from app.cli.verbs.open import command_of
+from app.cli.verbs.sessions import Usage
 from harness.events import types as t
-from harness.events.merging import MergeState, after, checks_result
-from harness.supervisor.sessions.handing_back import able, told
-from harness.workspace.merge_rules import Situation, refusal
+from harness.events.work import merge_events as m
+from harness.projections.state.merging import MergeState, after, checks_result
+from harness.supervisor.sessions.taking.handing_back import able, told
+from harness.workspace.git.merge_rules import Situation, refusal
 
 FINE = Situation("s1", "watchfloor/x-s1", "h" * 40, "main", "o" * 40, "/repo", 2)
 WORSE = {

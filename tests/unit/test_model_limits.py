@@ -10,8 +10,8 @@ import pytest
 
 from harness.agents.spec import Spec
 from harness.brain import model_limits, prompt
-from harness.events.model_limits import UNTOLD, ModelLimits
-from harness.protocol.credential import Credential
+from harness.domain.model_limits import UNTOLD, ModelLimits
+from harness.protocol.config.credential import Credential
 from harness.supervisor.endpoints.known_models import KnownModels
 
 SPEC = Spec("s", "f", "k", "u", 1, "", Credential("", ""), "claude-sonnet-5-5")

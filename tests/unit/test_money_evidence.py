@@ -12,8 +12,8 @@ from harness.budget import prices
 from harness.budget.evidence import NEVER_SENT, Books, Evidence, missing
 from harness.budget.ledger import CapReached, Ledger
 from harness.budget.ledger_types import CapsInForce, LedgerRecord, Raised, Reserved, Settled, Unknown
+from harness.domain.cap import Cap
 from harness.events import types as t
-from harness.events.cap import Cap
 from harness.supervisor.money.cap_waits import Waiting, freed
 from harness.supervisor.money.figures import CapStanding
 

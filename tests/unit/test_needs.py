@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events import needs, trouble
+from harness.domain import problems
+from harness.domain.calls.approval_kind import Request
+from harness.domain.problems import FAILED, HELD, PARKED, SESSION, Trouble
 from harness.events import types as t
-from harness.events.fold import SessionState, fold
-from harness.events.request import Request
-from harness.events.row_state import Liveness
-from harness.events.rows import row
-from harness.events.trouble import FAILED, HELD, PARKED, SESSION, Trouble
-from harness.events.views import (
+from harness.projections.apply import SessionState, fold
+from harness.projections.state.row_state import Liveness
+from harness.views import attention
+from harness.views.rows import row
+from harness.views.session_views import (
     ERRORS,
     GROUPS,
     NEEDS_YOU,
@@ -28,8 +29,8 @@ from harness.events.views import (
     standing,
     troubled,
 )
-from widgets.card_text import card_lines
-from widgets.queue_head import by_weight
+from widgets.card.card_text import card_lines
+from widgets.queue.queue_head import by_weight
 
 BEGIN: tuple[t.Body, ...] = (
     t.SessionIntent(name="cart", repo="/r", branch="b", worktree="/w", goal="g", model="m"),
@@ -77,12 +78,12 @@ def test_a_session_needs_somebody_exactly_when_the_queue_has_its_item(
     made = row("s", s, live)
     if told is not None and not s.terminal:
         made = troubled(made, Trouble(told[0], "the cause"), held=told[1])
-    found = needs.items([made], shown(s))
+    found = attention.items([made], shown(s))
     assert bool(found) == (made.group in (NEEDS_YOU, ERRORS))
     if made.group == NEEDS_YOU:
         assert {item.approval_id for item in found} == set(made.approvals)
     for item in found:
-        words = item.detail.get(needs.DO) if item.kind == HELD else trouble.requested(item.kind).do
+        words = item.detail.get(attention.DO) if item.kind == HELD else problems.requested(item.kind).do
         assert words
 
 
@@ -97,21 +98,21 @@ def test_every_session_has_one_item_and_every_item_its_session(groups: list[str]
         for r in rows
         if r.group == NEEDS_YOU
     ]
-    found = needs.items(rows, requests)
+    found = attention.items(rows, requests)
     assert sorted(item.sid for item in found) == sorted(r.sid for r in rows if r.group in (NEEDS_YOU, ERRORS))
     assert len({item.approval_id for item in found}) == len(found)
     order = [item.kind == HELD for item in by_weight(found, 1e12)]
     assert order == sorted(order), "what asks nothing comes last"
     for item in found:
-        assert needs.session_of(item.approval_id) == (item.sid if item.kind == HELD else "")
+        assert attention.session_of(item.approval_id) == (item.sid if item.kind == HELD else "")
 
 
 @pytest.mark.parametrize("outcome", ["failed"])
 def test_a_failed_session_says_what_can_be_done(outcome: str) -> None:
     s = fold(records(*BEGIN, t.SessionEnded(outcome=outcome, reason="2 of 3 checks fail: \x1b[31mpytest")))
-    (item,) = needs.items([row("s", s, Liveness(keeper=True, brain=False))], ())
-    assert item.detail[needs.DO] == FAILED.do
-    assert item.detail[needs.COMMAND] == "watchfloor continue s TEXT"
+    (item,) = attention.items([row("s", s, Liveness(keeper=True, brain=False))], ())
+    assert item.detail[attention.DO] == FAILED.do
+    assert item.detail[attention.COMMAND] == "watchfloor continue s TEXT"
     assert item.options == [], "nothing is decided here"
     text = "\n".join(line.text for line in card_lines(item))
     assert "\x1b" not in text
@@ -127,7 +128,7 @@ def test_what_was_put_off_waits_behind_the_rest_until_its_time(
     s = fold(records(*BEGIN, *steps, t.AlarmSnoozed(alarms=[HELD], until="2026-01-01T01:00:00.000Z")))
     made = reminded(row("s", s, live, now=begin + later), begin + later)
     other = SessionRow("z", "other", "failed", ERRORS, "x", "2026-01-01T09:00:00Z")
-    found = needs.items([made, other], shown(s))
+    found = attention.items([made, other], shown(s))
     assert bool([item for item in found if item.sid == "s"]) == (made.group in (NEEDS_YOU, ERRORS)), "it stays"
     mine = next((item for item in found if item.kind == HELD and item.sid == "s"), None)
     if mine is not None:
@@ -154,7 +155,7 @@ def test_one_that_only_waits_for_others_has_no_item() -> None:
     s = fold(records(*BEGIN, t.SessionParked(why="auth", detail="")))
     made = row("s", s, Liveness(keeper=True, brain=False))
     assert made.group not in (NEEDS_YOU, ERRORS)
-    assert needs.items([made], ()) == ()
+    assert attention.items([made], ()) == ()
 
 
 @given(st.lists(st.sampled_from([*GROUPS]), max_size=20), st.integers(0, 5), st.integers(0, 5))
@@ -168,5 +169,5 @@ def test_what_rings_counts_as_running_too_and_what_the_queue_has_as_needing_some
     assert total.sessions == len(rows)
     assert total.running == groups.count(RUNNING) + ringing
     assert total.errors == groups.count(ERRORS) + ringing + off
-    due = [item for item in needs.items(rows, ()) if item.deferred is None]
+    due = [item for item in attention.items(rows, ()) if item.deferred is None]
     assert total.needs_you == groups.count(NEEDS_YOU) + len(due)

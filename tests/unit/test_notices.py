@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events import notices
-from harness.events.notices import Memory, Notice, Pacing, Want
-from harness.events.request import Request
+from harness.domain.calls.approval_kind import Request
+from harness.views import notifications
+from harness.views.notifications import Memory, Notice, Pacing, Want
 
 PACING = Pacing(dwell_s=20, cool_down_s=60, again_s=300)
 LOW = Want("a1", "fix-login", "question")
@@ -33,7 +33,7 @@ def course(*looks: tuple[float, list[Want], bool], pacing: Pacing = PACING) -> l
     memory = Memory()
     said = []
     for now, wants, watched in looks:
-        memory, notice = notices.decide(memory, wants, now, watched, pacing)
+        memory, notice = notifications.decide(memory, wants, now, watched, pacing)
         if notice is not None:
             said.append((now, notice))
     return said
@@ -58,7 +58,7 @@ def test_notices_keep_their_distance_and_name_only_what_waits_unseen(
         since = {ident: since.get(ident, now) for ident in waiting}
         wants = [wanted(ident, ident in put_off) for ident in sorted(there)]
         before = memory
-        memory, notice = notices.decide(memory, wants, now, watched, PACING)
+        memory, notice = notifications.decide(memory, wants, now, watched, PACING)
         if notice is None:
             continue
         assert not watched
@@ -87,13 +87,13 @@ def test_what_waits_unseen_is_named_in_the_end_and_once(steps: list[tuple[int, s
     now = 1_000_000.0
     for gap, there, put_off, watched in steps:
         now += gap
-        memory, _ = notices.decide(memory, [wanted(i, i in put_off) for i in there], now, watched, PACING)
+        memory, _ = notifications.decide(memory, [wanted(i, i in put_off) for i in there], now, watched, PACING)
     now -= 500_000
     fresh = Want("new", "new", "question")
     named = 0
     for _ in range(40):
         now += 10
-        memory, notice = notices.decide(memory, [fresh], now, False, PACING)
+        memory, notice = notifications.decide(memory, [fresh], now, False, PACING)
         named += notice is not None and fresh in notice.items
     assert named == 1
 
@@ -114,7 +114,7 @@ def test_only_what_is_risky_is_said_again_each_time_later() -> None:
     assert [at - 1000 for at, _ in said] == [20, 320, 920, 2120]
     assert [notice.again for _, notice in said] == [False, True, True, True]
     assert all(notice.items == (HIGH,) for _, notice in said[1:])
-    assert "still needs you" in notices.title(said[1][1])
+    assert "still needs you" in notifications.title(said[1][1])
     never = Pacing(20, 60, 0)
     assert len(course(*every(10, 2400, [LOW, HIGH]), pacing=never)) == 1
 
@@ -146,14 +146,14 @@ def test_a_machine_that_slept_does_not_say_everything_again() -> None:
 
 def test_the_words_name_session_and_kind_and_are_few() -> None:
     many = Notice((*(Want(f"a{n}", f"s{n}", "cap") for n in range(9)), HIGH), True, False)
-    assert notices.title(many) == "Watchfloor: 10 things need you"
-    assert notices.lines(many)[0] == "ship: asks to do something (high risk)"
-    assert notices.lines(many)[-1] == "and 5 more"
-    assert len(notices.lines(many)) == 6
-    assert notices.title(Notice((LOW,), False, False)) == "Watchfloor: 1 thing needs you"
-    assert "wants a look" in notices.lines(Notice((Want("a9", "x", "\x1b]0;pwned\x07"),), False, False))[0]
+    assert notifications.title(many) == "Watchfloor: 10 things need you"
+    assert notifications.lines(many)[0] == "ship: asks to do something (high risk)"
+    assert notifications.lines(many)[-1] == "and 5 more"
+    assert len(notifications.lines(many)) == 6
+    assert notifications.title(Notice((LOW,), False, False)) == "Watchfloor: 1 thing needs you"
+    assert "wants a look" in notifications.lines(Notice((Want("a9", "x", "\x1b]0;pwned\x07"),), False, False))[0]
 
 
 @pytest.mark.parametrize("kind", list(Request))
 def test_every_kind_of_request_has_words(kind: Request) -> None:
-    assert notices.KINDS[kind]
+    assert notifications.KINDS[kind]

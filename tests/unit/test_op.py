@@ -10,12 +10,13 @@ import msgspec
 import pytest
 
 from harness.agents import supervisor_requests as asked
-from harness.events.attempt import AttemptKind
+from harness.domain.calls.attempt import AttemptKind
 from harness.events.types import Usage
-from harness.protocol import frames, keeper_requests
-from harness.protocol.op import BadArgument, Op, Yes, reader
-from harness.protocol.struct_json import STRUCT_JSON
-from harness.session import orders
+from harness.keeper.loop import requests
+from harness.protocol import keeper_requests
+from harness.protocol.connection import frames
+from harness.protocol.connection.op import BadArgument, Op, Yes, reader
+from harness.protocol.connection.struct_json import STRUCT_JSON
 from harness.vault import vault_ops
 from harness.vault.limits import VaultLimits
 
@@ -30,16 +31,16 @@ OPS: dict[str, Op[object]] = {
         keeper_requests.Subscribe(-1),
         keeper_requests.Ping(),
         keeper_requests.Stats(),
-        orders.GrantLease(1, 2, "secret", 3, 4, "boot"),
-        orders.EndLease(1, "done", 0),
-        orders.Execute("c1.0", undo_limits=VaultLimits(names=5), jobs=orders.JobLimits(2, 3)),
-        orders.CancelCall("c1.0"),
-        orders.CancelJob("j1"),
-        orders.TakeState("shown", full=True, since="s1.ab", worked="s0.ab"),
-        orders.StatesKept(),
-        orders.ExportState("k1", "head", "ground", "s1.ab"),
-        orders.UndoCall("u1", "c1.0", "s1.ab", {"kind": "human"}),
-        orders.Shutdown(kill=True),
+        requests.GrantLease(1, 2, "secret", 3, 4, "boot"),
+        requests.EndLease(1, "done", 0),
+        requests.Execute("c1.0", undo_limits=VaultLimits(names=5), jobs=requests.JobLimits(2, 3)),
+        requests.CancelCall("c1.0"),
+        requests.CancelJob("j1"),
+        requests.TakeState("shown", full=True, since="s1.ab", worked="s0.ab"),
+        requests.StatesKept(),
+        requests.ExportState("k1", "head", "ground", "s1.ab"),
+        requests.UndoCall("u1", "c1.0", "s1.ab", {"kind": "human"}),
+        requests.Shutdown(kill=True),
         vault_ops.Take((vault_ops.KeptRoot("w", "/work", (".git",)),), "c1.0", only="w/", action={"tool": "exec"}),
         vault_ops.Observe({"tool": "exec"}),
         vault_ops.Export((), "k1", "head", "ground", "s1.ab"),
@@ -68,7 +69,7 @@ TO_THE_SUPERVISOR: dict[str, tuple[Op[object], object]] = {
 
 
 def test_every_operation_is_here() -> None:
-    assert ops_of(keeper_requests, orders, vault_ops) == set(OPS)
+    assert ops_of(keeper_requests, requests, vault_ops) == set(OPS)
     assert ops_of(asked) == {f"{asked.__name__}.{type(op).__name__}" for op, _ in TO_THE_SUPERVISOR.values()}
 
 
@@ -149,8 +150,8 @@ def test_what_a_newer_peer_adds_is_left_aside() -> None:
 
 
 def test_a_field_that_is_null_is_one_that_says_nothing() -> None:
-    assert reader(orders.EndLease)({"gen": 1, "reason": "r", "exit_code": None}) == orders.EndLease(1, "r")
-    assert frames.members(orders.EndLease(1, "r")) == {"gen": 1, "reason": "r"}
+    assert reader(requests.EndLease)({"gen": 1, "reason": "r", "exit_code": None}) == requests.EndLease(1, "r")
+    assert frames.members(requests.EndLease(1, "r")) == {"gen": 1, "reason": "r"}
 
 
 def test_what_no_frame_can_hold_is_no_field() -> None:

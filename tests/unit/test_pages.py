@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.hands import pages
+from harness.executor import paging
 
 ROOM = 8000
 MORE = re.compile(r"\(lines (\d+) to (\d+) of (\d+)(?:; go on with offset (\d+))?\)")
@@ -20,7 +20,7 @@ def read_all(text: str, most: int, room: int) -> list[str]:
     found: list[str] = []
     first = 1
     while True:
-        page = pages.page(text, first, most, room)
+        page = paging.page(text, first, most, room)
         assert len(page.encode()) <= room + 160
         *shown, last = page.split("\n")
         said = MORE.fullmatch(last)
@@ -46,7 +46,7 @@ def test_a_line_without_end_comes_in_pieces(letter: str) -> None:
 
 def test_five_megabytes_come_in_an_answer_of_eight_kilobytes() -> None:
     text = "".join(f"line {n} of the log\n" for n in range(1, 250_001))
-    page = pages.page(text, 200_000, 2000, ROOM)
+    page = paging.page(text, 200_000, 2000, ROOM)
     assert page.startswith("200000\tline 200000 of the log\n")
     assert re.search(r"\(lines 200000 to \d+ of 250000; go on with offset \d+\)$", page)
     assert len(page.encode()) < ROOM + 160
@@ -54,10 +54,10 @@ def test_five_megabytes_come_in_an_answer_of_eight_kilobytes() -> None:
 
 def test_grep_numbers_what_it_finds_as_pages_do() -> None:
     text = "one\n" + "a" * 5000 + "NEEDLE" + "b" * 5000 + "\nlast needle\n"
-    found = pages.grep(text, "(?i)needle", 1, 10, ROOM)
+    found = paging.grep(text, "(?i)needle", 1, 10, ROOM)
     first, second = found.split("\n")
     number = int(first.split("\t")[0])
-    assert "NEEDLE" in pages.page(text, number, 1, ROOM)
+    assert "NEEDLE" in paging.page(text, number, 1, ROOM)
     assert "NEEDLE" in first
     assert len(first) < 500
     assert second.endswith("\tlast needle")
@@ -70,7 +70,7 @@ def test_grep_goes_on_where_it_says(lines: list[str], most: int) -> None:
     found: list[int] = []
     first = 1
     while wanted:
-        answer = pages.grep(text, "a", first, most, ROOM).split("\n")
+        answer = paging.grep(text, "a", first, most, ROOM).split("\n")
         more = re.fullmatch(r"\((\d+) more lines match; go on with offset (\d+)\)", answer[-1])
         found += [int(line.split("\t")[0]) for line in (answer[:-1] if more else answer)]
         if more is None:
@@ -81,12 +81,12 @@ def test_grep_goes_on_where_it_says(lines: list[str], most: int) -> None:
 
 
 def test_what_cannot_be_shown_is_said() -> None:
-    assert pages.page("", 1, 10, ROOM) == "(the output is empty)"
-    with pytest.raises(pages.NoSuchPage, match="only 2 lines; offset 9"):
-        pages.page("a\nb\n", 9, 10, ROOM)
-    with pytest.raises(pages.NoSuchPage, match=r"no line of the output matches$"):
-        pages.grep("a\n", "b", 1, 10, ROOM)
-    with pytest.raises(pages.NoSuchPage, match="from line 2 on; 1 before"):
-        pages.grep("b\na\n", "b", 2, 10, ROOM)
-    with pytest.raises(pages.NoSuchPage, match="not a valid regular expression"):
-        pages.grep("a\n", "(", 1, 10, ROOM)
+    assert paging.page("", 1, 10, ROOM) == "(the output is empty)"
+    with pytest.raises(paging.NoSuchPage, match="only 2 lines; offset 9"):
+        paging.page("a\nb\n", 9, 10, ROOM)
+    with pytest.raises(paging.NoSuchPage, match=r"no line of the output matches$"):
+        paging.grep("a\n", "b", 1, 10, ROOM)
+    with pytest.raises(paging.NoSuchPage, match="from line 2 on; 1 before"):
+        paging.grep("b\na\n", "b", 2, 10, ROOM)
+    with pytest.raises(paging.NoSuchPage, match="not a valid regular expression"):
+        paging.grep("a\n", "(", 1, 10, ROOM)

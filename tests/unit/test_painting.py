@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.geometry import Region
 
-from app.painting import bands
+from app.terminal.painting import bands
 
 
 @given(st.integers(0, 5), st.integers(0, 12), st.sets(st.integers(0, 20)))

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.review import Review, anchor_of, message
-from harness.events.replies import FileDiff
-from harness.workspace.diff import spelled
-from widgets.patch_files import FilePatch, beside, files_of, find, next_hunk, unquoted
+from app.review.comments import Review, anchor_of, message
+from harness.views.replies import FileDiff
+from harness.workspace.tree.diff import spelled
+from widgets.diff.patch_files import FilePatch, beside, files_of, find, next_hunk, unquoted
 
 LINE = st.text(st.characters(blacklist_characters="\n", codec="utf-8"), max_size=12) | st.sampled_from(
     ["", "-- a/x", "++ b/x", "@@ -1 +1 @@", "diff --git a/x b/x", "\x1b[2J", "same"]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events.patterns import fits
-from harness.plan.protected import CONFIGURATION, DATA, TESTS
+from harness.checks.protected_files import CONFIGURATION, DATA, TESTS
+from harness.domain.path_patterns import fits
 
 NAMES = st.sampled_from(["tests", "test_a.py", "a", "aa", "conftest.py", "x.snap", ".cargo", "golden", "é", "a\nb"])
 PATHS = st.lists(NAMES, min_size=1, max_size=5).map("/".join)

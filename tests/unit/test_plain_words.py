@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.domain.cap import Cap
+from harness.domain.states import ParkedFor
+from harness.domain.text.formatting import NANO, counted
 from harness.events import types as t
-from harness.events.cap import Cap
-from harness.events.describe import describe
-from harness.events.describing.approvals import chosen
-from harness.events.states import ParkedFor
-from harness.events.words import NANO, counted
-from harness.workspace.errors import UnsavedWork
+from harness.reports.describe import describe
+from harness.reports.describing.approvals import chosen
+from harness.workspace.git.errors import UnsavedWork
 
 
 def raised(value: int | None, cap: str = "") -> t.ApprovalDecided:

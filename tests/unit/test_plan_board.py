@@ -6,15 +6,15 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events import plan_state
 from harness.events import types as t
-from harness.events.plan_views import EntryView, PhaseView, PlanBoard
-from harness.events.session_state import SessionState
 from harness.plan.board import board, checks
+from harness.projections.state import plan_state
+from harness.projections.state.session_state import SessionState
+from harness.views.plan_views import EntryView, PhaseView, PlanBoard
 from tests.logs import checked_before
 from tests.unit.test_plan_phases import Told, story, text
-from widgets.plan_board import as_file, checks_as_file
-from widgets.plan_view import MAX_LINES, NOW
+from widgets.plan.plan_board import as_file, checks_as_file
+from widgets.plan.plan_view import MAX_LINES, NOW
 
 NAMES = ["a", "b", "c", "d"]
 STATES = {

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.plan.counts import Counts, judge, parse
+from harness.checks.runner_counts import Counts, judge, parse
 
 OUTPUTS = {
     "pytest quiet": ("...\n3 passed in 0.01s\n", Counts(3)),

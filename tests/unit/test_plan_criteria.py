@@ -9,9 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.plan import scripts, spec
-from harness.plan.criteria import FILE, FORMS, REQUEST, RUNS, Criterion, Problem, commands, parse, problems, spoken
-from harness.plan.formats import BadPlan
+from harness.checks import check_scripts
+from harness.plan import specification
+from harness.plan.files.criteria import (
+    FILE,
+    FORMS,
+    REQUEST,
+    RUNS,
+    Criterion,
+    Problem,
+    commands,
+    parse,
+    problems,
+    spoken,
+)
+from harness.plan.files.formats import BadPlan
 
 DECIDED = {
     "Run `npm test` - exits with code 0": (RUNS, "npm test"),
@@ -123,7 +135,9 @@ def test_a_request_that_names_no_server_is_asked_of_what_the_repository_starts(u
     assert isinstance(found, Criterion), found
     assert found.kind == REQUEST
     assert spoken(found.command) == found.text
-    assert not scripts.named([found.command], lambda _: "").runs, "whose failure is the agent's first task, to repair"
+    assert not check_scripts.named([found.command], lambda _: "").runs, (
+        "whose failure is the agent's first task, to repair"
+    )
     ran = subprocess.run(["bash", "-c", found.command], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert (ran.returncode, ran.stdout) == (1, "init.sh starts what serves this, and there is none\n")
 
@@ -223,30 +237,30 @@ MARKDOWN = b"""# Sums
 
 
 def test_a_text_is_read_by_its_lists() -> None:
-    lines = spec.check(MARKDOWN)
+    lines = specification.check(MARKDOWN)
     assert [(line.where, isinstance(line.found, Criterion)) for line in lines] == [
         ("line 4", True),
         ("line 5", False),
         ("line 9", True),
     ]
-    assert [line.where for line in spec.check(b"- It works\n")] == ["line 1"]
-    assert spec.check(b"no list\n") == []
+    assert [line.where for line in specification.check(b"- It works\n")] == ["line 1"]
+    assert specification.check(b"no list\n") == []
 
 
 def test_a_plan_is_read_by_its_entries() -> None:
     plan = b"""{"userStories": [
      {"id": "US-1", "title": "A", "acceptanceCriteria": ["Run `x` - exits with code 0", "ok"], "passes": false},
      {"id": "US-2", "title": "B", "acceptanceCriteria": [], "passes": false}]}"""
-    lines = spec.check(plan)
+    lines = specification.check(plan)
     assert [(line.where, isinstance(line.found, Criterion)) for line in lines] == [
         ("US-1", True),
         ("US-1", False),
         ("US-2", False),
     ]
     with pytest.raises(BadPlan):
-        spec.check(b"[1")
+        specification.check(b"[1")
     with pytest.raises(BadPlan):
-        spec.check(b"\xff")
+        specification.check(b"\xff")
 
 
 def test_better_words_are_looked_for_only_when_somebody_reads_them() -> None:

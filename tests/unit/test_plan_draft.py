@@ -10,14 +10,16 @@ import pytest
 from harness.agents.steps import Wait
 from harness.brain import decide
 from harness.brain.view import View
-from harness.events import fold, said
+from harness.events import message_parts
 from harness.events import types as t
-from harness.events.evaluation_events import JudgeWanted
-from harness.events.row_state import without_criterion
-from harness.events.session_state import SessionState
-from harness.plan import draft, formats, spellings
+from harness.events.plan.evaluation_events import JudgeWanted
+from harness.plan import draft
+from harness.plan.files import formats, spellings
+from harness.projections import apply
+from harness.projections.state.row_state import without_criterion
+from harness.projections.state.session_state import SessionState
 from harness.roles import shelf
-from harness.supervisor.calls import plans
+from harness.supervisor.calls.work import plans
 from tests.unit.test_plan_phases import story, text
 
 GOOD = text([story("a"), story("b")])
@@ -30,13 +32,13 @@ def told(*bodies: t.Body, path: str = "feature_list.json", checks: tuple[str, ..
     )
     for seq, body in enumerate((intent, t.SessionCreated(base="0", worktree="/w", branch="b"), *bodies)):
         record = t.Record(seq, "2026-01-05T10:00:00.000Z", "test", 0, body)
-        fold.advance(v.state, record)
+        apply.advance(v.state, record)
         v.take(record, lambda ref: b"")
     return v
 
 
-def reply(words: str = "It is written.", stop: str = said.DONE) -> t.ModelMessage:
-    part = said.Text(words)
+def reply(words: str = "It is written.", stop: str = message_parts.DONE) -> t.ModelMessage:
+    part = message_parts.Text(words)
     return t.ModelMessage(
         request_id="r", message_id="m", model="m", stop=stop, usage=t.Usage(), cost_nano=0, parts=[part]
     )
@@ -58,7 +60,7 @@ def test_it_is_looked_at_once_each_time_the_agent_says_it_is_written() -> None:
     assert isinstance(decide.next_step(sent_back), decide.Ask)
     asked = t.ApprovalRequested(approval_id="a", kind="plan", title="", options=[])
     assert not draft.due(told(TASK, reply(), asked).state)
-    assert not draft.due(told(TASK, reply(stop=said.LENGTH)).state)
+    assert not draft.due(told(TASK, reply(stop=message_parts.LENGTH)).state)
 
 
 def test_accepted_its_criteria_are_the_sessions_checks() -> None:
@@ -81,7 +83,7 @@ def test_a_session_is_without_a_criterion_until_something_decides() -> None:
     assert without_criterion(told(plan).state), "nor of the plan that it wrote"
     judged = msgspec.structs.replace(told(path="").state.intent, judge=JudgeWanted("m", 3))
     state = SessionState()
-    fold.advance(state, t.Record(0, "2026-01-05T10:00:00.000Z", "test", 0, judged))
+    apply.advance(state, t.Record(0, "2026-01-05T10:00:00.000Z", "test", 0, judged))
     assert not without_criterion(state), "a judge decides"
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.plan import spec
-from harness.plan.formats import BadPlan, flipped, read
-from harness.plan.guard import tampered
-from harness.plan.spellings import FEATURES, STORIES, TASKS
+from harness.plan import specification
+from harness.plan.files.formats import BadPlan, flipped, read
+from harness.plan.files.guard import tampered
+from harness.plan.files.spellings import FEATURES, STORIES, TASKS
 
 FEATURE_LIST = b"""[
   {
@@ -80,7 +80,7 @@ def test_however_a_plan_is_spelled_a_flip_changes_one_word(data: bytes, name: st
     old, new, first = ODD[name]
     odd = first + (data.replace(old, new) if old else data) + b" \n\t\r\n"
     plan = read(odd)
-    assert spec.check(odd)[0].where == plan.entries[0].id
+    assert specification.check(odd)[0].where == plan.entries[0].id
     entry = plan.entries[0]
     word = {True: "true", False: "false"}[not entry.passes]
     assert flipped(plan, {0: not entry.passes}).text == f"{plan.text[: entry.at]}{word}{plan.text[entry.end :]}"

@@ -13,18 +13,20 @@ from hypothesis import strategies as st
 
 from harness.agents import standing
 from harness.agents.steps import Wait
-from harness.events import fold, plan_state
+from harness.domain.calls.approval_kind import Request
+from harness.domain.calls.gate_kinds import GateKind
 from harness.events import types as t
-from harness.events.gate_kinds import GateKind
-from harness.events.ratchet import PlanProgress
-from harness.events.request import Request
-from harness.events.session_state import SessionState
-from harness.events.views import ApprovalView
-from harness.plan import formats, gates, order
-from harness.plan.formats import BadPlan
+from harness.plan import gates, order
+from harness.plan.files import formats
+from harness.plan.files.formats import BadPlan
 from harness.plan.phases import Phase, phased
-from harness.supervisor.calls import plans
-from widgets.card_text import card_lines
+from harness.projections import apply
+from harness.projections.state import plan_state
+from harness.projections.state.protected_files import PlanProgress
+from harness.projections.state.session_state import SessionState
+from harness.supervisor.calls.work import plans
+from harness.views.session_views import ApprovalView
+from widgets.card.card_text import card_lines
 
 
 def story(name: str, **more: Any) -> dict[str, Any]:
@@ -49,7 +51,7 @@ class Told:
 
     def say(self, body: t.Body) -> int:
         seq = self.state.seq + 1
-        fold.advance(self.state, t.Record(seq, "2026-01-05T10:00:00.000Z", "test", 0, body))
+        apply.advance(self.state, t.Record(seq, "2026-01-05T10:00:00.000Z", "test", 0, body))
         return seq
 
     def verdict(self, name: str, passed: bool, round_: int) -> int:

@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 
-from harness.events.launch_wish import LaunchWish
-from harness.plan import criteria, phrases, spec
-from harness.plan.criteria import Criterion
-from harness.plan.formats import flipped, read
-from harness.protocol import project_phrases
-from harness.supervisor.errors import OpError
-from harness.supervisor.sessions import phrase_bindings
-from harness.supervisor.sessions.launch_request import check, phrases_of
-from harness.supervisor.sessions.phrase_bindings import Known
+from harness.plan import specification
+from harness.plan.files import criteria, phrases
+from harness.plan.files.criteria import Criterion
+from harness.plan.files.formats import flipped, read
+from harness.protocol.config import project_phrases
+from harness.supervisor.base.errors import OpError
+from harness.supervisor.sessions.begin import phrase_bindings
+from harness.supervisor.sessions.begin.launch_request import check, phrases_of
+from harness.supervisor.sessions.begin.phrase_bindings import Known
+from harness.views.launch_request import LaunchWish
 
 PLAN = json.dumps(
     {
@@ -213,7 +214,9 @@ def test_a_file_of_phrases_that_cannot_be_used_says_so_and_binds_nothing(repo: P
 
 
 def test_a_specification_is_read_with_the_same_phrases() -> None:
-    lines = spec.look(b"## Acceptance criteria\n- Tests pass\n- It is nice\n", {"tests pass.": "make test"}).lines
+    lines = specification.look(
+        b"## Acceptance criteria\n- Tests pass\n- It is nice\n", {"tests pass.": "make test"}
+    ).lines
     assert [isinstance(line.found, Criterion) for line in lines] == [True, False]
-    found = spec.look(PLAN, {"Typecheck passes": "make types"}).lines
+    found = specification.look(PLAN, {"Typecheck passes": "make types"}).lines
     assert [line.found.command for line in found if isinstance(line.found, Criterion)] == ["make types"] * 3

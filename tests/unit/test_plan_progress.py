@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.plan.formats import read
+from harness.plan.files.formats import read
 from harness.plan.progress import Flip, Seen, Wanted, flips, standing, wanted
 
 PLAN = json.dumps(

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events import patterns
-from harness.plan import check_settings
-from harness.plan.protected import New, Rules, chosen, folders_around, shadows
-from harness.plan.scripts import Named, named
+from harness.checks import check_settings
+from harness.checks.check_scripts import Named, named
+from harness.checks.protected_files import New, Rules, chosen, folders_around, shadows
+from harness.domain import path_patterns
 
 BASE = (
     "README.md",
@@ -216,7 +216,7 @@ def test_any_command_can_be_read(command: str) -> None:
     ],
 )
 def test_patterns(pattern: str, path: str, fit: bool) -> None:
-    assert patterns.fits(path, [pattern]) is fit
+    assert path_patterns.fits(path, [pattern]) is fit
 
 
 def test_a_new_dependency_is_no_weaker_test() -> None:
@@ -241,15 +241,15 @@ def test_any_content_can_be_read_or_is_said_to_be_none(data: bytes, name: str) -
 
 
 def test_what_a_check_may_write_to_is_asked_once() -> None:
-    from harness.events import ratchet
     from harness.events import types as t
+    from harness.projections.state import protected_files
 
-    kept = ratchet.Ratchet()
+    kept = protected_files.Ratchet()
     for number, how in enumerate(("changed", "touched")):
-        file = t.ViolatedFile("tests/data.json", how, ratchet.TOUCHED if how == "touched" else "sha")
+        file = t.ViolatedFile("tests/data.json", how, protected_files.TOUCHED if how == "touched" else "sha")
         kept.violated(number, t.RatchetViolation(violation_id=f"v{number}", call_id="c1.0", files=[file]))
         assert not kept.clear
-        kept.answered(t.RatchetAnswered(violations=[f"v{number}"], answer=ratchet.ALLOW))
+        kept.answered(t.RatchetAnswered(violations=[f"v{number}"], answer=protected_files.ALLOW))
         kept.restored(number, t.RatchetRestored(violation_id=f"v{number}", restored=1, allowed=True))
         assert kept.clear
     assert kept.accepted == {"tests/data.json": "sha"}

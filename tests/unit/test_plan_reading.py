@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.plan.reading import only_reads
+from harness.checks.reading_only import only_reads
 
 
 @pytest.mark.parametrize(

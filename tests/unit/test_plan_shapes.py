@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.plan import criteria, spec, spellings
-from harness.plan.formats import BadPlan, Plan, flipped, read
-from harness.plan.guard import tampered
+from harness.plan import specification
+from harness.plan.files import criteria, spellings
+from harness.plan.files.formats import BadPlan, Plan, flipped, read
+from harness.plan.files.guard import tampered
 from harness.plan.phases import phased
 from tests.unit.test_plan_phases import Told
 
@@ -56,14 +57,14 @@ def test_a_shape_loads(name: str) -> None:
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_shape_is_refused_by_naming_what_was_seen_and_what_to_write(name: str) -> None:
     with pytest.raises(BadPlan) as refused:
-        spec.check((SHAPES / name).read_bytes())
+        specification.check((SHAPES / name).read_bytes())
     for words in EXPECTED[name]["refused"]:
         assert words in str(refused.value)
 
 
 @pytest.mark.parametrize("name", SPECS)
 def test_a_specification_is_read_by_its_headings(name: str) -> None:
-    seen = spec.look((SHAPES / name).read_bytes())
+    seen = specification.look((SHAPES / name).read_bytes())
     outcome = EXPECTED[name]
     told = [[line.where, line.under, isinstance(line.found, criteria.Criterion)] for line in seen.lines]
     assert [line[::2] for line in told] == [line[::2] for line in outcome["lines"]]

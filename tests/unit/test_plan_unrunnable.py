@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from harness.agents import done, steps
+from harness.checks.missing_program import missing
+from harness.domain.states import ParkedFor
 from harness.events import types as t
-from harness.events.states import ParkedFor
-from harness.plan.unrunnable import missing
 
 
 @pytest.mark.parametrize(

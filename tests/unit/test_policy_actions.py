@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from harness.events.action import InputBlob, action_hash
-from harness.events.addresses import strip_credential
-from harness.events.destination import LocalRemote, Named
+from harness.domain.actions.action import InputBlob, action_hash
+from harness.domain.actions.destination import LocalRemote, Named
+from harness.domain.addresses import strip_credential
 from harness.policy.build import build_action
+from harness.policy.decide import Verdict, judge
 from harness.policy.facts import Facts, FenceFacts, Target
-from harness.policy.judge import Verdict, judge
+from harness.policy.policy_file import default_policy, parse_policy
 from harness.policy.push import parse_push
-from harness.policy.rules import default_policy, parse_policy
 
 HEAD = "a" * 40
 NAMED = Named("work:x.git", "/home/me/x", configured=True)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events.action import Action, from_wire
-from harness.policy.judge import INSIDE, judge
-from harness.policy.rules import Policy, PolicyError, Rule, default_policy, parse_policy
+from harness.domain.actions.action import Action, from_wire
+from harness.policy.decide import INSIDE, judge
+from harness.policy.policy_file import Policy, PolicyError, Rule, default_policy, parse_policy
 
 ORDER = {"allow": 0, "ask": 1, "deny": 2}
 

@@ -10,17 +10,17 @@ import anthropic
 import httpx2
 import pytest
 
-from harness.brain import own_means, stream
-from harness.brain.bill import Bill, Bounds
-from harness.brain.own_means import Own
-from harness.brain.retry import Failure
-from harness.events import tools as events_tools
+from harness.brain.api import own_means, stream
+from harness.brain.api.bill import Bill, Bounds
+from harness.brain.api.own_means import Own
+from harness.brain.api.retry import Failure
 from harness.events import types as t
 from harness.events.types import Usage
-from harness.protocol import config as c
-from harness.protocol.profiles import Profile, Profiles
+from harness.protocol.config import config as c
+from harness.protocol.config.profiles import Profile, Profiles
 from harness.simulator import compaction, edits, validate
 from harness.simulator.errors import ApiError
+from harness.tools import registry as events_tools
 
 FILE = Path("/conf/config.toml")
 CLEARING = frozenset(("context-management-2025-06-27",))

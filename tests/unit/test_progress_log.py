@@ -7,7 +7,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.plan import progress_log as log
+from harness.plan.files import progress_log as log
 
 HEAD = log.header("2026-01-02")
 PATTERNS = "## Codebase Patterns\n- Use the helper.\n"

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app import forge, pull_text
-from app.forge import Forge, NoForge
-from app.pull_text import SecretTitle
-from harness.events import pull_events as p
-from harness.events import secret
+from app.review import forge, pull_text
+from app.review.forge import Forge, NoForge
+from app.review.pull_text import SecretTitle
+from harness.domain.text import secret_scan
+from harness.domain.text.display_safe import to_display
 from harness.events import types as t
-from harness.events.fold import fold
-from harness.events.pulling import CheckLine, PlanEntryLine, PullState, PullView, after, pushes
-from harness.events.receipts import Receipt
-from harness.events.untrusted import to_display
+from harness.events.work import pull_events as p
+from harness.projections.apply import fold
+from harness.projections.state.publishing import CheckLine, PlanEntryLine, PullState, PullView, after, pushes
+from harness.reports.receipts import Receipt
 
 OUR_KEY = "our" * 9
 BOTH = {"gh": "/bin/gh", "glab": "/bin/glab"}
@@ -113,7 +113,7 @@ def test_an_address_that_could_say_more_is_refused(tmp_path: Path, more: str) ->
 
 
 def finder(texts: Sequence[str]) -> list[list[str]]:
-    return [secret.in_lines(text, (OUR_KEY,)) for text in texts]
+    return [secret_scan.in_lines(text, (OUR_KEY,)) for text in texts]
 
 
 def view(hostile: str) -> PullView:
@@ -188,10 +188,10 @@ def test_a_private_key_is_left_out_to_its_end() -> None:
 @given(st.text("ab \n"), st.text("ab \n"))
 def test_a_secret_is_found_however_it_is_broken_into_lines(before: str, after: str) -> None:
     text = f"{before}\npassword:\n  hunter2hunter2\n{after}"
-    found = secret.in_lines(text)
+    found = secret_scan.in_lines(text)
     assert len(found) == len(text.split("\n"))
     assert all(found)
-    assert not any(secret.in_lines(before))
+    assert not any(secret_scan.in_lines(before))
 
 
 @settings(max_examples=30, deadline=None)

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events import person_tool, tool_input
+from harness.domain.calls.approval_kind import Request
 from harness.events import types as t
-from harness.events.request import Request
-from harness.events.session_state import OpenApproval
-from harness.events.views import ApprovalView
-from harness.supervisor.calls import questions
-from harness.supervisor.errors import OpError
-from widgets.card_text import card_lines
+from harness.projections.state.session_state import OpenApproval
+from harness.supervisor.base.errors import OpError
+from harness.supervisor.calls.queue import questions
+from harness.tools import person_tool, validation
+from harness.views.session_views import ApprovalView
+from widgets.card.card_text import card_lines
 
 INPUTS = st.fixed_dictionaries(
     {"question": st.text(max_size=person_tool.MAX_QUESTION + 9)},
@@ -35,7 +35,7 @@ def view(made: t.ApprovalRequested) -> ApprovalView:
 
 @given(INPUTS)
 def test_whatever_passes_the_tool_becomes_one_request_whose_card_has_all_of_it(value: dict[str, object]) -> None:
-    if tool_input.validate(person_tool.NAME, value) is not None:
+    if validation.validate(person_tool.NAME, value) is not None:
         return
     made = questions.request("c1.0", value)
     assert (made.kind, made.call_id, made.options) == (Request.QUESTION, "c1.0", ["answer", "deny", "stop"])
@@ -52,7 +52,7 @@ def test_whatever_passes_the_tool_becomes_one_request_whose_card_has_all_of_it(v
 
 @given(INPUTS, st.integers(-3, 12), st.text(max_size=20))
 def test_a_number_means_the_option_that_was_shown_or_nothing(value: dict[str, object], number: int, words: str) -> None:
-    if tool_input.validate(person_tool.NAME, value) is not None:
+    if validation.validate(person_tool.NAME, value) is not None:
         return
     request = asked(questions.request("c1.0", value))
     offered = person_tool.choices(request.detail)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.screens import together
-from harness.events.views import ApprovalView
+from app.screens.dialogs import together
 from harness.policy.grants import likeness
+from harness.views.session_views import ApprovalView
 from tests.unit.test_grants import CRITICAL, PIP, PUSH, REQUESTS, act
-from widgets.queue_groups import alike, items
+from widgets.queue.queue_groups import alike, items
 
 
 def view(name: str, like: str = "", same: str = "") -> ApprovalView:

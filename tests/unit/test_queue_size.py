@@ -10,12 +10,12 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from harness.events.session_state import OpenApproval
-from harness.events.views import ApprovalView
-from harness.protocol import frames
+from harness.projections.state.session_state import OpenApproval
+from harness.protocol.connection import frames
 from harness.supervisor.calls.approvals import Approvals
 from harness.supervisor.fleet.rooms import Shown
-from widgets.card_text import card
+from harness.views.session_views import ApprovalView
+from widgets.card.card_text import card
 
 OPTIONS = ["allow", "allow_edited", "deny", "answer", "stop"]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from app import rules
+from app.presenters import grant_lines
+from harness.domain.states import ParkedFor
 from harness.events import types as t
-from harness.events.describe import describe
-from harness.events.grant_views import GrantView
-from harness.events.states import ParkedFor
+from harness.reports.describe import describe
+from harness.views.grant_views import GrantView
 
 THEN = "2026-11-25T13:16:31.066Z"
 
@@ -51,6 +51,6 @@ def test_an_end_is_told_to_the_minute_on_the_readers_clock() -> None:
         sid="s",
         approval_id="a1",
     )
-    told = dict(rules.facts(view, {}, 0.0))
+    told = dict(grant_lines.facts(view, {}, 0.0))
     assert told["ends"] == "2026-11-25 22:16, or after 1 call"
     assert told["made"].startswith("2026-11-25 22:16 by ")

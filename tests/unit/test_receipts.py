@@ -7,18 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.events import types as t
-from harness.events.receipts import (
-    DECIDED,
-    EFFECT,
-    LOST,
-    OPEN,
-    STALE,
-    TAKEN,
-    WITHDRAWN,
-    History,
-    Receipt,
-    receipts,
-)
+from harness.reports.receipts import DECIDED, EFFECT, LOST, OPEN, STALE, TAKEN, WITHDRAWN, History, Receipt, receipts
 
 NAME = "a2222222"
 CALL = "c1.0"

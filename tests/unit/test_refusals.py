@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.brain.refusals import Answer, kind_of, most_output
+from harness.brain.api.refusals import Answer, kind_of, most_output
 
 INVALID = "invalid_request_error"
 LONG = (

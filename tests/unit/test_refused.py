@@ -12,9 +12,9 @@ from harness.agents import steps
 from harness.agents.steps import Park, Say
 from harness.brain import conversation, decide
 from harness.brain.context.sizes import Sizes
+from harness.domain.model_limits import ModelLimits
+from harness.domain.states import ParkedFor
 from harness.events import types as t
-from harness.events.model_limits import ModelLimits
-from harness.events.states import ParkedFor
 from tests.unit.test_brain_loop import World, text, use
 
 SIGNATURE = "messages.1.content.0: Invalid `signature` in `thinking` block"
@@ -222,7 +222,7 @@ def test_a_turn_that_ends_without_a_word_is_no_claim(
 
 
 def reply(*content: dict[str, object], doubt: str = "") -> t.ModelMessage:
-    from harness.events import blocks
+    from harness.events import messages_api
 
     return t.ModelMessage(
         request_id="r",
@@ -231,7 +231,7 @@ def reply(*content: dict[str, object], doubt: str = "") -> t.ModelMessage:
         stop="done",
         usage=t.Usage(input=10, output=5),
         cost_nano=1,
-        parts=blocks.parts_of(list(content)),
+        parts=messages_api.parts_of(list(content)),
         doubt=doubt,
     )
 

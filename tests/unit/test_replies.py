@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.feed import Feed
-from harness.events.cost_views import Costs, SessionPaid
-from harness.events.views import FleetView
+from app.client.feed import Feed
 from harness.protocol.client import SupervisorError
 from harness.protocol.paths import Folders
+from harness.views.cost_views import Costs, SessionPaid
+from harness.views.session_views import FleetView
 
 
 class Answering(Feed):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.policy.judge import explain, judge, tighten
+from harness.policy.decide import explain, judge, tighten
+from harness.policy.policy_file import RISKS, default_policy, parse_policy
 from harness.policy.repository import PATH, WHOSE, tightening
-from harness.policy.rules import RISKS, default_policy, parse_policy
 from tests.unit.test_grants import CRITICAL, REQUESTS, act
 
 ORDER = ("allow", "ask", "deny")

@@ -13,23 +13,25 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.agents import steps
-from harness.brain import agreement, allowance, conversation
-from harness.brain.agreement import Agree, AskAuthor, KeepDraft
-from harness.brain.allowance import Cost
-from harness.brain.context.layers import beginning
+from harness.brain import conversation
+from harness.brain.layers import beginning
+from harness.brain.review import agreement, allowance
+from harness.brain.review.agreement import Agree, AskAuthor, KeepDraft
+from harness.brain.review.allowance import Cost
 from harness.brain.view import View
-from harness.events import blocks, said
-from harness.events import contract as standing
+from harness.events import message_parts as said
+from harness.events import messages_api
 from harness.events import types as t
-from harness.events.contract_events import AGREES, PLANS
-from harness.events.describe import describe, group_of
-from harness.events.fold import fold
+from harness.events.plan.contract_events import AGREES, PLANS
 from harness.plan import contract
 from harness.plan.contract import HEADINGS, NoAnswer, Talk
+from harness.projections.apply import fold
+from harness.projections.state import contract as standing
+from harness.reports.describe import describe, group_of
 from harness.roles import pinned
 from harness.roles.role import JUDGE, PLANNER, parse
 from harness.simulator import validate
-from harness.supervisor.sessions import casting
+from harness.supervisor.sessions.begin import casting
 from tests.unit.test_brain_loop import World, text
 
 GOOD = "\n\n".join(f"{heading}\n\n- so" for heading in HEADINGS)
@@ -203,7 +205,7 @@ def spoke(purpose: str, words: str = "x", stop: str = said.DONE) -> t.ModelMessa
         stop=stop,
         usage=t.Usage(input=7, output=3),
         cost_nano=5,
-        parts=blocks.parts_of([{"type": "text", "text": words}]),
+        parts=messages_api.parts_of([{"type": "text", "text": words}]),
         purpose=purpose,
     )
 

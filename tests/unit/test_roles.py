@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events import tools
+from harness.domain.actions.action import from_wire
 from harness.events import types as t
-from harness.events.action import from_wire
-from harness.events.describe import describe
-from harness.events.fold import fold
-from harness.events.launch_wish import LaunchWish
 from harness.plan import draft
-from harness.plan.criteria import ANY_FORM
-from harness.policy.judge import Verdict, tighten
-from harness.policy.rules import Rule
+from harness.plan.files.criteria import ANY_FORM
+from harness.policy.decide import Verdict, tighten
+from harness.policy.policy_file import Rule
+from harness.projections.apply import fold
+from harness.reports.describe import describe
 from harness.roles import pinned, shelf
 from harness.roles.role import INITIALIZER, JUDGE, PARTS, WORKER, RoleError, RoleLimits, parse
-from harness.supervisor.errors import OpError
-from harness.supervisor.sessions import casting
+from harness.supervisor.base.errors import OpError
+from harness.supervisor.sessions.begin import casting
+from harness.tools import registry
+from harness.views.launch_request import LaunchWish
 
 OWN = 'about = "mine"\nmodel = "claude-haiku-5-5"\ntools = ["read_file", "exec"]\nprompt = "Look."\n'
 CODER = "dbab7250ebe4718aa8239fcde5b7bc1495804b95073c347d572ffb9932aeaa8c"
@@ -34,7 +34,7 @@ CODER = "dbab7250ebe4718aa8239fcde5b7bc1495804b95073c347d572ffb9932aeaa8c"
 def test_the_coders_prompt_changes_on_purpose_only_and_it_has_every_tool_there_is() -> None:
     coder = shelf.shipped()["coder"]
     assert hashlib.sha256(coder.prompt.encode()).hexdigest() == CODER
-    assert coder.offered() == [tool.definition() for tool in tools.TABLE.values()]
+    assert coder.offered() == [tool.definition() for tool in registry.TABLE.values()]
     assert coder.rules == ()
 
 

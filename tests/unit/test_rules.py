@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from harness.agents import steps
 from harness.brain.context.project_rules import MOST_BYTES, layer
 from harness.brain.context.sizes import Sizes
-from harness.events import project_rules
 from harness.events import types as t
-from harness.supervisor.calls.project_rules import read
-from harness.workspace.rules_files import MOST_SHOWN
+from harness.projections.state import project_rules
+from harness.supervisor.calls.repository.project_rules import read
+from harness.workspace.tree.project_rules_files import MOST_SHOWN
 from tests.unit.test_brain_loop import World, shape, use
 from tests.unit.test_context import size_of, work
 

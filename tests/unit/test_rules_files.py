@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.brain.context.project_rules import MOST_BYTES, layer, news
-from harness.events import project_rules
 from harness.events import types as t
-from harness.events.describe import describe
-from harness.supervisor.calls.project_rules import left_out, read
-from harness.supervisor.sessions import launch_request
-from harness.workspace.git import Git
-from harness.workspace.rules_files import MOST_BROUGHT_IN, MOST_READ, MOST_SHOWN
+from harness.projections.state import project_rules
+from harness.reports.describe import describe
+from harness.supervisor.calls.repository.project_rules import left_out, read
+from harness.supervisor.sessions.begin import launch_request
+from harness.workspace.git.run import Git
+from harness.workspace.tree.project_rules_files import MOST_BROUGHT_IN, MOST_READ, MOST_SHOWN
 from tests.fleetlib import git, make_repository
 
 
@@ -206,17 +206,17 @@ def test_no_text_breaks_the_reading_of_imports(text: str) -> None:
         def read(self, path: str, limit: int) -> bytes:
             return text.encode()
 
-    from harness.workspace import rules_files
+    from harness.workspace.tree import project_rules_files
 
-    found = rules_files.read(OneFile(), "CLAUDE.md")
+    found = project_rules_files.read(OneFile(), "CLAUDE.md")
     assert len(found.parts) <= 20
     assert sum(len(part.text) for part in found.parts) <= MOST_BROUGHT_IN + MOST_SHOWN
 
 
 @pytest.mark.parametrize("name", ["AGENTS.md", "a/CLAUDE.md"])
 def test_rules_that_are_links_are_known_of_a_commit(tmp_path: Path, name: str) -> None:
-    from harness.supervisor.calls.project_rules import known
-    from harness.workspace import worktrees
+    from harness.supervisor.calls.repository.project_rules import known
+    from harness.workspace.tree import worktrees
 
     repo = make_repository(tmp_path / "repo", {"rules.md": "R", "a/x": "x"})
     (repo / name).symlink_to(os.path.relpath(repo / "rules.md", (repo / name).parent))

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from harness.events.action import Action, ExecAction, Profile, ShellAction
-from harness.events.card_facts import RunFile
-from harness.workspace.runs import MOST, MOST_LINES, runs
+from harness.domain.actions.action import Action, ExecAction, Profile, ShellAction
+from harness.domain.calls.card_facts import RunFile
+from harness.workspace.facts.executed_files import MOST, MOST_LINES, runs
 
 
 def files(action: Action) -> list[RunFile]:

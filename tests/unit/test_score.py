@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.events import types as t
-from harness.events.score import CHECKS, Phase, Score, Tally, score, tally
+from harness.projections.score import CHECKS, Phase, Score, Tally, score, tally
 
 DOLLAR = 1_000_000_000
 INTENT = t.SessionIntent(

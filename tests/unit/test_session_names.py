@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cli.shelf import Shelf
-from harness.events.rows import Money
+from app.cli.base.offline_fleet import Shelf
 from harness.protocol.client import SupervisorError
 from harness.protocol.paths import Folders
 from harness.protocol.session_names import OtherHost, SessionName, is_host
-from harness.supervisor.errors import OpError
+from harness.supervisor.base.errors import OpError
 from harness.supervisor.fleet.fleet import Fleet
+from harness.views.rows import Money
 
 SIDS = st.from_regex(r"[a-z0-9]{10}", fullmatch=True)
 HOSTS = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?(\.[a-z0-9]{1,10}){0,3}", fullmatch=True)

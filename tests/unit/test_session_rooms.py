@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events.trouble import NONE, Trouble
+from harness.domain.problems import NONE, Trouble
 from harness.supervisor.fleet.troubles import Owner, Troubles
 
 SUPERVISOR = Path(__file__).resolve().parents[2] / "harness" / "supervisor"

@@ -9,7 +9,7 @@ import pytest
 from watchdog.events import FileModifiedEvent, FileSystemEventHandler
 
 from harness.protocol.paths import Folders
-from harness.supervisor import settings
+from harness.supervisor.base import settings
 
 
 class Observer:

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.protocol import frames
-from harness.protocol.aio import Asking
 from harness.protocol.async_client import AsyncClient
-from harness.protocol.blocking import Connection
 from harness.protocol.client import Client, Mute, SupervisorError, Unreachable
-from harness.protocol.exchange import Answering, Broken, Closed, Incoming, Silent
-from harness.protocol.transport import Transport, UnixSocket
+from harness.protocol.connection import frames
+from harness.protocol.connection.aio import Asking
+from harness.protocol.connection.blocking import Connection
+from harness.protocol.connection.exchange import Answering, Broken, Closed, Incoming, Silent
+from harness.protocol.connection.transport import Transport, UnixSocket
 
 LONG = 30.0
 Peer = Callable[[socket.socket, Answering, Incoming], None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.workspace.shown_repository import settled
+from harness.workspace.private_git.shown_repository import settled
 
 SECOND = 10**9
 FRACTION = st.integers(1, SECOND - 1)

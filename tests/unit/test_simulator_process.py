@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.protocol import frames
+from harness.protocol.connection import frames
 from harness.simulator import __main__ as cli
 
 COMMAND = [sys.executable, "-P", "-s", "-m", "harness.simulator"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from harness.hands import limits
 from harness.linux.spares import Spares
+from harness.sandbox import limits
 
 TURNS = 1000
 

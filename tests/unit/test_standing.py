@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.events.merge_events import MERGED, MergeEnded
-from harness.events.merging import MergeState
-from harness.events.session_events import SessionIntent
-from harness.events.views import DONE, REVIEW, SessionRow
+from harness.events.session.session_events import SessionIntent
+from harness.events.work.merge_events import MERGED, MergeEnded
+from harness.projections.state.merging import MergeState
 from harness.protocol.paths import Folders
 from harness.supervisor.fleet.fleet import Fleet, Money
 from harness.supervisor.fleet.rooms import Indexed, MergedInto
 from harness.supervisor.upkeep.merged_watch import MergedWatch
-from harness.workspace.standing import stands, tips
+from harness.views.session_views import DONE, REVIEW, SessionRow
+from harness.workspace.merge.still_merged import stands, tips
 from tests.fleetlib import git, make_repository
 
 

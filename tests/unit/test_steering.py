@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harness.plan import own_words, steering
-from harness.plan.patch_lines import lines, sections
+from harness.checks import steering
+from harness.domain.text.patch_lines import lines, sections
+from harness.plan.files import own_words
 
 
 def patch(path: str, *added: str, removed: tuple[str, ...] = (), new: bool = False) -> str:

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from harness.domain.state_span import ENDED, KEPT, OFF, Stretch
 from harness.events import types as t
-from harness.events.fold import advance
-from harness.events.session_state import SessionState
-from harness.events.stretch import ENDED, KEPT, OFF, Stretch
-from widgets import timeline
+from harness.projections.apply import advance
+from harness.projections.state.session_state import SessionState
+from widgets.fleet import timeline
 
 START = 1_800_000_000
 INTENT = t.SessionIntent(name="s", goal="g", repo="/r", branch="b", worktree="/w", model="m", checks=[], caps=t.Caps())

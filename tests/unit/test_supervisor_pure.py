@@ -16,24 +16,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.domain.actions.action import from_wire
+from harness.domain.unsnapshotted import ANY
 from harness.events import types as t
-from harness.events.action import from_wire
-from harness.events.fold import advance, fold
-from harness.events.launch_wish import LaunchWish
-from harness.events.left_out import ANY
-from harness.events.session_state import SessionState
-from harness.protocol.credential import Credential
+from harness.projections.apply import advance, fold
+from harness.projections.state.session_state import SessionState
+from harness.protocol.config.credential import Credential
 from harness.protocol.paths import STATE_VERSION
 from harness.protocol.session_names import is_session_id
-from harness.supervisor import guardian, ids, state_folder
-from harness.supervisor.calls import cards
+from harness.supervisor import guardian, state_folder
+from harness.supervisor.base import ids
+from harness.supervisor.base.errors import OpError, for_now, out_of_space
 from harness.supervisor.calls.doubt import file_outcome
+from harness.supervisor.calls.queue import cards
 from harness.supervisor.endpoints.credentials import Credentials, fingerprint
-from harness.supervisor.errors import OpError, for_now, out_of_space
 from harness.supervisor.fleet.call_records import Track, signature
 from harness.supervisor.fleet.rooms import Restarts, Work
-from harness.supervisor.sessions.launch_request import check, parse
-from harness.workspace.errors import GitFailed
+from harness.supervisor.sessions.begin.launch_request import check, parse
+from harness.views.launch_request import LaunchWish
+from harness.workspace.git.errors import GitFailed
 
 TS = "2026-01-02T03:04:05.000Z"
 NOW = 1_767_323_045.0

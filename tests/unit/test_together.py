@@ -8,13 +8,13 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events.action import action_hash, from_wire
-from harness.events.card_facts import CardNotes, Fact, in_detail
-from harness.events.views import ApprovalView
+from harness.domain.actions.action import action_hash, from_wire
+from harness.domain.calls.card_facts import CardNotes, Fact, in_detail
 from harness.policy.shape import facts_of
+from harness.views.session_views import ApprovalView
 from tests.tui.test_widget_approval_card import PUSH, SCRIPT, WRITE, view_of
-from widgets.card_text import card
-from widgets.together import together
+from widgets.card.card_text import card
+from widgets.card.group_card import together
 
 BASES: list[dict[str, Any]] = [PUSH, SCRIPT, WRITE]
 words = st.text(max_size=20)

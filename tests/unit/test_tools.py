@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events import tool_input, tools
-from harness.events.tool import REVERSIBLE
-from harness.hands import files
+from harness.executor import files
+from harness.tools import registry, validation
+from harness.tools.tool import REVERSIBLE
 
 GOOD: list[tuple[str, dict[str, Any]]] = [
     ("read_file", {"path": "a.py"}),
@@ -47,7 +47,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("read_file", {"path": "a", "limit": True}, "whole number"),
     ("read_file", {"path": "a", "limt": 2}, "unknown field 'limt'"),
     ("write_file", {"path": "a", "content": "\ud800"}, "surrogate"),
-    ("write_file", {"path": "a", "content": "x" * (tool_input.MAX_CONTENT + 1)}, "over the limit"),
+    ("write_file", {"path": "a", "content": "x" * (validation.MAX_CONTENT + 1)}, "over the limit"),
     ("edit_file", {"path": "a", "old": "", "new": "x"}, "old is empty"),
     ("edit_file", {"path": "a", "old": "x", "new": "x"}, "the same"),
     ("edit_file", {"path": "a", "old": "x", "new": "y", "all": "yes"}, "true or false"),
@@ -76,7 +76,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("job", {"action": "wait", "at": "tomorrow"}, "with its zone"),
     ("job", {"action": "wait", "at": "2026-11-24T09:30Z", "after_s": 3}, "give one of them"),
     ("job", {"action": "begin"}, "one of status, wait, cancel"),
-    ("shell", {"script": "x" * (tool_input.MAX_SCRIPT + 1)}, "over the limit"),
+    ("shell", {"script": "x" * (validation.MAX_SCRIPT + 1)}, "over the limit"),
     ("check", {"command": " "}, "non-empty string"),
     ("ask_person", {"options": ["a"]}, "'question' is missing"),
     ("ask_person", {"question": " \n"}, "question is empty"),
@@ -91,18 +91,18 @@ BAD: list[tuple[str, Any, str]] = [
 
 @pytest.mark.parametrize(("tool", "value"), GOOD)
 def test_good_input_passes(tool: str, value: dict[str, Any]) -> None:
-    assert tool_input.validate(tool, value) is None
+    assert validation.validate(tool, value) is None
 
 
 @pytest.mark.parametrize(("tool", "value", "words"), BAD)
 def test_bad_input_is_named(tool: str, value: Any, words: str) -> None:
-    problem = tool_input.validate(tool, value)
+    problem = validation.validate(tool, value)
     assert problem is not None
     assert words in problem
 
 
 @given(
-    st.sampled_from([*tools.TABLE, "check", "other"]),
+    st.sampled_from([*registry.TABLE, "check", "other"]),
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)
     ),
@@ -111,12 +111,12 @@ def test_no_input_makes_validation_fail(tool: str, value: Any) -> None:
     """Whatever a model sends: a sentence that says what is wrong, or an input that has what the tool needs and nothing
     else.
     """
-    problem = tool_input.validate(tool, value)
+    problem = validation.validate(tool, value)
     if problem is None:
         needed, known = (
             ({"command"}, {"command"})
             if tool == "check"
-            else (set(tools.TABLE[tool].required), {*tools.TABLE[tool].properties, "why"})
+            else (set(registry.TABLE[tool].required), {*registry.TABLE[tool].properties, "why"})
         )
         assert needed <= set(value) <= known
     else:
@@ -124,7 +124,7 @@ def test_no_input_makes_validation_fail(tool: str, value: Any) -> None:
 
 
 def test_definitions_are_what_the_interface_takes() -> None:
-    definitions = [tool.definition() for tool in tools.TABLE.values()]
+    definitions = [tool.definition() for tool in registry.TABLE.values()]
     assert [d["name"] for d in definitions] == [
         "read_file",
         "write_file",
@@ -140,7 +140,7 @@ def test_definitions_are_what_the_interface_takes() -> None:
         "ask_person",
         "job",
     ]
-    assert json.dumps(definitions) == json.dumps([tool.definition() for tool in tools.TABLE.values()])
+    assert json.dumps(definitions) == json.dumps([tool.definition() for tool in registry.TABLE.values()])
     for definition in definitions:
         schema = definition["input_schema"]
         assert schema["additionalProperties"] is False
@@ -150,27 +150,27 @@ def test_definitions_are_what_the_interface_takes() -> None:
 
 
 def test_effect_classes() -> None:
-    assert tools.effect_class("read_file") == tools.effect_class("search") == "read"
-    assert tools.effect_class("read_file", "outside") == "read"
-    assert tools.effect_class("edit_file") == "reversible"
-    assert tools.effect_class("edit_file", "outside") == "irreversible"
-    assert tools.effect_class("exec") == tools.effect_class("check") == "contained"
+    assert registry.effect_class("read_file") == registry.effect_class("search") == "read"
+    assert registry.effect_class("read_file", "outside") == "read"
+    assert registry.effect_class("edit_file") == "reversible"
+    assert registry.effect_class("edit_file", "outside") == "irreversible"
+    assert registry.effect_class("exec") == registry.effect_class("check") == "contained"
     assert (
-        tools.effect_class("shell", "network")
-        == tools.effect_class("exec", "unfenced")
-        == tools.effect_class("exec", "push")
+        registry.effect_class("shell", "network")
+        == registry.effect_class("exec", "unfenced")
+        == registry.effect_class("exec", "push")
         == "irreversible"
     )
 
 
 def test_every_file_tool_of_the_table_is_implemented_and_no_other() -> None:
-    assert files.TOOLS.keys() == {name for name, tool in tools.ALL.items() if tool.kind == "file"} - {tools.JOB}
+    assert files.TOOLS.keys() == {name for name, tool in registry.ALL.items() if tool.kind == "file"} - {registry.JOB}
 
 
 def test_what_writes_a_file_is_no_reader_and_names_a_path() -> None:
-    for name, tool in tools.ALL.items():
-        if tools.writes_file(name):
+    for name, tool in registry.ALL.items():
+        if registry.writes_file(name):
             assert tool.effect == REVERSIBLE
             assert "path" in tool.required
-    assert tools.runs("check")
-    assert not any(tools.runs(name) or tools.writes_file(name) for name in ("read_file", "", "spell"))
+    assert registry.runs("check")
+    assert not any(registry.runs(name) or registry.writes_file(name) for name in ("read_file", "", "spell"))

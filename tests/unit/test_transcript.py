@@ -11,15 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.events import call_words, said, verdicts
+from harness.events import message_parts
 from harness.events import types as t
-from harness.events.call_words import Bit, Change
-from harness.events.describe import describe
-from harness.events.transcript import PAGE, Page
-from harness.events.transcript_row import Kind, Row, Stage
-from harness.events.whole import facts
+from harness.reports import call_words, verdicts
+from harness.reports.call_words import Bit, Change
+from harness.reports.describe import describe
+from harness.reports.record_detail import facts
+from harness.reports.transcript import PAGE, Page
+from harness.reports.transcript_row import Kind, Row, Stage
+from harness.tools import summary
 from tests.unit.test_events_fold import KINDS, line, make
-from widgets.milestones import MILESTONES
+from widgets.log.milestones import MILESTONES
 
 TS = "2026-11-22T17:46:01.671Z"
 USAGE = t.Usage(input=1, output=1)
@@ -57,8 +59,8 @@ def any_log(seed: int, length: int) -> list[t.Record]:
     return log
 
 
-def says(text: str = "", stop: str = said.CALLS, **fields: Any) -> t.ModelMessage:
-    fields.setdefault("parts", [said.Text(text), said.Call("u", "exec", {})] if text else [])
+def says(text: str = "", stop: str = message_parts.CALLS, **fields: Any) -> t.ModelMessage:
+    fields.setdefault("parts", [message_parts.Text(text), message_parts.Call("u", "exec", {})] if text else [])
     return t.ModelMessage(request_id="r", message_id="m", model="x", stop=stop, usage=USAGE, cost_nano=1, **fields)
 
 
@@ -109,9 +111,9 @@ def test_a_page_that_was_looked_at_early_becomes_what_it_is_at_the_end(seed: int
 
 def test_a_commit_of_the_harness_is_named_by_its_title() -> None:
     command = "git add -A && { git diff --cached --quiet || git commit -q -m 'Do a, it'\"'\"'s b\n\nUS-1 passed'; }"
-    assert call_words.what("chore", {"chore": "commit", "command": command}) == "commit: Do a, it's b"
-    assert call_words.what("chore", {"chore": "commit", "command": "git commit -m 'cut"}) == "git commit -m 'cut"
-    assert call_words.what("chore", {"chore": "setup", "command": "sh ./init.sh -m x"}) == "sh ./init.sh -m x"
+    assert summary.what("chore", {"chore": "commit", "command": command}) == "commit: Do a, it's b"
+    assert summary.what("chore", {"chore": "commit", "command": "git commit -m 'cut"}) == "git commit -m 'cut"
+    assert summary.what("chore", {"chore": "setup", "command": "sh ./init.sh -m x"}) == "sh ./init.sh -m x"
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
@@ -290,7 +292,7 @@ def test_failed_requests_in_a_row_are_one_row() -> None:
 
 
 def test_a_reply_that_was_cut_says_so_and_one_in_a_blob_is_read_or_named() -> None:
-    (cut,) = rows(says("I begin", said.LENGTH))
+    (cut,) = rows(says("I begin", message_parts.LENGTH))
     assert (cut.what, cut.result) == ("I begin", "(length)")
     stored = says(parts=None, parts_blob=t.BlobRef("0" * 64, 20_000))
     (named,) = rows(stored)

@@ -12,19 +12,19 @@ from pathlib import Path
 import pytest
 from msgspec.structs import astuple
 
-from app import actions
-from app.cli import parser
-from harness.events import trouble
+from app.action_table import registry
+from app.cli.grammar import parser
+from harness.domain import problems as trouble
+from harness.domain.calls.approval_kind import Request
+from harness.domain.problems import CODES, FLEET, PARKED, PARTS, REQUESTS, SESSION, Trouble
+from harness.domain.states import ParkedFor
 from harness.events import types as t
-from harness.events.fold import fold
-from harness.events.request import Request
-from harness.events.row_state import Liveness
-from harness.events.rows import row
-from harness.events.states import ParkedFor
-from harness.events.trouble import CODES, FLEET, PARKED, PARTS, REQUESTS, SESSION, Trouble
-from harness.events.views import ERRORS, NEEDS_YOU, RUNNING, FleetView, TroubleView, troubled
+from harness.projections.apply import fold
+from harness.projections.state.row_state import Liveness
 from harness.supervisor.upkeep import health
-from widgets.fleet_bar import trouble_phrase
+from harness.views.rows import row
+from harness.views.session_views import ERRORS, NEEDS_YOU, RUNNING, FleetView, TroubleView, troubled
+from widgets.fleet.fleet_bar import trouble_phrase
 
 HARNESS = Path(trouble.__file__).parents[1]
 INSIDE = re.compile(
@@ -128,7 +128,7 @@ def test_words_are_for_people(table: str, kind: str) -> None:
     for text in astuple(words):
         assert isinstance(text, bool) or not INSIDE.search(text), text
     if words.action:
-        assert words.action in actions.BY_ID
+        assert words.action in registry.BY_ID
     if words.command:
         verb = words.command.split()[1]
         assert words.command.startswith("watchfloor ")

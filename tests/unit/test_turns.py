@@ -6,7 +6,7 @@ import functools
 import os
 import socket
 
-from harness.session.turns import Turns
+from harness.keeper.loop.timers import Turns
 
 
 def test_a_descriptor_that_is_let_go_of_in_the_same_turn_is_not_handled() -> None:

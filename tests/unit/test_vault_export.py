@@ -14,7 +14,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.hands.git_names import refused_by_git
+from harness.executor.git_names import refused_by_git
 from harness.vault.export import Frame, quoted
 from tests.unit.test_vault_states import Ground, meddle
 

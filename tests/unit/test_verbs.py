@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from app.cli import overview, parser
+from app.cli.grammar import overview, parser
 from app.main import VERBS
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.cli import parser
+from app.cli.grammar import parser
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [*(p for folder in ("app", "harness", "widgets") for p in sorted((ROOT / folder).rglob("*.py")))]

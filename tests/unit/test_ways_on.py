@@ -12,29 +12,29 @@ from typing import Any, cast
 
 import pytest
 
-from app import actions
-from app.cli import parser
+from app.action_table import registry
+from app.cli.grammar import parser
 from app.screens.session_commands import not_resuming
 from harness.agents.supervisor_requests import AttemptOutcome
-from harness.events import trouble
+from harness.domain import problems
+from harness.domain.calls.approval_kind import RESUMED, Request
+from harness.domain.calls.attempt import AT_THE_GATE, NEEDS_PERSON, NO_REPLY, OVERFLOWS, REFUSED, WAITS, AttemptKind
+from harness.domain.calls.call_states import CallStage
+from harness.domain.decision import Decision
+from harness.domain.endpoints import ITEM_KINDS
+from harness.domain.problems import FLEET, PARKED, REQUESTS, SESSION, Trouble, Words
+from harness.domain.states import OVER, Desired, ParkedFor, State
 from harness.events import types as t
-from harness.events.attempt import AT_THE_GATE, NEEDS_PERSON, NO_REPLY, OVERFLOWS, REFUSED, WAITS, AttemptKind
-from harness.events.call_events import BEFORE_WORK
-from harness.events.call_states import CallStage
-from harness.events.decision import Decision
-from harness.events.endpoints import ITEM_KINDS
-from harness.events.needs import held
-from harness.events.request import RESUMED, Request
-from harness.events.row_state import Liveness
-from harness.events.rows import row
-from harness.events.session_state import OpenApproval
-from harness.events.states import OVER, Desired, ParkedFor, State
-from harness.events.trouble import FLEET, PARKED, REQUESTS, SESSION, Trouble, Words
-from harness.events.views import ERRORS, troubled
+from harness.events.calls.call_events import BEFORE_WORK
+from harness.projections.state.row_state import Liveness
+from harness.projections.state.session_state import OpenApproval
 from harness.supervisor.calls.consequences import Consequences, DecisionCase, DecisionWish
 from harness.supervisor.endpoints import endpoint_gate as g
 from harness.supervisor.fleet.next_step import BLOCKING, Ask, Nothing, Wake
 from harness.supervisor.sessions import continuing
+from harness.views.attention import held
+from harness.views.rows import row
+from harness.views.session_views import ERRORS, troubled
 from tests.unit.test_due import CREATED, INTENT, Log, parked
 
 REPLIED = t.ModelMessage(
@@ -58,7 +58,7 @@ def pressable(words: Words, *, outside: bool = False) -> None:
     that no key of ours does.
     """
     assert words.do
-    assert words.action in actions.BY_ID or words.command or outside
+    assert words.action in registry.BY_ID or words.command or outside
     if words.command:
         assert f" {words.command.split()[1]} " in f" {COMMANDS} "
 
@@ -117,7 +117,7 @@ def test_resuming_gets_on_too_where_retry_does(kind: str) -> None:
 @pytest.mark.parametrize("kind", Request)
 def test_every_kind_of_request_has_words_and_a_way_on(kind: Request) -> None:
     assert REQUESTS[kind]
-    words = trouble.requested(kind)
+    words = problems.requested(kind)
     assert words.person
     pressable(words)
 
@@ -141,7 +141,7 @@ KEYS: dict[str, tuple[str, ...]] = {
 
 def test_every_decision_has_its_key() -> None:
     assert KEYS.keys() == set(Decision)
-    assert {key for keys in KEYS.values() for key in keys} <= actions.BY_ID.keys()
+    assert {key for keys in KEYS.values() for key in keys} <= registry.BY_ID.keys()
 
 
 @pytest.mark.parametrize("kind", AttemptKind)
@@ -272,7 +272,7 @@ def test_one_that_runs_its_checks_first_is_let_go_on_by_the_key_that_resumes() -
     )
     shown = row("s1", made.state, Liveness(True, True))
     assert (shown.state, shown.detail) == (State.RUNNING, "runs its checks before the work: make test")
-    pressable(trouble.CHECKS_FIRST)
+    pressable(problems.CHECKS_FIRST)
     assert (shown.action, not_resuming(shown)) == ("session.resume", "")
     assert made.due() == Nothing()
     made.put(t.ChecksSkipped(commands=["make test", "make lint"]))

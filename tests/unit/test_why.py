@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.events import touched
+from harness.eventlog.index import OffsetIndex
+from harness.eventlog.writer import LogWriter
 from harness.events import types as t
-from harness.events.log import LogWriter
-from harness.events.offsets import OffsetIndex
-from harness.events.said import Text
-from harness.events.why import CALL, COMMIT, Change, History
+from harness.events.message_parts import Text
+from harness.reports import touched
+from harness.reports.why import CALL, COMMIT, Change, History
 
 
 class Told:

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app import launches, wish
-from app.cli import parser, sessions
-from app.wish import FieldError, Wish
-from harness.protocol.config import Config
-from harness.protocol.config_sections import FRESH, JUDGE_AT
+from app.cli.grammar import parser
+from app.cli.verbs import sessions
+from app.launch import launch_form, launch_history
+from app.launch.launch_form import FieldError, Wish
+from harness.protocol.config.config import Config
+from harness.protocol.config.sections import FRESH, JUDGE_AT
 
 CFG = Config(Path("/nowhere/config.toml"))
 TEXT = st.text(min_size=1, max_size=20).filter(lambda text: bool(text.strip()))
@@ -52,9 +53,9 @@ WISHES = st.builds(
 @settings(max_examples=150, deadline=None)
 @given(WISHES)
 def test_the_command_that_is_shown_launches_the_same(one: Wish) -> None:
-    words = wish.command_of(one, CFG)
+    words = launch_form.command_of(one, CFG)
     args = parser.build().parse_args(words[1:])
-    assert sessions.requested(args, CFG, args.goal, args.check) == wish.request_of(one, CFG)
+    assert sessions.requested(args, CFG, args.goal, args.check) == launch_form.request_of(one, CFG)
 
 
 def test_a_value_that_looks_like_the_end_of_options_is_a_value() -> None:
@@ -63,8 +64,8 @@ def test_a_value_that_looks_like_the_end_of_options_is_a_value() -> None:
 
 
 def test_a_field_that_is_as_it_began_is_in_no_command() -> None:
-    one = replace(wish.first(CFG, "/"), goal="mend it")
-    assert wish.command_of(one, CFG) == ["watchfloor", "launch", "--repo", "/", "--goal", "mend it"]
+    one = replace(launch_form.first(CFG, "/"), goal="mend it")
+    assert launch_form.command_of(one, CFG) == ["watchfloor", "launch", "--repo", "/", "--goal", "mend it"]
 
 
 @pytest.mark.parametrize(
@@ -84,15 +85,15 @@ def test_a_field_that_is_as_it_began_is_in_no_command() -> None:
     ],
 )
 def test_what_cannot_be_used_names_its_field(field: str, text: str, says: str) -> None:
-    one = replace(wish.first(CFG, "/"), **{"goal": "mend it", "judge": "judge", field: text})
+    one = replace(launch_form.first(CFG, "/"), **{"goal": "mend it", "judge": "judge", field: text})
     with pytest.raises(FieldError, match=says) as caught:
-        wish.request_of(one, CFG)
+        launch_form.request_of(one, CFG)
     assert caught.value.field == field
 
 
 def test_a_judge_that_was_not_asked_for_is_not_told_how() -> None:
     with pytest.raises(FieldError) as caught:
-        wish.request_of(replace(wish.first(CFG, "/"), goal="x", judge_cycles="2"), CFG)
+        launch_form.request_of(replace(launch_form.first(CFG, "/"), goal="x", judge_cycles="2"), CFG)
     assert caught.value.field == "judge"
 
 
@@ -111,33 +112,33 @@ def test_a_judge_that_was_not_asked_for_is_not_told_how() -> None:
     ],
 )
 def test_a_refusal_stands_beside_the_field_that_it_is_about(code: str, message: str, field: str) -> None:
-    assert wish.about(code, message) == field
+    assert launch_form.about(code, message) == field
 
 
 # -- what was launched before ----------------------------------------------------------------------
 
 
 def test_the_latest_stands_first_and_once(tmp_path: Path) -> None:
-    known = launches.load(tmp_path)
-    for number in range(launches.MOST + 5):
-        known = launches.launched(known, replace(wish.first(CFG, "/"), goal=f"goal {number}"))
-    known = launches.launched(known, replace(wish.first(CFG, "/"), goal="goal 50", checks="true"))
-    known = launches.kept(known, "mine", known.past[1])
-    launches.store(tmp_path, known)
-    again = launches.load(tmp_path)
+    known = launch_history.load(tmp_path)
+    for number in range(launch_history.MOST + 5):
+        known = launch_history.launched(known, replace(launch_form.first(CFG, "/"), goal=f"goal {number}"))
+    known = launch_history.launched(known, replace(launch_form.first(CFG, "/"), goal="goal 50", checks="true"))
+    known = launch_history.kept(known, "mine", known.past[1])
+    launch_history.store(tmp_path, known)
+    again = launch_history.load(tmp_path)
     assert again == known
     assert [one.goal for one in again.past][:3] == ["goal 50", "goal 54", "goal 53"]
-    assert len(again.past) == launches.MOST
-    assert (tmp_path / launches.FILE).stat().st_mode & 0o077 == 0
+    assert len(again.past) == launch_history.MOST
+    assert (tmp_path / launch_history.FILE).stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("field", ["goal", "checks", "name"])
 def test_a_launch_with_a_secret_in_it_is_not_remembered(field: str) -> None:
-    one = replace(wish.first(CFG, "/"), **{"goal": "x", field: "use ghp_0123456789abcdefABCDEF0123456789"})
-    assert launches.launched(launches.Launches(), one) == launches.Launches()
+    one = replace(launch_form.first(CFG, "/"), **{"goal": "x", field: "use ghp_0123456789abcdefABCDEF0123456789"})
+    assert launch_history.launched(launch_history.Launches(), one) == launch_history.Launches()
 
 
 @pytest.mark.parametrize("text", [b"", b"\xff", b"{}", b"[]", b'{"past":[{"goal":1}]}'])
 def test_what_cannot_be_read_counts_as_nothing(tmp_path: Path, text: bytes) -> None:
-    (tmp_path / launches.FILE).write_bytes(text)
-    assert launches.load(tmp_path) == launches.Launches()
+    (tmp_path / launch_history.FILE).write_bytes(text)
+    assert launch_history.load(tmp_path) == launch_history.Launches()

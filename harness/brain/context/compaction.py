@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from harness.brain.context.room import SHRINK
 from harness.brain.context.sizes import PER_TOKEN
-from harness.events import said
+from harness.events import message_parts
 
 HEADINGS = (
     "## The task now",
@@ -37,7 +37,7 @@ _SHOWN = (
 
 def problem(stop: str, text: str) -> str:
     """Why a reply is no summary, or nothing."""
-    if stop != said.DONE:
+    if stop != message_parts.DONE:
         return f"the reply stopped with {stop} instead of ending"
     at = -1
     lines = [line.strip() for line in text.split("\n")]

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from harness.brain.context.handoff_facts import Fact, Facts, line
 from harness.brain.context.room import HANDOFF_TOKENS
-from harness.events.session_state import SessionState
-from harness.plan import criteria, gates, order
+from harness.plan import gates, order
+from harness.plan.files import criteria
+from harness.projections.state.session_state import SessionState
 
 MOST_BYTES = 3 * HANDOFF_TOKENS
 """Tokens of English and code have three bytes and more."""

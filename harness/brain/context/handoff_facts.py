@@ -9,13 +9,15 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from harness.events import said, tools, words
+from harness.domain.calls.call_id import name_call
+from harness.domain.calls.call_states import CallEnd
+from harness.domain.decision import Decision
+from harness.domain.text import formatting as words
+from harness.events import message_parts
 from harness.events import types as t
-from harness.events.call_id import name_call
-from harness.events.call_states import CallEnd
-from harness.events.course_events import ASSUMPTION
-from harness.events.decision import Decision
-from harness.events.plan_state import BLOCKED, IN_PROGRESS
+from harness.events.plan.course_events import ASSUMPTION
+from harness.projections.state.plan_state import BLOCKED, IN_PROGRESS
+from harness.tools import registry
 
 COMMIT = "a commit was made"
 CHECK = "a done criterion passed"
@@ -85,12 +87,14 @@ class Facts:
     midway: bool = False
     """The context was last built anew in the midst of a task."""
 
-    def replied(self, seq: int, parts: list[said.Part]) -> None:
+    def replied(self, seq: int, parts: list[message_parts.Part]) -> None:
         """A reply of the agent."""
         self.replies += 1
-        prose = said.text_of(parts)
-        calls = [_call(call.tool, call.input) for call in said.calls_of(parts)]
-        self.asked = {name_call(seq, i): Asked(call.tool, calls[i]) for i, call in enumerate(said.calls_of(parts))}
+        prose = message_parts.text_of(parts)
+        calls = [_call(call.tool, call.input) for call in message_parts.calls_of(parts)]
+        self.asked = {
+            name_call(seq, i): Asked(call.tool, calls[i]) for i, call in enumerate(message_parts.calls_of(parts))
+        }
         if prose and calls:
             _add(self.reasons, Fact(seq, line(prose)))
         self.last = Fact(seq, line("; ".join([*([prose] if prose else []), *calls])))
@@ -159,7 +163,7 @@ class Facts:
         good = body.status == CallEnd.OK and not body.exit_code
         for path in body.files_changed:
             _put(self.files, line(path), Fact(seq, asked.tool), _FILES)
-        if tools.runs(asked.tool) and good:
+        if registry.runs(asked.tool) and good:
             self.failed.pop(asked.text, None)
             _put(self.worked, asked.text, Fact(seq, ""), _MANY)
         elif not good:

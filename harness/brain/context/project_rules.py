@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from harness.events.rules_events import RulesRead
+from harness.events.conversation.project_rules_events import RulesRead
 
 MOST_BYTES = 24 * 1024
 """What the layer has in all; a file that would pass it is named, and can be read with a tool."""

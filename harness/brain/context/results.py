@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harness.brain.context.excerpt import excerpt
+from harness.domain.calls.call_states import NOT_RUN, CallEnd
 from harness.events import types as t
-from harness.events.call_states import NOT_RUN, CallEnd
 
 NEVER_RAN = "The session ended before this call; nothing ran."
 _TOGETHER = 64 * 1024

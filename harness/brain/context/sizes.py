@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.brain.context.clearing import cleared_input, cleared_result
-from harness.events import said
-from harness.events.blocks import OF
+from harness.events import message_parts
+from harness.events.messages_api import OF
 
 WORKING = 80_000
 """Tokens that a context is kept within: what a turn costs follows what is read again with each."""
@@ -87,13 +87,13 @@ class TurnSize:
     bytes: int = 0
     clearable: int = 0
 
-    def add_parts(self, parts: Iterable[said.Part]) -> None:
+    def add_parts(self, parts: Iterable[message_parts.Part]) -> None:
         for part in parts:
-            if isinstance(part, said.Call):
+            if isinstance(part, message_parts.Call):
                 size = _json(part.input)
                 self.clearable += max(0, size - _json(cleared_input(part.input)))
                 self.bytes += size + len(part.tool) + len(part.ref)
-            elif isinstance(part, said.Private):
+            elif isinstance(part, message_parts.Private):
                 self.bytes += _json(part.data)
             else:
                 self.bytes += len(part.text.encode("utf-8", "replace"))
@@ -108,20 +108,20 @@ class TurnSize:
         self.clearable = 0
 
 
-def shown(parts: Iterable[said.Part], calls: bool) -> list[said.Part]:
+def shown(parts: Iterable[message_parts.Part], calls: bool) -> list[message_parts.Part]:
     """The parts of a turn that a request can show: its calls only when their results follow (``calls``), no blank
     text, nothing that another kind of agent kept for itself.
     """
     return [part for part in parts if _shows(part, calls)]
 
 
-def _shows(part: said.Part, calls: bool) -> bool:
+def _shows(part: message_parts.Part, calls: bool) -> bool:
     match part:
-        case said.Text():
+        case message_parts.Text():
             return bool(part.text.strip())
-        case said.Call():
+        case message_parts.Call():
             return calls
-        case said.Private():
+        case message_parts.Private():
             return part.of == OF
 
 

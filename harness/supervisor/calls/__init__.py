@@ -1,0 +1,1 @@
+"""Tool calls on their way: judged, asked about, run, settled."""

@@ -11,25 +11,28 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 
-from harness.events import fields, history, memory_files, person_tool, tools, trouble
+from harness.domain import problems
+from harness.domain.text import fields
+from harness.eventlog.framing import LogError
+from harness.eventlog.index import OffsetIndex
 from harness.events import types as t
-from harness.events.framing import LogError
-from harness.events.offsets import OffsetIndex
 from harness.memory import files, wishes
 from harness.memory.layer import who
 from harness.memory.model import Memories
 from harness.memory.records import Actor, Entry, Origin, Place, Proposed, Scope, Written
 from harness.memory.search import search
 from harness.memory.wishes import ANYTHING, SHA_CHARS, MemoryWish, NotRemembered
-from harness.protocol.config_sections import MemoryConfig
+from harness.protocol.config.sections import MemoryConfig
 from harness.protocol.paths import SessionFolder
-from harness.supervisor.calls import questions
+from harness.reports import history
+from harness.supervisor.base.errors import FOR_NOW, Later, OpError
 from harness.supervisor.calls.on_record import input_of, put_blob
+from harness.supervisor.calls.queue import questions
 from harness.supervisor.calls.recall import Recall
-from harness.supervisor.errors import FOR_NOW, Later, OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.memories.book import MemoryBook, now_utc
-from harness.workspace.errors import WorkspaceError
+from harness.tools import memory_files, person_tool, registry
+from harness.workspace.git.errors import WorkspaceError
 
 _MOST_HITS = 10
 _MOST_KEYS = 100
@@ -79,14 +82,14 @@ class Answers:
             told = _Told(str(exc), failed=exc.code != "known")
         except OpError as exc:
             if exc.code in FOR_NOW:
-                raise Later(_RETRY_SPACE, trouble.of_code(exc.code, exc.message)) from exc
+                raise Later(_RETRY_SPACE, problems.of_code(exc.code, exc.message)) from exc
             told = _Told(f"Memory cannot be used now: {exc.message}", failed=True)
         except (WorkspaceError, OSError, LogError) as exc:
             told = _Told(f"It cannot be read now: {exc}", failed=True)
         await session.append(*told.changes, await _ended(session, call_id, told))
 
     async def _told(self, session: Session, call_id: str, tool: str, given: dict[str, object]) -> _Told:
-        if tool == tools.HISTORY:
+        if tool == registry.HISTORY:
             return _Told(await session.look("its history", _LOOK_S, lambda: _history(session.folder, given)))
         return await self._memory(session, call_id, given)
 

@@ -10,33 +10,34 @@ from collections.abc import Mapping
 import msgspec
 
 from harness.budget.evidence import raised
+from harness.domain.actions.action import from_wire
+from harness.domain.calls.approval_kind import Request
+from harness.domain.decision import PERMITS, Decision
+from harness.domain.endpoints import ITEM_KINDS
+from harness.domain.states import Desired
+from harness.domain.text.fields import Wire
+from harness.eventlog.framing import LogError
 from harness.events import types as t
-from harness.events.action import from_wire
-from harness.events.decision import PERMITS, Decision
-from harness.events.endpoints import ITEM_KINDS
-from harness.events.fields import Wire
-from harness.events.framing import LogError
-from harness.events.replies import Changes
-from harness.events.request import Request
-from harness.events.session_state import OpenApproval
-from harness.events.states import Desired
-from harness.events.views import ApprovalView
 from harness.policy import grants
-from harness.supervisor import ids
-from harness.supervisor.calls import cards, comparison, questions, ratchet
+from harness.projections.state.session_state import OpenApproval
+from harness.supervisor.base import ids
+from harness.supervisor.base.errors import OpError
 from harness.supervisor.calls.call_caps import in_words
 from harness.supervisor.calls.consequences import Consequences, DecisionCase, DecisionWish, above, cap_of
 from harness.supervisor.calls.judging import Judging
 from harness.supervisor.calls.on_record import action_of, input_of, stored_action
+from harness.supervisor.calls.queue import cards, comparison, questions
+from harness.supervisor.calls.work import ratchet
 from harness.supervisor.endpoints.credentials import Credentials
 from harness.supervisor.endpoints.endpoint_gates import Gates
-from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.call_records import OpenCall
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.money.cap_waits import CapWaits
 from harness.supervisor.money.purse import Purse
-from harness.workspace.errors import WorkspaceError
+from harness.views.replies import Changes
+from harness.views.session_views import ApprovalView
+from harness.workspace.git.errors import WorkspaceError
 
 MAX_MESSAGE = 64 * 1024
 MAX_PUSHED = 4 << 20

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from harness.domain.calls.approval_kind import Request
+from harness.domain.calls.cap_request import CapRequest
+from harness.domain.cap import Cap, amount_of, named
+from harness.domain.decision import Decision
 from harness.events import types as t
-from harness.events.cap import Cap, amount_of, named
-from harness.events.cap_request import CapRequest
-from harness.events.decision import Decision
-from harness.events.request import Request
-from harness.events.session_state import SessionState
-from harness.supervisor import ids
+from harness.projections.state.session_state import SessionState
+from harness.supervisor.base import ids
 from harness.supervisor.fleet.session import Session
 
 

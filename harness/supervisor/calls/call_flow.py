@@ -10,38 +10,36 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 
-from harness.events import access, tools, trouble
+from harness.domain import problems
+from harness.domain.actions import access
+from harness.domain.actions.access import Access
+from harness.domain.calls.call_lifecycle import Call
+from harness.domain.calls.call_states import CallEnd, CallStage
+from harness.domain.decision import Decision, Ruling
 from harness.events import types as t
-from harness.events.access import Access
-from harness.events.call_states import CallEnd, CallStage
-from harness.events.calls import Call
-from harness.events.decision import Decision, Ruling
-from harness.supervisor.calls import (
+from harness.supervisor.base.errors import FOR_NOW, Later, LinkLost, OpError
+from harness.supervisor.base.settings import Settings
+from harness.supervisor.calls import carrying_out, checkpoints, doubt, earlier_yes
+from harness.supervisor.calls.answers import Answers
+from harness.supervisor.calls.ground import HELD_S, ailing, held_for
+from harness.supervisor.calls.judging import Judging
+from harness.supervisor.calls.on_record import action_of
+from harness.supervisor.calls.queue.granting import Granting
+from harness.supervisor.calls.repository import project_rules, publishing
+from harness.supervisor.calls.work import (
     before,
-    carrying_out,
-    checkpoints,
     contract,
     course,
-    doubt,
     drafts,
-    earlier_yes,
     evaluation,
     gates,
     iterations,
     masking,
-    project_rules,
-    publishing,
     ratchet,
 )
-from harness.supervisor.calls.answers import Answers
-from harness.supervisor.calls.granting import Granting
-from harness.supervisor.calls.ground import HELD_S, ailing, held_for
-from harness.supervisor.calls.judging import Judging
-from harness.supervisor.calls.on_record import action_of
-from harness.supervisor.errors import FOR_NOW, Later, LinkLost, OpError
 from harness.supervisor.fleet.call_records import OpenCall
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.settings import Settings
+from harness.tools import registry
 
 _STALE_LIMIT = 5
 _RETRY_SPACE = 5.0
@@ -186,7 +184,7 @@ class CallFlow:
     async def _execute(self, session: Session, call_id: str) -> None:
         try:
             call = session.state.calls.open.get(call_id)
-            if call is not None and tools.recorded(call.tool):
+            if call is not None and registry.recorded(call.tool):
                 await self._answers.answer(session, call_id)
                 return
             await checkpoints.before_leaving(session, call_id, self._settings.config.checkpoints)
@@ -214,11 +212,11 @@ class CallFlow:
 
     async def _not_executed(self, session: Session, call_id: str, exc: OpError) -> None:
         if exc.code in FOR_NOW:
-            session.hinder("call", trouble.of_code(exc.code, exc.message))
+            session.hinder("call", problems.of_code(exc.code, exc.message))
             await asyncio.sleep(_RETRY_SPACE)
             session.unhinder("call")
         elif exc.code in _BROKEN:
-            session.troubles.fail("call", trouble.of_code(exc.code, exc.message))
+            session.troubles.fail("call", problems.of_code(exc.code, exc.message))
             await asyncio.sleep(1.0)
         elif exc.code in _LATER:
             await asyncio.sleep(0.05)  # the keeper recorded it, or the next step asks again
@@ -278,7 +276,7 @@ def _only_reads(known: OpenCall) -> bool:
     if asked.only_reads:
         return True
     inside = asked.input is not None and access.asked(asked.input) == Access.FENCE
-    return inside and not tools.may_change_files(asked.tool)
+    return inside and not registry.may_change_files(asked.tool)
 
 
 def _ready(session: Session, call_id: str) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 
+from harness.domain.calls.call_states import CallEnd
 from harness.events import types as t
-from harness.events.call_states import CallEnd
-from harness.hands import limits as call_limits
-from harness.protocol.config import Config
-from harness.protocol.config_sections import LimitsConfig, UndoConfig
-from harness.session.orders import CallBegun, Execute, JobLimits
+from harness.keeper.loop.requests import CallBegun, Execute, JobLimits
+from harness.protocol.config.config import Config
+from harness.protocol.config.sections import LimitsConfig, UndoConfig
+from harness.sandbox import limits as call_limits
 from harness.supervisor.fleet.session import Session
 from harness.vault import limits as undo_limits
 from harness.vault.limits import VaultLimits

@@ -11,25 +11,25 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from harness.events import checkpoints
+from harness.domain.actions.effect import NO_UNDO
+from harness.domain.calls.call_states import CallStage
+from harness.domain.states import State
 from harness.events import types as t
-from harness.events.call_states import CallStage
-from harness.events.checkpoints import Due
-from harness.events.effect import NO_UNDO
-from harness.events.states import State
-from harness.protocol.config_sections import CheckpointConfig
-from harness.session.orders import ExportState
-from harness.supervisor.calls import plans
+from harness.keeper.loop.requests import ExportState
+from harness.projections.state import checkpoints
+from harness.projections.state.checkpoints import Due
+from harness.protocol.config.sections import CheckpointConfig
+from harness.supervisor.base.errors import LinkLost, OpError, out_of_space
 from harness.supervisor.calls.ground import held, private_of
-from harness.supervisor.errors import LinkLost, OpError, out_of_space
+from harness.supervisor.calls.work import plans
 from harness.supervisor.fleet.session import Session
 from harness.vault.export import EXPORT
-from harness.workspace import checkpoint_store
-from harness.workspace.checkpoint_store import Store
-from harness.workspace.errors import WorkspaceError
-from harness.workspace.look import tip
-from harness.workspace.private import Worktree, publish
-from harness.workspace.worktrees import open_worktree
+from harness.workspace.export import checkpoint_store
+from harness.workspace.export.checkpoint_store import Store
+from harness.workspace.git.errors import WorkspaceError
+from harness.workspace.private_git.private_gitdir import Worktree, publish
+from harness.workspace.tree.scan import tip
+from harness.workspace.tree.worktrees import open_worktree
 
 _PREPARE_S = 120.0
 """Seconds that publishing commits and reading refs may take."""

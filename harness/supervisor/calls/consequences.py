@@ -7,27 +7,28 @@ from dataclasses import dataclass
 import msgspec
 
 from harness.budget.ledger_types import Raised
-from harness.events import tool_input
+from harness.domain.calls.approval_kind import Request
+from harness.domain.calls.cap_request import CapRequest
+from harness.domain.decision import Decision, Ruling
+from harness.domain.states import Desired
 from harness.events import types as t
-from harness.events.cap_request import CapRequest
-from harness.events.decision import Decision, Ruling
-from harness.events.ratchet import ALLOW, KEEP
-from harness.events.request import Request
-from harness.events.session_state import OpenApproval
-from harness.events.states import Desired
-from harness.policy.judge import Verdict
-from harness.policy.rules import RISKS
-from harness.supervisor.calls import drafts, gates, questions
+from harness.policy.decide import Verdict
+from harness.policy.policy_file import RISKS
+from harness.projections.state.protected_files import ALLOW, KEEP
+from harness.projections.state.session_state import OpenApproval
+from harness.supervisor.base.errors import OpError
 from harness.supervisor.calls.call_flow import outcome_of
 from harness.supervisor.calls.judging import Judging
 from harness.supervisor.calls.on_record import action_of
+from harness.supervisor.calls.queue import questions
+from harness.supervisor.calls.work import drafts, gates
 from harness.supervisor.endpoints.credentials import Credentials, given_credential
-from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.call_records import OpenCall
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.money.cap_waits import waits_at
 from harness.supervisor.money.purse import Purse
-from harness.workspace.errors import WorkspaceError
+from harness.tools import validation
+from harness.workspace.git.errors import WorkspaceError
 
 _RESOLUTIONS = {"done": "confirmed_done", "failed": "failed", "unknown": "unknown_told_model"}
 
@@ -144,7 +145,7 @@ class Consequences:
             raise OpError(
                 "bad_edit", "an edited approval needs the whole edited input", "give the tool's input as a JSON object"
             )
-        if problem := tool_input.validate(known.proposed.tool, d.edited):
+        if problem := validation.validate(known.proposed.tool, d.edited):
             raise OpError("bad_edit", problem)
         try:
             built = await self._judging.build(

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import hashlib
 
-from harness.events import tools
+from harness.domain.actions.action import Action, FileAction, PushAction
+from harness.domain.calls.approval_kind import Request
+from harness.domain.calls.call_lifecycle import Call
+from harness.domain.decision import Decision
 from harness.events import types as t
-from harness.events.action import Action, FileAction, PushAction
-from harness.events.calls import Call
-from harness.events.decision import Decision
-from harness.events.request import Request
-from harness.events.tool import CONTAINED, READ, REVERSIBLE, Writes
-from harness.hands import files, push, reading
-from harness.supervisor import ids
-from harness.supervisor.calls import cards
+from harness.executor import files, push, safe_read
+from harness.supervisor.base import ids
 from harness.supervisor.calls.on_record import action_of, input_of
+from harness.supervisor.calls.queue import cards
 from harness.supervisor.fleet.call_records import OpenCall
 from harness.supervisor.fleet.session import Session
-from harness.workspace.errors import WorkspaceError
+from harness.tools import registry
+from harness.tools.tool import CONTAINED, READ, REVERSIBLE, Writes
+from harness.workspace.git.errors import WorkspaceError
 
 _FILE_S = 15.0
 _PROBE_S = 90.0
@@ -35,12 +35,12 @@ def file_outcome(action: Action, given: object) -> tuple[str, str]:
     path = action.path
     content: bytes | None
     try:
-        content = reading.read_named(action.cwd, path, files.MAX_READ)
+        content = safe_read.read_named(action.cwd, path, files.MAX_READ)
     except (FileNotFoundError, NotADirectoryError):
         content = None
     except OSError as exc:
         return "unknown_told_model", f"{path} cannot be read: {exc.strerror}"
-    if tools.writes(action.tool) is Writes.WHOLE:
+    if registry.writes(action.tool) is Writes.WHOLE:
         done = content is not None and hashlib.sha256(content).hexdigest() == action.content_sha
         return (
             ("confirmed_done", "the file has exactly the new content")

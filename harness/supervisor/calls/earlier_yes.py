@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from harness.events.action import Action
-from harness.events.decision import Ruling
+from harness.domain.actions.action import Action
+from harness.domain.decision import Ruling
 from harness.events.types import ToolJudged
-from harness.policy.judge import judge
-from harness.policy.rules import Policy
+from harness.policy.decide import judge
+from harness.policy.policy_file import Policy
 
 EDITED = "edited by you"
 """The rule of a call that a human allowed with an input of their own."""

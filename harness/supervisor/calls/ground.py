@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.events.trouble import Trouble
+from harness.domain.problems import Trouble
 from harness.linux.scarce import scarce
-from harness.supervisor.errors import Later, for_now
+from harness.supervisor.base.errors import Later, for_now
 from harness.supervisor.fleet.session import Session
-from harness.workspace import health
-from harness.workspace.errors import WorkspaceError
+from harness.workspace.git.errors import WorkspaceError
+from harness.workspace.tree import health
 
 HELD_S = 10.0
 """Seconds after which the ground of a held session is looked at again."""

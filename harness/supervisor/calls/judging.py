@@ -9,54 +9,47 @@ from pathlib import Path
 
 import msgspec
 
-from harness.events import tool_input, tools, trouble
+from harness.domain import problems
+from harness.domain.actions.access import Access, asked
+from harness.domain.actions.action import Action, InputBlob, canonical, hash_of
+from harness.domain.actions.action_diff import differences
+from harness.domain.calls.approval_kind import Request
+from harness.domain.calls.approval_shapes import Shape
+from harness.domain.calls.call_lifecycle import Call
+from harness.domain.calls.call_states import CallEnd
+from harness.domain.calls.card_facts import CardNotes, in_detail
+from harness.domain.calls.gate_kinds import GateKind
+from harness.domain.decision import Decision, Ruling
+from harness.domain.text.fields import Wire
+from harness.domain.unsnapshotted import left_out
 from harness.events import types as t
-from harness.events.access import Access, asked
-from harness.events.action import Action, InputBlob, canonical, hash_of
-from harness.events.action_changes import differences
-from harness.events.approved import Shape
-from harness.events.call_states import CallEnd
-from harness.events.calls import Call
-from harness.events.card_facts import CardNotes, in_detail
-from harness.events.decision import Decision, Ruling
-from harness.events.fields import Wire
-from harness.events.gate_kinds import GateKind
-from harness.events.left_out import left_out
-from harness.events.request import Request
-from harness.hands import precheck
+from harness.executor import preconditions
+from harness.keeper.calls import exclusive
+from harness.keeper.loop.requests import TakeState
 from harness.plan.gates import asking, closed
 from harness.policy import gated
 from harness.policy.build import build_action
-from harness.policy.judge import Verdict, judge
-from harness.policy.rules import Policy
-from harness.protocol.config import Config
+from harness.policy.decide import Verdict, judge
+from harness.policy.policy_file import Policy
+from harness.protocol.config.config import Config
 from harness.roles import pinned
-from harness.session import beside
-from harness.session.orders import TakeState
-from harness.supervisor import ids
-from harness.supervisor.calls import (
-    card_notes,
-    cards,
-    carrying_out,
-    comparison,
-    course,
-    earlier_yes,
-    gates,
-    ratchet,
-    tightened,
-)
+from harness.supervisor.base import ids
+from harness.supervisor.base.errors import FOR_NOW, Later, OpError, for_now
+from harness.supervisor.base.settings import Settings
+from harness.supervisor.calls import carrying_out, earlier_yes, tightened
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
-from harness.supervisor.calls.granting import Covered, Granting
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for, private_of
 from harness.supervisor.calls.on_record import input_of, put_blob, stored_action
-from harness.supervisor.errors import FOR_NOW, Later, OpError, for_now
+from harness.supervisor.calls.queue import card_notes, cards, comparison
+from harness.supervisor.calls.queue.granting import Covered, Granting
+from harness.supervisor.calls.work import course, gates, ratchet
 from harness.supervisor.fleet.call_records import OpenCall, signature
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.settings import Settings
-from harness.workspace.errors import WorkspaceError
-from harness.workspace.gather_facts import Kept, ShellAnalysisMissing, gather
-from harness.workspace.private import binds
-from harness.workspace.worktrees import open_worktree
+from harness.tools import registry, validation
+from harness.workspace.facts.gather import Kept, ShellAnalysisMissing, gather
+from harness.workspace.git.errors import WorkspaceError
+from harness.workspace.private_git.private_gitdir import binds
+from harness.workspace.tree.worktrees import open_worktree
 
 INLINE_ACTION = 16 * 1024
 TOOL_OPTIONS: list[str] = [
@@ -127,11 +120,11 @@ class Judging:
             return False
         proposed = known.proposed
         given = await input_of(session, proposed)
-        if problem := pinned.refusal(session.state, proposed) or tool_input.validate(proposed.tool, given):
+        if problem := pinned.refusal(session.state, proposed) or validation.validate(proposed.tool, given):
             await _refuse(session, call, problem)
             return True
         assert isinstance(given, dict)
-        if tools.answered(proposed.tool):
+        if registry.answered(proposed.tool):
             await course.answered(session, call, given)
             return True
         ours = proposed.by_harness or proposed.by_judge
@@ -147,7 +140,7 @@ class Judging:
         if verdict.verdict == Ruling.ASK and proposed.before_work:
             await _refuse(session, call, f"nobody is asked about a check before the work: {verdict.reason}")
             return True
-        if verdict.verdict == Ruling.ASK and (why := beside.of_jobs(built.action, session.state.jobs.running)):
+        if verdict.verdict == Ruling.ASK and (why := exclusive.of_jobs(built.action, session.state.jobs.running)):
             await _refuse(session, call, f"nothing was run: {why}")
             return True
         await self._record(session, call, known, given, built, verdict)
@@ -272,7 +265,7 @@ class Judging:
             if exc.code == "busy":
                 raise Later(_SHORTLY) from exc
             if exc.code in FOR_NOW:
-                raise Later(_RETRY_SPACE, trouble.of_code(exc.code, exc.message)) from exc
+                raise Later(_RETRY_SPACE, problems.of_code(exc.code, exc.message)) from exc
             if exc.code in _WAITS:
                 raise
             return Kept(unprotected=exc.message)
@@ -285,8 +278,8 @@ class Judging:
         if (shown := action.snapshot) is not None:
             wanted = TakeState(f"before {call_id} was edited", full=True, since=shown)
             difference = list((await session.keeper().ask(wanted, None)).difference or ())
-        observed = await session.do("looking at the world again", _CARD_S, lambda: precheck.observe(action))
-        return difference + precheck.difference({k: v for k, v in expected.items() if k != "snapshot"}, observed)
+        observed = await session.do("looking at the world again", _CARD_S, lambda: preconditions.observe(action))
+        return difference + preconditions.difference({k: v for k, v in expected.items() if k != "snapshot"}, observed)
 
     async def _action(self, session: Session, proposed: t.ToolProposed, given: dict[str, object], kept: Kept) -> Action:
         what = f"examining call {proposed.call_id}"
@@ -362,7 +355,7 @@ class Judging:
 
 def _first_delete(session: Session, proposed: t.ToolProposed) -> bool:
     """True for a call that a gate on deletions has to judge before any call told what is not kept of the worktree."""
-    if proposed.own or session.track.left_out is not None or not tools.may_change_files(proposed.tool):
+    if proposed.own or session.track.left_out is not None or not registry.may_change_files(proposed.tool):
         return False
     phase = asking(session.state)
     return phase is not None and GateKind.DELETE in phase.asks

@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import json
 
-from harness.events import blobs
+from harness.domain.actions.action import Action, BadAction, from_wire
+from harness.domain.text.fields import Wire
+from harness.eventlog import blobs
 from harness.events import types as t
-from harness.events.action import Action, BadAction, from_wire
-from harness.events.fields import Wire
 from harness.protocol.keeper_requests import PutBlob
+from harness.supervisor.base.threads import at_home
 from harness.supervisor.fleet.call_records import OpenCall
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.threads import at_home
 
 
 async def input_of(session: Session, proposed: t.ToolProposed) -> object:

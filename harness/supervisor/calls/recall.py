@@ -10,13 +10,13 @@ from typing import Protocol
 
 from harness.memory import layer
 from harness.memory.records import Entry, Place, Scope, Written
+from harness.supervisor.base.errors import OpError
+from harness.supervisor.base.threads import at_home
 from harness.supervisor.calls.ground import private_of
-from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.memories.book import MemoryBook, now_utc
-from harness.supervisor.threads import at_home
-from harness.workspace.errors import WorkspaceError
-from harness.workspace.worktrees import open_worktree
+from harness.workspace.git.errors import WorkspaceError
+from harness.workspace.tree.worktrees import open_worktree
 
 
 class Later(Protocol):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from harness.events.action import Action
-from harness.events.call_events import ToolProposed
-from harness.events.session_state import SessionState
+from harness.domain.actions.action import Action
+from harness.events.calls.call_events import ToolProposed
 from harness.policy import repository
-from harness.policy.judge import Verdict, judge, tighten
-from harness.policy.rules import Policy
+from harness.policy.decide import Verdict, judge, tighten
+from harness.policy.policy_file import Policy
+from harness.projections.state.session_state import SessionState
 from harness.roles import pinned
 from harness.roles.role import JUDGE, WORKER
 

@@ -1,0 +1,1 @@
+"""Model endpoints: their keys, and the gates before them."""

@@ -11,8 +11,8 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from harness.protocol.credential import Credential, key_problem, url_problem
-from harness.supervisor.errors import OpError
+from harness.protocol.config.credential import Credential, key_problem, url_problem
+from harness.supervisor.base.errors import OpError
 
 
 @functools.lru_cache(maxsize=64)

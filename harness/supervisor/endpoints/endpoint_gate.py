@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from harness.agents.supervisor_requests import AttemptOutcome
-from harness.events.attempt import LIMITS, LOOKED_AT, NEEDS_PERSON, WAITS, AttemptKind
+from harness.domain.calls.attempt import LIMITS, LOOKED_AT, NEEDS_PERSON, WAITS, AttemptKind
 
 OPEN = "open"
 DOWN = "down"

@@ -12,19 +12,19 @@ from datetime import datetime
 from typing import assert_never
 
 from harness.agents.supervisor_requests import Admitted, AttemptOutcome
-from harness.events.attempt import WAITS, AttemptKind
-from harness.events.endpoints import ITEM_KINDS
-from harness.events.session_state import SessionState
-from harness.events.states import Desired, ParkedFor
-from harness.protocol.config import Config
-from harness.protocol.credential import Credential
+from harness.domain.calls.attempt import WAITS, AttemptKind
+from harness.domain.endpoints import ITEM_KINDS
+from harness.domain.states import Desired, ParkedFor
+from harness.projections.state.session_state import SessionState
+from harness.protocol.config.config import Config
+from harness.protocol.config.credential import Credential
+from harness.supervisor.base.errors import OpError
 from harness.supervisor.endpoints import endpoint_gate as g
 from harness.supervisor.endpoints.credentials import Credentials
 from harness.supervisor.endpoints.endpoint_gate import Key
 from harness.supervisor.endpoints.gate_requests import GateRequests
 from harness.supervisor.endpoints.gate_words import boottime
 from harness.supervisor.endpoints.standings import Standings
-from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from harness.budget import prices
-from harness.events import endpoints
+from harness.domain import endpoints
+from harness.domain.endpoints import ITEM_KINDS, EndpointView
+from harness.domain.states import Desired
 from harness.events import types as t
-from harness.events.endpoints import ITEM_KINDS, EndpointView
-from harness.events.session_state import OpenApproval
-from harness.events.states import Desired
-from harness.protocol.config import Config
+from harness.projections.state.session_state import OpenApproval
+from harness.protocol.config.config import Config
 from harness.supervisor.endpoints import endpoint_gate as g
 from harness.supervisor.endpoints import gate_words
 from harness.supervisor.endpoints.endpoint_gate import Key

@@ -6,14 +6,14 @@ import math
 import time
 from datetime import UTC, datetime
 
-from harness.events import endpoints
+from harness.domain import endpoints
+from harness.domain.calls.approval_kind import Request
+from harness.domain.calls.attempt import AttemptKind
+from harness.domain.decision import Decision
+from harness.domain.endpoints import EndpointView
 from harness.events import types as t
-from harness.events.attempt import AttemptKind
-from harness.events.decision import Decision
-from harness.events.endpoints import EndpointView
-from harness.events.request import Request
-from harness.protocol.config import Config
-from harness.supervisor import ids
+from harness.protocol.config.config import Config
+from harness.supervisor.base import ids
 from harness.supervisor.endpoints import endpoint_gate as g
 from harness.supervisor.endpoints.endpoint_gate import Key
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 
-from harness.events.model_limits import ModelLimits
+from harness.domain.model_limits import ModelLimits
 
 _DAY_S = 24 * 3600.0
 _MOST = 500

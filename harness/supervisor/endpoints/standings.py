@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
-from harness.events.attempt import AttemptKind
-from harness.events.session_state import SessionState
-from harness.protocol.api_key import credential
-from harness.protocol.config import Config, ConfigError
-from harness.protocol.credential import Credential
+from harness.domain.calls.attempt import AttemptKind
+from harness.projections.state.session_state import SessionState
+from harness.protocol.config.api_key import credential
+from harness.protocol.config.config import Config, ConfigError
+from harness.protocol.config.credential import Credential
 from harness.supervisor.endpoints import endpoint_gate as g
 from harness.supervisor.endpoints.credentials import Credentials, fingerprint
 from harness.supervisor.endpoints.endpoint_gate import Key

@@ -1,0 +1,1 @@
+"""All sessions of the state folder: found, folded, cached, told about."""

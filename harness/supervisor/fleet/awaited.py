@@ -7,7 +7,7 @@ import heapq
 import itertools
 from collections.abc import Callable
 
-from harness.supervisor.errors import LinkLost
+from harness.supervisor.base.errors import LinkLost
 
 WAIT_S = 15.0
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
-from harness.events import call_words, tools
+from harness.domain.actions.action import canonical
+from harness.domain.calls.approval_kind import Request
+from harness.domain.calls.cap_request import CapRequest
+from harness.domain.calls.card_facts import RunFile, notes_of
+from harness.domain.decision import Decision
+from harness.domain.states import Desired
+from harness.domain.unsnapshotted import left_out
 from harness.events import types as t
-from harness.events.action import canonical
-from harness.events.cap_request import CapRequest
-from harness.events.card_facts import RunFile, notes_of
-from harness.events.decision import Decision
-from harness.events.left_out import left_out
-from harness.events.request import Request
-from harness.events.session_state import OpenApproval, SessionState
-from harness.events.states import Desired
+from harness.projections.state.session_state import OpenApproval, SessionState
+from harness.tools import registry, summary
 
 _PASSED = 16
 
@@ -135,7 +135,7 @@ class Track:
             case t.ToolStarted() if b.snapshot:
                 self.left_out = left_out(b.left_out, b.left_out_names)
             case t.ToolEnded():
-                self.ran_command = self.ran_command or (call is not None and tools.runs(call.proposed.tool))
+                self.ran_command = self.ran_command or (call is not None and registry.runs(call.proposed.tool))
                 self._gone(b.call_id)
             case t.ToolInDoubt() if call is not None:
                 call.doubt = b
@@ -171,7 +171,7 @@ class Track:
         if not running:
             return ""
         proposed = self.calls[max(running, key=lambda name: s.doing[name].ts)].proposed
-        return call_words.what(proposed.tool, proposed.input)
+        return summary.what(proposed.tool, proposed.input)
 
     def _gone(self, call_id: str) -> None:
         self.calls.pop(call_id, None)

@@ -9,11 +9,15 @@ from pathlib import Path
 
 import msgspec
 
-from harness.events.approved import Shape
-from harness.events.rows import Money, row
-from harness.events.states import Desired, State
-from harness.events.trouble import NONE, Trouble
-from harness.events.views import (
+from harness.domain.calls.approval_shapes import Shape
+from harness.domain.problems import NONE, Trouble
+from harness.domain.states import Desired, State
+from harness.protocol.paths import Folders
+from harness.protocol.session_names import OtherHost, SessionName
+from harness.supervisor.base.errors import OpError
+from harness.supervisor.fleet.session import Session
+from harness.views.rows import Money, row
+from harness.views.session_views import (
     DONE,
     ERRORS,
     RUNNING,
@@ -27,11 +31,7 @@ from harness.events.views import (
     taken_back,
     troubled,
 )
-from harness.protocol.paths import Folders
-from harness.protocol.session_names import OtherHost, SessionName
-from harness.supervisor.errors import OpError
-from harness.supervisor.fleet.session import Session
-from harness.workspace.diff import Extent
+from harness.workspace.tree.diff import Extent
 
 _MAY_WAIT = frozenset((State.RUNNING, State.STARTING, State.PARKED, State.LIMITED))
 _HELD_UP = frozenset(_MAY_WAIT | {State.LOST, State.STOPPED})

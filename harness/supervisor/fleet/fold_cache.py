@@ -11,12 +11,13 @@ from pathlib import Path
 
 import msgspec
 
-from harness.events import reader, snapshots
+from harness.eventlog import reader
+from harness.eventlog.framing import hash_of
 from harness.events import types as t
-from harness.events.fold import advance
-from harness.events.framing import hash_of
-from harness.events.salvage import Salvage
-from harness.events.session_state import SessionState
+from harness.projections import state_snapshots
+from harness.projections.apply import advance
+from harness.projections.salvage import Salvage
+from harness.projections.state.session_state import SessionState
 from harness.protocol.paths import SessionFolder
 from harness.supervisor.fleet import call_records as track_module
 from harness.supervisor.fleet.call_records import Track
@@ -32,7 +33,7 @@ def _version() -> str:
 
 def encode(state: SessionState, track: Track, last: bytes) -> bytes:
     """Both at the record whose line is ``last``, ready for `snapshots.store`. Raises BadLine."""
-    return snapshots.encode(state, hash_of(last).hex(), _version(), msgspec.json.encode(track))
+    return state_snapshots.encode(state, hash_of(last).hex(), _version(), msgspec.json.encode(track))
 
 
 def recall(folder: SessionFolder) -> tuple[SessionState, Track, bytes, int]:
@@ -43,7 +44,7 @@ def recall(folder: SessionFolder) -> tuple[SessionState, Track, bytes, int]:
     state = SessionState()
     track = Track()
     start = -1
-    known = snapshots.load(folder.snapshots, folder.log, _version())
+    known = state_snapshots.load(folder.snapshots, folder.log, _version())
     if known is not None:
         try:
             track = msgspec.json.decode(known.more, type=Track)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from harness.events import types as t
 from harness.protocol.paths import SessionFolder
-from harness.workspace import worktrees as trees
-from harness.workspace.errors import DamagedWorktree
+from harness.workspace.git.errors import DamagedWorktree
+from harness.workspace.tree import worktrees as trees
 
 
 def place(folder: Path) -> tuple[int, int]:

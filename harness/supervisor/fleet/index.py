@@ -17,10 +17,10 @@ from pathlib import Path
 import aiosqlite
 import msgspec
 
-from harness.events.framing import LogError
-from harness.events.reader import segment_name, segments
-from harness.events.regular import opened
-from harness.events.views import SessionRow
+from harness.eventlog.framing import LogError
+from harness.eventlog.reader import segment_name, segments
+from harness.eventlog.regular_files import opened
+from harness.views.session_views import SessionRow
 
 VERSION = 3
 _TAIL = 48

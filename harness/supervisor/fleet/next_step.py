@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from harness.events import asking
-from harness.events.decision import Decision
-from harness.events.request import CAME_OF_IT, LAST_CALL, RESUMED, Request
-from harness.events.session_state import SessionState
-from harness.events.states import Desired, ParkedFor
+from harness.domain.calls.approval_kind import CAME_OF_IT, LAST_CALL, RESUMED, Request
+from harness.domain.decision import Decision
+from harness.domain.states import Desired, ParkedFor
 from harness.plan import gates
+from harness.projections.state.session_state import SessionState
+from harness.reports import question_detector
 from harness.supervisor.fleet.call_records import Track
 
 BLOCKING = RESUMED | {
@@ -90,7 +90,7 @@ def _request(s: SessionState) -> Ask | None:
         checks = {"checks": s.parked.verdict or f"{s.checks_passed} of {len(s.checks)} pass"} if s.checks else {}
         return Ask(
             Request.QUESTION,
-            asking.asked(detail) or "it asks you",
+            question_detector.asked(detail) or "it asks you",
             {"asks": detail, **checks},
             ("answer", "done", "stop"),
         )

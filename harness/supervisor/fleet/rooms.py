@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from harness.events.views import ApprovalView, SessionRow
-from harness.workspace.diff import Extent
+from harness.views.session_views import ApprovalView, SessionRow
+from harness.workspace.tree.diff import Extent
 
 
 @dataclass(slots=True)

@@ -10,17 +10,19 @@ from typing import TypeVar
 
 import msgspec
 
-from harness.events import snapshots, touched
+from harness.domain.calls.call_states import CallStage
+from harness.domain.problems import Trouble
+from harness.domain.states import Desired
+from harness.eventlog.framing import LogError, NewerLog
 from harness.events import types as t
-from harness.events.call_states import CallStage
-from harness.events.fold import advance
-from harness.events.framing import LogError, NewerLog
-from harness.events.row_state import Liveness
-from harness.events.session_state import SessionState
-from harness.events.states import Desired
-from harness.events.trouble import Trouble
+from harness.projections import state_snapshots
+from harness.projections.apply import advance
+from harness.projections.state.row_state import Liveness
+from harness.projections.state.session_state import SessionState
 from harness.protocol.paths import Folders
-from harness.supervisor.errors import LinkLost, OpError
+from harness.reports import touched
+from harness.supervisor.base.errors import LinkLost, OpError
+from harness.supervisor.base.threads import StandsStill, Threads, at_home
 from harness.supervisor.fleet import fold_cache, homes, set_aside
 from harness.supervisor.fleet.awaited import WAIT_S, Awaited
 from harness.supervisor.fleet.call_records import Track
@@ -38,8 +40,7 @@ from harness.supervisor.fleet.rooms import (
 from harness.supervisor.fleet.thinking import Thinking
 from harness.supervisor.fleet.troubles import Owner, Troubles
 from harness.supervisor.processes.keeper_link import KeeperLink
-from harness.supervisor.threads import StandsStill, Threads, at_home
-from harness.workspace.errors import Unexamined
+from harness.workspace.git.errors import Unexamined
 
 READ_S = 5.0
 """Seconds after which whoever waits for a log to be read goes on without it."""
@@ -249,7 +250,7 @@ class Session:
                 self.link.abort()
         if wanted != Desired.STOPPED == self.state.desired:
             self._hands.interrupt()
-        self.keep(snapshots.EVERY)
+        self.keep(state_snapshots.EVERY)
         self._awaited.came(self.state.seq)
         self.touch()
 
@@ -365,7 +366,7 @@ class Session:
 
     def _store(self, seq: int, data: bytes) -> None:
         try:
-            snapshots.store(self.folder.snapshots, seq, data)
+            state_snapshots.store(self.folder.snapshots, seq, data)
             touched.extend(self.folder.log, self.folder.touched)
         except FileNotFoundError:
             return  # the session was removed meanwhile

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from harness.events.framing import BadLine
-from harness.events.regular import opened
+from harness.eventlog.framing import BadLine
+from harness.eventlog.regular_files import opened
 from harness.linux import durable
 from harness.protocol.paths import SessionFolder
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from harness.events.trouble import NONE, Trouble
+from harness.domain.problems import NONE, Trouble
 
 Owner = Literal["reading", "log", "hands", "keeper", "vault", "place", "step", "call", "brain", "frozen", "money"]
 """Who finds trouble: who waits for its log to be read, what is in its log, the threads on its worktree, who asks its

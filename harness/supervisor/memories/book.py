@@ -10,7 +10,7 @@ from typing import TypeAlias
 from harness.memory.model import Memories
 from harness.memory.records import Entry
 from harness.memory.store import MEMORIES
-from harness.supervisor.book import Book, BookWords
+from harness.supervisor.base.side_log_writer import Book, BookWords
 
 MemoryBook: TypeAlias = Book[Memories, Entry]
 _WORDS = BookWords("what was remembered cannot be read", "this was not remembered")

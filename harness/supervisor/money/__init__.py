@@ -1,0 +1,1 @@
+"""The ledger: reservations before a request is sent, settlements before a reply is used."""

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from harness.budget.evidence import raised
+from harness.domain.calls.approval_kind import Request
+from harness.domain.calls.cap_request import CapRequest
+from harness.domain.cap import Cap
 from harness.events import types as t
-from harness.events.cap import Cap
-from harness.events.cap_request import CapRequest
-from harness.events.request import Request
-from harness.events.session_state import OpenApproval
+from harness.projections.state.session_state import OpenApproval
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.money.figures import CapStanding

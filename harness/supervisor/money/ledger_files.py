@@ -16,12 +16,12 @@ import msgspec
 from harness.budget.evidence import Books, Evidence, missing, speaks_of_money
 from harness.budget.ledger import Ledger, NotReserved
 from harness.budget.ledger_types import LedgerRecord, Raised, Reserved, Settled, decode, to_wire
+from harness.domain.text.formatting import counted, usd
+from harness.eventlog.framing import BadLine, LogError, hash_of
+from harness.eventlog.reader import DamagedLog, read
+from harness.eventlog.regular_files import opened
+from harness.eventlog.writer import LogWriter
 from harness.events import types as t
-from harness.events.framing import BadLine, LogError, hash_of
-from harness.events.log import LogWriter
-from harness.events.reader import DamagedLog, read
-from harness.events.regular import opened
-from harness.events.words import counted, usd
 from harness.linux.durable import replace_file, sync_folder
 
 LEDGER_ID = "ledger"

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 import msgspec
 
 from harness.events import types as t
-from harness.events.cost_views import Costs, DayPaid, Paid, SessionPaid
-from harness.events.rows import Money
-from harness.events.views import FleetView, SessionRow
 from harness.supervisor.money.readings import Readings
+from harness.views.cost_views import Costs, DayPaid, Paid, SessionPaid
+from harness.views.rows import Money
+from harness.views.session_views import FleetView, SessionRow
 
 
 def fleet(base: FleetView, books: Readings | None) -> FleetView:

@@ -11,19 +11,19 @@ import msgspec
 from harness.agents.supervisor_requests import Reservation, Reserve, Settlement
 from harness.budget import prices
 from harness.budget.ledger_types import Raised
-from harness.events import trouble
+from harness.domain import problems
+from harness.domain.cap import Cap, amount_of
+from harness.domain.text.formatting import usd
+from harness.eventlog.framing import LogError
 from harness.events import types as t
-from harness.events.cap import Cap, amount_of
-from harness.events.framing import LogError
-from harness.events.rows import Money
-from harness.events.said import spelled
-from harness.events.words import usd
-from harness.supervisor.errors import OpError
+from harness.events.message_parts import spelled
+from harness.supervisor.base.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.money import reservations
 from harness.supervisor.money.figures import CapStanding
 from harness.supervisor.money.price_lists import PriceLists
 from harness.supervisor.money.reservations import Bookkeeper, LedgerUnavailable
+from harness.views.rows import Money
 
 _LAST_INPUT = 100_000
 _LAST_OUTPUT = 8192
@@ -114,7 +114,7 @@ class Purse:
         try:
             made = await self._reserve(session, wanted)
         except OpError as exc:
-            session.hinder("money", trouble.of_code(exc.code, exc.message))
+            session.hinder("money", problems.of_code(exc.code, exc.message))
             raise
         self.unasked(session)
         return made

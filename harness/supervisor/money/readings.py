@@ -7,13 +7,13 @@ from pathlib import Path
 
 from harness.budget.ledger import Account, Ledger
 from harness.budget.ledger_types import CapsInForce
-from harness.events.cap import Cap
-from harness.events.rows import Money
+from harness.domain.cap import Cap
 from harness.events.types import Caps
-from harness.protocol.config_sections import CapsConfig
+from harness.protocol.config.sections import CapsConfig
 from harness.supervisor.money.day import Clock
 from harness.supervisor.money.figures import CapStanding, Day, Spending
 from harness.supervisor.money.ledger_files import replay
+from harness.views.rows import Money
 
 
 class Readings:

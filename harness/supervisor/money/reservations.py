@@ -20,15 +20,15 @@ from harness.agents.supervisor_requests import Reserve
 from harness.budget import evidence, prices
 from harness.budget.ledger import CapReached, NotReserved
 from harness.budget.ledger_types import LedgerRecord, Raised, Reserved, Settled, Unknown, to_wire
-from harness.events.cap import Cap
-from harness.events.framing import LogError
+from harness.domain.cap import Cap
+from harness.eventlog.framing import LogError
 from harness.events.types import Caps, Usage
-from harness.protocol.config_sections import CapsConfig
-from harness.supervisor.errors import out_of_space
+from harness.protocol.config.sections import CapsConfig
+from harness.supervisor.base.errors import out_of_space
+from harness.supervisor.base.threads import Threads, at_home
 from harness.supervisor.money.day import Clock
 from harness.supervisor.money.ledger_files import Opened, drop_anchor, evidence_of, open_ledger, settlement_of
 from harness.supervisor.money.readings import Readings
-from harness.supervisor.threads import Threads, at_home
 
 _REMEMBERED = 4096
 

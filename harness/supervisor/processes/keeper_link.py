@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.events import types as t
+from harness.protocol.connection.transport import UnixSocket
 from harness.protocol.keeper_requests import Append, KeeperHello, NewRecord, SupervisorHello, lines_of
-from harness.protocol.transport import UnixSocket
-from harness.supervisor.errors import OpError
+from harness.supervisor.base.errors import OpError
 from harness.supervisor.processes.peer_link import Peer
 
 

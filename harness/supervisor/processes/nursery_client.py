@@ -11,11 +11,11 @@ import sys
 from collections.abc import Callable
 
 from harness.linux.proc import Identity, identify, look
-from harness.protocol.op import Op
+from harness.protocol.connection.op import Op
 from harness.protocol.spawning import Spawned
-from harness.supervisor.errors import LinkLost
+from harness.supervisor.base.errors import LinkLost
+from harness.supervisor.base.threads import at_home
 from harness.supervisor.processes.peer_link import Peer
-from harness.supervisor.threads import at_home
 
 _PASS = (
     "PATH",

@@ -8,12 +8,12 @@ from typing import TypeVar
 
 import msgspec
 
-from harness.protocol.aio import Asking
-from harness.protocol.exchange import Closed, Ended, Exchange, Silent, refusal
-from harness.protocol.frames import members
-from harness.protocol.op import Op
-from harness.protocol.struct_json import STRUCT_JSON
-from harness.supervisor.errors import LinkLost, OpError
+from harness.protocol.connection.aio import Asking
+from harness.protocol.connection.exchange import Closed, Ended, Exchange, Silent, refusal
+from harness.protocol.connection.frames import members
+from harness.protocol.connection.op import Op
+from harness.protocol.connection.struct_json import STRUCT_JSON
+from harness.supervisor.base.errors import LinkLost, OpError
 
 R = TypeVar("R")
 

@@ -1,0 +1,1 @@
+"""The supervisor's socket: clients, operations, pushes."""

@@ -9,33 +9,34 @@ import os
 from functools import partial
 from importlib.metadata import version
 
-from harness.events.replies import DONE, Done, Halted, Hello
-from harness.protocol import frames, identity
-from harness.supervisor.errors import OpError
-from harness.supervisor.serving.alarm_ops import AlarmOps
-from harness.supervisor.serving.approval_ops import ApprovalOps
-from harness.supervisor.serving.archive_ops import ArchiveOps
-from harness.supervisor.serving.briefing_ops import BriefingOps
-from harness.supervisor.serving.checkpoint_ops import CheckpointOps
+from harness.protocol import identity
+from harness.protocol.connection import frames
+from harness.supervisor.base.errors import OpError
 from harness.supervisor.serving.finding import find
 from harness.supervisor.serving.fleet_feed import FleetFeed
-from harness.supervisor.serving.fleet_ops import FleetOps
-from harness.supervisor.serving.grant_ops import GrantOps
-from harness.supervisor.serving.job_ops import JobOps
-from harness.supervisor.serving.memory_ops import MemoryOps
-from harness.supervisor.serving.merge_ops import MergeOps
+from harness.supervisor.serving.ops.alarm_ops import AlarmOps
+from harness.supervisor.serving.ops.approval_ops import ApprovalOps
+from harness.supervisor.serving.ops.archive_ops import ArchiveOps
+from harness.supervisor.serving.ops.briefing_ops import BriefingOps
+from harness.supervisor.serving.ops.checkpoint_ops import CheckpointOps
+from harness.supervisor.serving.ops.fleet_ops import FleetOps
+from harness.supervisor.serving.ops.grant_ops import GrantOps
+from harness.supervisor.serving.ops.job_ops import JobOps
+from harness.supervisor.serving.ops.memory_ops import MemoryOps
+from harness.supervisor.serving.ops.merge_ops import MergeOps
+from harness.supervisor.serving.ops.plan_ops import PlanOps
+from harness.supervisor.serving.ops.policy_ops import PolicyOps
+from harness.supervisor.serving.ops.pull_ops import PullOps
+from harness.supervisor.serving.ops.reading_ops import ReadingOps
+from harness.supervisor.serving.ops.score_ops import ScoreOps
+from harness.supervisor.serving.ops.session_ops import SessionOps
+from harness.supervisor.serving.ops.timeline_ops import TimelineOps
+from harness.supervisor.serving.ops.undo_ops import UndoOps
+from harness.supervisor.serving.ops.wish_ops import WishOps
 from harness.supervisor.serving.parts import Parts, text_of
-from harness.supervisor.serving.plan_ops import PlanOps
-from harness.supervisor.serving.policy_ops import PolicyOps
-from harness.supervisor.serving.pull_ops import PullOps
-from harness.supervisor.serving.reading_ops import ReadingOps
-from harness.supervisor.serving.score_ops import ScoreOps
 from harness.supervisor.serving.server import Connection, Fields, Handler, Reply, Server
-from harness.supervisor.serving.session_ops import SessionOps
-from harness.supervisor.serving.timeline_ops import TimelineOps
-from harness.supervisor.serving.undo_ops import UndoOps
-from harness.supervisor.serving.wish_ops import WishOps
 from harness.supervisor.sessions.halt import Halt
+from harness.views.replies import DONE, Done, Halted, Hello
 
 
 class ClientOps:

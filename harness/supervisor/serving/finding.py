@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from harness.events import archived
-from harness.events.framing import LogError
-from harness.supervisor.errors import OpError
+from harness.eventlog.framing import LogError
+from harness.supervisor.base.errors import OpError
+from harness.supervisor.base.threads import at_home
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.server import Fields
-from harness.supervisor.threads import at_home
+from harness.views import archived
 
 Find = Callable[[Fields], Awaitable[Session]]
 """The session of a message, its log read. Raises OpError: nobody has that name, or its log is damaged."""

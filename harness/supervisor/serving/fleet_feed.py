@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from harness.events.replies import ApprovalsPush, RowsPush
-from harness.events.views import FleetView
 from harness.supervisor.money import paid
 from harness.supervisor.serving.parts import Parts
 from harness.supervisor.upkeep import health
+from harness.views.replies import ApprovalsPush, RowsPush
+from harness.views.session_views import FleetView
 
 
 class FleetFeed:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 
-from harness.events import blobs
-from harness.events.framing import LogError, seq_of, whole
-from harness.events.offsets import OffsetIndex
-from harness.events.replies import LogPiece, PayloadPiece
+from harness.eventlog import blobs
+from harness.eventlog.framing import LogError, seq_of, whole
+from harness.eventlog.index import OffsetIndex
 from harness.protocol import locks
 from harness.protocol.paths import SessionFolder
-from harness.supervisor.errors import OpError
+from harness.supervisor.base.errors import OpError
+from harness.views.replies import LogPiece, PayloadPiece
 
 MOST_BYTES = 1 << 20
 """Of one piece, before it is JSON; a single record may go beyond."""

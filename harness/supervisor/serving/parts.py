@@ -6,27 +6,27 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from harness.protocol.paths import Folders
+from harness.supervisor.base.errors import OpError
+from harness.supervisor.base.settings import Settings
 from harness.supervisor.calls.approvals import Approvals
-from harness.supervisor.calls.granting import Granting
+from harness.supervisor.calls.queue.granting import Granting
 from harness.supervisor.calls.recall import Recall
 from harness.supervisor.endpoints.credentials import Credentials
 from harness.supervisor.endpoints.endpoint_gates import Gates
-from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.index import Index
 from harness.supervisor.memories.book import MemoryBook
 from harness.supervisor.money.purse import Purse
 from harness.supervisor.serving.server import Fields
+from harness.supervisor.sessions.begin.launch import Launcher
 from harness.supervisor.sessions.brains import Brains
 from harness.supervisor.sessions.conductor import Conductor
 from harness.supervisor.sessions.continuing import Continuing
 from harness.supervisor.sessions.keepers import Keepers
-from harness.supervisor.sessions.launch import Launcher
-from harness.supervisor.sessions.merging import Merging
-from harness.supervisor.sessions.pulling import Pulling
 from harness.supervisor.sessions.restoring import Restoring
+from harness.supervisor.sessions.taking.merging import Merging
+from harness.supervisor.sessions.taking.pulling import Pulling
 from harness.supervisor.sessions.undo import Undo
-from harness.supervisor.settings import Settings
 from harness.supervisor.upkeep import health
 from harness.supervisor.upkeep.fence_report import FenceReport
 

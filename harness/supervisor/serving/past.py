@@ -12,16 +12,16 @@ from pathlib import Path
 
 import msgspec
 
-from harness.events import blobs, reader
+from harness.domain.actions.action import Action, BadAction, from_wire
+from harness.domain.calls.approval_kind import Request
+from harness.domain.decision import Ruling
+from harness.eventlog import blobs, reader
+from harness.eventlog.framing import LogError
 from harness.events import types as t
-from harness.events.action import Action, BadAction, from_wire
-from harness.events.decision import Ruling
-from harness.events.framing import LogError
-from harness.events.request import Request
-from harness.policy.judge import Verdict
-from harness.supervisor.errors import OpError
+from harness.policy.decide import Verdict
+from harness.supervisor.base.errors import OpError
 from harness.supervisor.fleet.session import Session
-from harness.workspace.errors import WorkspaceError
+from harness.workspace.git.errors import WorkspaceError
 
 MOST = 500
 _READ_S = 25.0

@@ -17,15 +17,15 @@ from typing import Protocol
 import msgspec
 
 from harness.events import types as t
-from harness.events.replies import DONE, ApprovalsPush, RowsPush
-from harness.protocol import frames
-from harness.protocol.aio import Wire as AnyWire
-from harness.protocol.exchange import Answering, Ended, Incoming
-from harness.protocol.struct_json import STRUCT_JSON
-from harness.supervisor.errors import LinkLost, OpError, refusal
+from harness.protocol.connection import frames
+from harness.protocol.connection.aio import Wire as AnyWire
+from harness.protocol.connection.exchange import Answering, Ended, Incoming
+from harness.protocol.connection.struct_json import STRUCT_JSON
+from harness.supervisor.base.errors import LinkLost, OpError, refusal
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.fleet.thinking import Brain
+from harness.views.replies import DONE, ApprovalsPush, RowsPush
 
 PUSH_INTERVAL = 0.04
 QUEUE_LIMIT = 4 << 20

@@ -1,0 +1,1 @@
+"""The life of sessions: launched, driven, stopped, continued, merged, removed."""

@@ -8,11 +8,11 @@ import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.events import archived
-from harness.events.archived import Archived
-from harness.events.views import SessionRow
 from harness.protocol.paths import CHECKPOINTS
-from harness.workspace.discard import DISCARDED, discard
+from harness.views import archived
+from harness.views.archived import Archived
+from harness.views.session_views import SessionRow
+from harness.workspace.git.discard import DISCARDED, discard
 
 _WORK = ("git", CHECKPOINTS, "vault", "spool", "jobs", "snapshots", "merge")
 """Folders of a session that serve its work and its processes, and nobody once both are gone."""

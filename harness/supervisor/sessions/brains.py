@@ -12,23 +12,23 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from harness.agents.spec import Spec
+from harness.domain.calls.approval_kind import Request
+from harness.domain.decision import Decision
+from harness.domain.problems import Trouble
+from harness.domain.states import Desired
 from harness.events import types as t
-from harness.events.decision import Decision
-from harness.events.request import Request
-from harness.events.states import Desired
-from harness.events.trouble import Trouble
+from harness.keeper.loop.requests import EndLease, GrantLease
 from harness.linux.proc import Identity, alive, look
-from harness.protocol.config import Config
-from harness.protocol.op import reader
+from harness.protocol.config.config import Config
+from harness.protocol.connection.op import reader
 from harness.protocol.paths import Folders
 from harness.protocol.spawning import Exited, SpawnAgent
-from harness.session.orders import EndLease, GrantLease
-from harness.supervisor import ids
+from harness.supervisor.base import ids
+from harness.supervisor.base.errors import Later, LinkLost, OpError
 from harness.supervisor.calls.ground import HELD_S, ailing, held_for
 from harness.supervisor.endpoints.credentials import fingerprint
 from harness.supervisor.endpoints.endpoint_gates import Gates
 from harness.supervisor.endpoints.known_models import KnownModels
-from harness.supervisor.errors import Later, LinkLost, OpError
 from harness.supervisor.fleet import next_step
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session

@@ -12,11 +12,11 @@ import time
 import traceback
 from collections.abc import Callable
 
-from harness.events import trouble
+from harness.domain import problems
+from harness.domain.problems import Trouble
+from harness.eventlog.framing import LogError
 from harness.events import types as t
-from harness.events.framing import LogError
-from harness.events.trouble import Trouble
-from harness.supervisor.errors import Later, LinkLost, OpError, for_now
+from harness.supervisor.base.errors import Later, LinkLost, OpError, for_now
 from harness.supervisor.fleet.session import Session, log_trouble
 from harness.supervisor.money.purse import Purse
 from harness.supervisor.sessions.brains import quarantine
@@ -107,14 +107,14 @@ class Conductor:
 
     def _refused(self, session: Session, exc: OpError) -> None:
         if exc.code in _WAITING:
-            self._wait(session, _SPACE_S, trouble.of_code(exc.code, exc.message))
+            self._wait(session, _SPACE_S, problems.of_code(exc.code, exc.message))
             return
         if exc.code == "stale_epoch":
             self._displaced()
         elif exc.code in ("damaged", "newer", "foreign"):
-            self._hold(session, trouble.of_code(exc.code, exc.message))
+            self._hold(session, problems.of_code(exc.code, exc.message))
         else:
-            self._retry(session, trouble.of_code(exc.code, exc.message + (f" ({exc.hint})" if exc.hint else "")))
+            self._retry(session, problems.of_code(exc.code, exc.message + (f" ({exc.hint})" if exc.hint else "")))
 
     def _retry(self, session: Session, why: Trouble) -> None:
         """Try again with growing pauses; after too many in a row within a minute only now and then, or when the user

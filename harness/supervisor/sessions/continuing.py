@@ -10,25 +10,25 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from harness.events import tool_input, tools
+from harness.domain.calls.approval_kind import RESUMED
+from harness.domain.cap import Cap
+from harness.domain.decision import Decision
+from harness.domain.states import Desired, State
 from harness.events import types as t
-from harness.events.cap import Cap
-from harness.events.decision import Decision
-from harness.events.request import RESUMED
-from harness.events.session_state import SessionState
-from harness.events.states import Desired, State
+from harness.projections.state.session_state import SessionState
+from harness.supervisor.base.errors import OpError
 from harness.supervisor.calls.call_caps import wall_used
 from harness.supervisor.calls.ground import private_of
-from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.sessions import at_rest
+from harness.supervisor.sessions.begin.launch import Launcher
+from harness.supervisor.sessions.begin.launch_request import MAX_CHECKS
 from harness.supervisor.sessions.conductor import Conductor
 from harness.supervisor.sessions.keepers import Keepers
-from harness.supervisor.sessions.launch import Launcher
-from harness.supervisor.sessions.launch_request import MAX_CHECKS
-from harness.workspace import worktrees
-from harness.workspace.errors import DamagedWorktree, WorkspaceError
+from harness.supervisor.sessions.taking import at_rest
+from harness.tools import registry, validation
+from harness.workspace.git.errors import DamagedWorktree, WorkspaceError
+from harness.workspace.tree import worktrees
 
 MAX_TEXT = 256 * 1024
 MAX_ROUNDS = 1000
@@ -77,7 +77,7 @@ def parse(arguments: Mapping[str, object]) -> ContinueWish:
     if not 0 <= wish.rounds <= MAX_ROUNDS:
         raise OpError("bad_request", f"rounds must be a number from 1 to {MAX_ROUNDS}")
     for command in wish.checks:
-        if problem := tool_input.validate(tools.CHECK, {"command": command}):
+        if problem := validation.validate(registry.CHECK, {"command": command}):
             raise OpError("bad_check", problem)
     if strange := sorted({*wish.caps, *wish.more} - set(t.Caps.__struct_fields__)):
         raise OpError("bad_caps", f"there is no cap {strange[0]!r}", f"known: {', '.join(t.Caps.__struct_fields__)}")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from harness.events.states import Desired
-from harness.events.trouble import Trouble
+from harness.domain.problems import Trouble
+from harness.domain.states import Desired
+from harness.supervisor.base.errors import Later, OpError
 from harness.supervisor.calls.call_flow import CallFlow
 from harness.supervisor.calls.recall import Recall
-from harness.supervisor.errors import Later, OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.money.cap_waits import CapWaits
 from harness.supervisor.money.purse import Purse
+from harness.supervisor.sessions.begin.launch import Launcher
 from harness.supervisor.sessions.brains import Brains
 from harness.supervisor.sessions.ending import Ending, unfinished
 from harness.supervisor.sessions.keepers import Keepers
-from harness.supervisor.sessions.launch import Launcher
 
 _AGAIN_S = 2.0
 

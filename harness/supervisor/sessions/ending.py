@@ -5,20 +5,20 @@ from __future__ import annotations
 import contextlib
 
 from harness.agents.supervisor_requests import Settlement
+from harness.domain.calls.call_states import CallEnd, CallStage
+from harness.domain.states import State
 from harness.events import types as t
-from harness.events.call_states import CallEnd, CallStage
-from harness.events.states import State
+from harness.keeper.loop.requests import CancelCall
 from harness.linux.proc import Identity, alive
-from harness.session.orders import CancelCall
-from harness.supervisor.calls import publishing
+from harness.supervisor.base.errors import LinkLost, OpError
 from harness.supervisor.calls.call_flow import CallFlow
-from harness.supervisor.errors import LinkLost, OpError
+from harness.supervisor.calls.repository import publishing
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.money.purse import Purse
 from harness.supervisor.sessions.brains import Brains
 from harness.supervisor.sessions.keepers import Keepers
-from harness.supervisor.sessions.merging import Merging
-from harness.supervisor.sessions.pulling import Pulling
+from harness.supervisor.sessions.taking.merging import Merging
+from harness.supervisor.sessions.taking.pulling import Pulling
 
 _CANCEL_WAIT = 20.0
 

@@ -12,20 +12,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.domain.states import Desired
 from harness.events import types as t
-from harness.events.states import Desired
+from harness.keeper.calls import process_trees, spool
 from harness.linux.proc import Identity, alive, command, identify
 from harness.protocol import locks
 from harness.protocol.paths import Folders, SessionFolder
-from harness.session import process_trees, spool
-from harness.supervisor.calls import publishing
-from harness.supervisor.errors import LinkLost, OpError
+from harness.supervisor.base.errors import LinkLost, OpError
+from harness.supervisor.base.threads import at_home
+from harness.supervisor.calls.repository import publishing
 from harness.supervisor.fleet.fleet import Fleet, session_folders
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.processes.process import end
+from harness.supervisor.sessions.begin.launch import Launcher
 from harness.supervisor.sessions.conductor import Conductor
-from harness.supervisor.sessions.launch import Launcher
-from harness.supervisor.threads import at_home
 
 LAUNCHES_S = 25.0
 """Seconds for launches under way."""
@@ -38,7 +38,7 @@ END_S = 30.0
 _STRAYS_S = 3.0
 _TERM = (signal.SIGTERM, 3.0)
 _KILL = (signal.SIGKILL, 5.0)
-_KEEPER = b"harness.session"
+_KEEPER = b"harness.keeper"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,22 +16,22 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.events.session_state import SessionState
-from harness.events.trouble import Trouble
+from harness.domain.problems import Trouble
+from harness.keeper.loop.requests import Shutdown
 from harness.linux.proc import Identity, alive, look
-from harness.protocol.config import Config
+from harness.projections.state.session_state import SessionState
+from harness.protocol.config.config import Config
 from harness.protocol.keeper_requests import KeeperHello, Ping, Subscribe
 from harness.protocol.paths import Folders
 from harness.protocol.spawning import SpawnKeeper
-from harness.session.orders import Shutdown
-from harness.supervisor.errors import LinkLost, OpError
+from harness.supervisor.base.errors import LinkLost, OpError
+from harness.supervisor.base.threads import at_home
 from harness.supervisor.fleet import homes
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.processes.keeper_link import KeeperLink
 from harness.supervisor.processes.nursery_client import Nursery
 from harness.supervisor.processes.process import end
-from harness.supervisor.threads import at_home
 
 CONNECT_BUDGET = 2.0
 _LEAVE_S = 10.0
@@ -72,7 +72,7 @@ class Keepers:
         """Whether nobody is to take a keeper's place any more; whoever ends the supervisor sets it."""
         self._stopped: dict[str, float] = {}
         """Since when a keeper was found stopped whenever it was called."""
-        self.nursery = Nursery("harness.session.keeper_nursery", network=False, isolated=True, on_push=self._ignore)
+        self.nursery = Nursery("harness.keeper.fork_server", network=False, isolated=True, on_push=self._ignore)
 
     @staticmethod
     def _ignore(message: dict[str, object]) -> None:

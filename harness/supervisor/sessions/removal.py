@@ -9,22 +9,22 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.events.views import SessionRow
 from harness.protocol import locks
 from harness.protocol.paths import Folders
+from harness.supervisor.base.errors import OpError
+from harness.supervisor.base.threads import at_home
 from harness.supervisor.calls.checkpoints import store_of
 from harness.supervisor.calls.ground import private_of
-from harness.supervisor.calls.pushed import pushed
-from harness.supervisor.errors import OpError
+from harness.supervisor.calls.repository.pushed import pushed
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.sessions import archive
-from harness.supervisor.sessions.merging import merged
-from harness.supervisor.threads import at_home
-from harness.workspace import removing, worktrees
-from harness.workspace.discard import discard
-from harness.workspace.errors import DamagedWorktree, UnsavedWork, WorkspaceError
-from harness.workspace.git import open_repository
-from harness.workspace.leftovers import Leftovers
+from harness.supervisor.sessions.taking.merging import merged
+from harness.views.session_views import SessionRow
+from harness.workspace.git.discard import discard
+from harness.workspace.git.errors import DamagedWorktree, UnsavedWork, WorkspaceError
+from harness.workspace.git.run import open_repository
+from harness.workspace.tree import remove, worktrees
+from harness.workspace.tree.leftovers import Leftovers
 
 REMOVE_S = 300.0
 """Seconds that examining and removing a worktree may take."""
@@ -148,7 +148,7 @@ class Removal:
             if os.path.realpath(tree.root) != os.path.realpath(self._left.worktree):
                 raise DamagedWorktree(f"its record names the worktree {tree.root}, which is not its own")
             arrived = [*pushed(session.folder, tree.root), *merged(session.state.merging, tree)]
-            return Removed(removing.remove(tree, session.sid, force_keep=force_keep or force, pushed=arrived), [])
+            return Removed(remove.remove(tree, session.sid, force_keep=force_keep or force, pushed=arrived), [])
         except (WorkspaceError, OSError, ValueError, RecursionError) as exc:
             if isinstance(exc, DamagedWorktree) and (kept := self._gone()) is not None:
                 return Removed(kept, [])
@@ -163,4 +163,4 @@ class Removal:
         """
         if self._session.state.created is None and not self._left.there:
             return []
-        return None if os.path.lexists(self._left.worktree) else removing.removed(private_of(self._session))
+        return None if os.path.lexists(self._left.worktree) else remove.removed(private_of(self._session))

@@ -7,18 +7,19 @@ from __future__ import annotations
 import msgspec
 
 from harness.events import types as t
-from harness.events.checkpoints import Checkpoint, Due
-from harness.events.undo_views import Restored
-from harness.session.orders import StatesKept, UndoCall
-from harness.supervisor import ids
-from harness.supervisor.calls import checkpoints, publishing
-from harness.supervisor.errors import OpError
+from harness.keeper.loop.requests import StatesKept, UndoCall
+from harness.projections.state.checkpoints import Checkpoint, Due
+from harness.supervisor.base import ids
+from harness.supervisor.base.errors import OpError
+from harness.supervisor.base.settings import Settings
+from harness.supervisor.calls import checkpoints
+from harness.supervisor.calls.repository import publishing
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.sessions import forking
+from harness.supervisor.sessions.begin import forking
+from harness.supervisor.sessions.begin.launch import Launcher
 from harness.supervisor.sessions.keepers import Keepers
-from harness.supervisor.sessions.launch import Launcher
-from harness.supervisor.settings import Settings
-from harness.workspace.errors import WorkspaceError
+from harness.views.undo_views import Restored
+from harness.workspace.git.errors import WorkspaceError
 
 MAX_LABEL = 200
 NOT_KEPT = "not_kept"

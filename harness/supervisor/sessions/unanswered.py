@@ -9,9 +9,9 @@ import contextlib
 from collections.abc import Coroutine
 from typing import TypeVar
 
-from harness.events.trouble import NONE, Trouble
+from harness.domain.problems import NONE, Trouble
 from harness.linux.proc import Identity, look
-from harness.supervisor.errors import LinkLost, OpError
+from harness.supervisor.base.errors import LinkLost, OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 

@@ -12,25 +12,25 @@ from pathlib import Path
 
 import msgspec
 
-from harness.events import reader
+from harness.eventlog import reader
 from harness.events import types as t
-from harness.events.checkpoints import Checkpoint, Due
-from harness.events.describing.calls import call_text
-from harness.events.undo_views import Undone, UndoPoint, UndoPoints
-from harness.session.orders import StatesKept, TakeState, UndoCall
-from harness.supervisor import ids
-from harness.supervisor.calls import publishing
+from harness.keeper.loop.requests import StatesKept, TakeState, UndoCall
+from harness.projections.state.checkpoints import Checkpoint, Due
+from harness.supervisor.base import ids
+from harness.supervisor.base.errors import OpError
 from harness.supervisor.calls.ground import private_of
-from harness.supervisor.errors import OpError
+from harness.supervisor.calls.repository import publishing
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.sessions.apart import BY_YOU
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.sessions.restoring import NOT_KEPT, Restoring
+from harness.supervisor.sessions.taking.apart import BY_YOU
+from harness.tools.summary import call_text
 from harness.vault.vault_ops import KeptState
-from harness.workspace import look
-from harness.workspace.errors import WorkspaceError
-from harness.workspace.private import agent_head
-from harness.workspace.worktrees import open_worktree
+from harness.views.undo_views import Undone, UndoPoint, UndoPoints
+from harness.workspace.git.errors import WorkspaceError
+from harness.workspace.private_git.private_gitdir import agent_head
+from harness.workspace.tree import scan
+from harness.workspace.tree.worktrees import open_worktree
 
 LISTED = 200
 _CONCERNS = (b'"type":"tool.proposed"', b'"type":"tool.started"', b'"type":"undo.', b'"type":"checkpoint.created"')
@@ -255,7 +255,7 @@ def _lost(session: Session, head: str) -> tuple[list[str], int]:
     now = agent_head(tree)
     if now is None or now == head:
         return [], 0
-    lost, more = look.commits_since(tree, now, head, _NAMED)
+    lost, more = scan.commits_since(tree, now, head, _NAMED)
     return [f"{short} {subject}" for short, subject in lost], more
 
 

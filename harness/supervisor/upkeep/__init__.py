@@ -1,0 +1,1 @@
+"""What the supervisor does by itself: health, alarms, notifications, invariants."""

@@ -7,11 +7,11 @@ import contextlib
 import time
 from collections.abc import Callable
 
-from harness.events.alarms import AlarmLimits, changes
-from harness.protocol.config_sections import AlarmsConfig
-from harness.supervisor.errors import LinkLost, OpError
+from harness.protocol.config.sections import AlarmsConfig
+from harness.supervisor.base.errors import LinkLost, OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
+from harness.views.alarms import AlarmLimits, changes
 
 _PAUSE_S = 10.0
 _LEAST_PAUSE_S = 0.5

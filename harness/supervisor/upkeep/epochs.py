@@ -11,17 +11,18 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.events.framing import BadLine
-from harness.events.regular import opened
+from harness.eventlog.framing import BadLine
+from harness.eventlog.regular_files import opened
 from harness.linux import own_file
 from harness.linux.durable import replace_file
-from harness.protocol import frames, locks
-from harness.protocol.blocking import Connection
-from harness.protocol.exchange import Ended
+from harness.protocol import locks
+from harness.protocol.connection import frames
+from harness.protocol.connection.blocking import Connection
+from harness.protocol.connection.exchange import Ended
+from harness.protocol.connection.op import BadArgument, reader
+from harness.protocol.connection.transport import UnixSocket
 from harness.protocol.keeper_requests import KeeperHello, ViewerHello
-from harness.protocol.op import BadArgument, reader
 from harness.protocol.paths import Folders
-from harness.protocol.transport import UnixSocket
 
 _GRANTED = re.compile(rb'"type":"lease\.granted"[^\n]*?"epoch":(\d+)')
 _ANSWER_S = 3.0

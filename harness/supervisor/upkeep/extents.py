@@ -12,9 +12,9 @@ from collections.abc import Callable
 from harness.supervisor.calls.ground import private_of
 from harness.supervisor.fleet.fleet import Fleet, work_of
 from harness.supervisor.fleet.session import Session
-from harness.workspace.diff import extent
-from harness.workspace.errors import WorkspaceError
-from harness.workspace.worktrees import open_worktree
+from harness.workspace.git.errors import WorkspaceError
+from harness.workspace.tree.diff import extent
+from harness.workspace.tree.worktrees import open_worktree
 
 _LOOK_S = 20.0
 _AGAIN_S = 60.0

@@ -8,10 +8,10 @@ import json
 
 import msgspec
 
-from harness.events.replies import FenceTested
-from harness.events.trouble import HOLD_STRICTLY
-from harness.supervisor.errors import OpError
+from harness.domain.problems import HOLD_STRICTLY
+from harness.supervisor.base.errors import OpError
 from harness.supervisor.processes.programs import printed
+from harness.views.replies import FenceTested
 
 TIMEOUT = 120.0
 _LEAVE = 3.0
@@ -40,7 +40,7 @@ class FenceReport:
     @staticmethod
     async def _try(limits: dict[str, int | None]) -> FenceTested:
         asked = json.dumps(limits)
-        out = await printed("harness.hands.selftest", "--json", "--limits", asked, within_s=TIMEOUT, grace_s=_LEAVE)
+        out = await printed("harness.executor.selftest", "--json", "--limits", asked, within_s=TIMEOUT, grace_s=_LEAVE)
         return msgspec.json.decode(out, type=FenceTested)
 
     async def refuse(self, *, strict: bool) -> None:

@@ -8,11 +8,12 @@ import traceback
 
 import msgspec
 
-from harness.events.framing import LogError
+from harness.eventlog.framing import LogError
 from harness.protocol.paths import Folders
 from harness.protocol.session_names import is_session_id
+from harness.supervisor.base.errors import OpError
+from harness.supervisor.base.threads import at_home
 from harness.supervisor.endpoints.endpoint_gates import Gates
-from harness.supervisor.errors import OpError
 from harness.supervisor.fleet.fleet import Fleet, session_folders
 from harness.supervisor.fleet.index import Index, mark_of
 from harness.supervisor.fleet.rooms import Indexed
@@ -20,7 +21,6 @@ from harness.supervisor.fleet.session import Session
 from harness.supervisor.money.purse import Purse
 from harness.supervisor.sessions.conductor import Conductor
 from harness.supervisor.sessions.ending import unfinished
-from harness.supervisor.threads import at_home
 from harness.supervisor.upkeep.tasks import Upkeep
 
 ADOPTION_BUDGET = 8.0

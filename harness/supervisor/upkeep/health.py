@@ -7,10 +7,10 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from harness.events import trouble
-from harness.events.views import TroubleView
+from harness.domain import problems as trouble
+from harness.supervisor.base.threads import at_home
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.threads import at_home
+from harness.views.session_views import TroubleView
 
 SCARCE = 64 << 20
 """Free bytes below which the disk of the state folder is called almost full."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+from harness.supervisor.base.threads import at_home
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.index import Entry, Index, mark_of
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.threads import at_home
 
 _GATHER_S = 0.2
 

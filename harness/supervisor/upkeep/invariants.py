@@ -17,25 +17,28 @@ from pathlib import Path
 
 import msgspec
 
-from harness.events import merging, payloads, pulling, reader
+from harness.bundle import payloads
+from harness.domain.actions.action import action_hash
+from harness.domain.calls.approval_kind import Request
+from harness.domain.decision import PERMITS, Decision, Ruling
+from harness.domain.states import Desired
+from harness.eventlog import reader
+from harness.eventlog.framing import LogError
 from harness.events import types as t
-from harness.events.action import action_hash
 from harness.events.body import UNSETTLED
-from harness.events.decision import PERMITS, Decision, Ruling
-from harness.events.fold import advance
-from harness.events.framing import LogError
-from harness.events.merging import MergeState
-from harness.events.pulling import PullState
-from harness.events.request import Request
-from harness.events.session_state import SessionState
-from harness.events.states import Desired
-from harness.events.views import SessionRow
-from harness.hands import reading
+from harness.executor import safe_read
 from harness.linux.proc import Identity, alive
+from harness.projections.apply import advance
+from harness.projections.state import merging
+from harness.projections.state import publishing as pulling
+from harness.projections.state.merging import MergeState
+from harness.projections.state.publishing import PullState
+from harness.projections.state.session_state import SessionState
 from harness.protocol import locks
 from harness.protocol.paths import Folders, SessionFolder
 from harness.supervisor.upkeep import ledger_invariants
 from harness.supervisor.upkeep.ledger_invariants import Sent
+from harness.views.session_views import SessionRow
 
 _GRACE_S = 10.0
 _SAME = ("name", "branch", "model", "requests", "tool_calls", "checks_passed", "checks_total", "approvals", "cap_nano")
@@ -329,7 +332,7 @@ def _unregistered(folders: Folders, known: Mapping[str, _Books]) -> Iterator[Vio
     for sid in known:
         saved = folders.session(sid).git / "workspace.json"
         with contextlib.suppress(OSError, ValueError):
-            value = json.loads(reading.read(saved))
+            value = json.loads(safe_read.read(saved))
             root = Path(value["root"])
             admin = Path(value["admin"])
             if value.get("ready") and root.is_dir() and not admin.is_dir():

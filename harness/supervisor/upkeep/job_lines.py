@@ -8,9 +8,9 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 
-from harness.events.lines import last
-from harness.hands import job_log
-from harness.supervisor.errors import OpError
+from harness.domain.text.output_lines import last
+from harness.executor import job_log
+from harness.supervisor.base.errors import OpError
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 

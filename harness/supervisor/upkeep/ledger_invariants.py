@@ -12,10 +12,10 @@ import msgspec
 
 from harness.budget.ledger import Ledger, NotReserved
 from harness.budget.ledger_types import LedgerRecord, Reserved, Settled, decode
-from harness.events import reader
+from harness.eventlog import reader
+from harness.eventlog.framing import LogError
 from harness.events import types as t
 from harness.events.body import UNSETTLED
-from harness.events.framing import LogError
 
 Broken = tuple[str, str, str]
 """The invariant, the session (empty for the fleet), what is wrong."""

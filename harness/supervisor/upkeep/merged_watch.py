@@ -10,10 +10,10 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
+from harness.supervisor.base.threads import StandsStill, Threads
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.threads import StandsStill, Threads
-from harness.workspace.standing import stands, tips
+from harness.workspace.merge.still_merged import stands, tips
 
 _PAUSE_S = 10.0
 _UNSEEN_S = 60.0

@@ -17,17 +17,18 @@ from pathlib import Path
 
 import msgspec
 
-from harness.events import needs, notices, secret
-from harness.events.notices import Memory, Notice, Pacing, Want
-from harness.events.states import Desired
-from harness.events.untrusted import to_display
-from harness.events.views import SessionRow
+from harness.domain.states import Desired
+from harness.domain.text import secret_scan
+from harness.domain.text.display_safe import to_display
 from harness.linux import own_file
 from harness.linux.durable import write_file
-from harness.protocol.config_sections import NotifyConfig
+from harness.protocol.config.sections import NotifyConfig
+from harness.supervisor.base.threads import at_home
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.threads import at_home
+from harness.views import attention, notifications
+from harness.views.notifications import Memory, Notice, Pacing, Want
+from harness.views.session_views import SessionRow
 
 _LOOK_S = 1.0
 _ALL_AGAIN = 30
@@ -82,7 +83,7 @@ class Notifying:
             set_to = self._settings()
             pacing = Pacing(set_to.dwell, set_to.cool_down, set_to.again)
             before = memory
-            memory, notice = notices.decide(memory, self._wants(), time.time(), self._watched(), pacing)
+            memory, notice = notifications.decide(memory, self._wants(), time.time(), self._watched(), pacing)
             if _told(memory) != _told(before):
                 await at_home(self._remember, memory)  # before it is said: a lost notice is better than a second one
             if notice is not None:
@@ -135,7 +136,7 @@ def _wants(session: Session, row: SessionRow, keys: tuple[str, ...]) -> Iterator
     if not (session.finished or session.foreign or session.damaged or session.state.desired == Desired.STOPPED):
         for asked in session.state.approvals.values():
             yield Want(asked.approval_id, name, asked.kind, asked.risk, asked.deferred is not None)
-    if (item := needs.held(row)) is not None:
+    if (item := attention.held(row)) is not None:
         yield Want(item.approval_id, name, item.kind, put_off=item.deferred is not None)
 
 
@@ -145,13 +146,13 @@ def _told(memory: Memory) -> dict[str, int]:
 
 def _shown(session: Session, name: str, keys: tuple[str, ...]) -> str:
     """Its name as it may appear outside; a name that looks like a secret is left out."""
-    return session.sid if secret.found(name, keys) else to_display(name, limit=_NAME)
+    return session.sid if secret_scan.found(name, keys) else to_display(name, limit=_NAME)
 
 
 def message(notice: Notice, set_to: NotifyConfig) -> tuple[list[str], str]:
     """The command line, and what it gets on its input; no command line when nothing is to be called. Raises NotSent."""
-    title = notices.title(notice)
-    lines = notices.lines(notice)
+    title = notifications.title(notice)
+    lines = notifications.lines(notice)
     if set_to.command:
         return list(set_to.command), "\n".join([title, *lines]) + "\n"
     if set_to.apprise:

@@ -13,9 +13,9 @@ from harness.linux.durable import replace_file
 from harness.linux.proc import identify
 from harness.protocol import identity
 from harness.protocol.paths import Folders, ensure_private
+from harness.supervisor.base.threads import at_home
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.sessions.keepers import Keepers
-from harness.supervisor.threads import at_home
 
 _SELF_CHECK = 5.0
 

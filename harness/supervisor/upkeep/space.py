@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.protocol.paths import Folders
-from harness.supervisor.threads import at_home
+from harness.supervisor.base.threads import at_home
 
 LEAST = 512 * 1024
 """Bytes (or a fiftieth of a small disk); with less than this, records of ordinary size do not fit for sure any more."""

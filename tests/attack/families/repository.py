@@ -16,13 +16,14 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from harness.hands import children, precheck
-from harness.protocol.config_sections import FenceConfig
-from harness.workspace import removing, worktrees
-from harness.workspace.diff import diff
-from harness.workspace.errors import WorkspaceError
-from harness.workspace.gather_facts import gather
-from harness.workspace.private import Worktree, agent_head, publish
+from harness.executor import preconditions
+from harness.protocol.config.sections import FenceConfig
+from harness.sandbox import fork_exec
+from harness.workspace.facts.gather import gather
+from harness.workspace.git.errors import WorkspaceError
+from harness.workspace.private_git.private_gitdir import Worktree, agent_head, publish
+from harness.workspace.tree import remove, worktrees
+from harness.workspace.tree.diff import diff
 from tests.attack.ground import Ground, git
 from tests.attack.model import Attempt, Escape, Outside
 
@@ -210,14 +211,14 @@ def harness_does(tree: Worktree, sid: str) -> list[str]:
     said = []
     given = {"argv": ["git", "status"]}
     deeds: tuple[Callable[[], object], ...] = (
-        lambda: precheck.head(str(tree.root), [[str(tree.private), str(tree.admin), "rw"]]),
+        lambda: preconditions.head(str(tree.root), [[str(tree.private), str(tree.admin), "rw"]]),
         lambda: agent_head(tree),
         lambda: diff(tree),
         lambda: gather(tree, "exec", given, FenceConfig()),
         lambda: publish(tree),
-        lambda: removing.unpushed(tree),
-        lambda: removing.remove(tree, sid),
-        lambda: removing.remove(tree, sid, force_keep=True),
+        lambda: remove.unpushed(tree),
+        lambda: remove.remove(tree, sid),
+        lambda: remove.remove(tree, sid, force_keep=True),
     )
     for deed in deeds:
         try:
@@ -245,7 +246,7 @@ def watched(work: Callable[[], list[str]]) -> bytes:
         end = time.monotonic() + STALLED_S
         while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
             if time.monotonic() > end:
-                children.kill_below(child)  # git runs in sessions of its own
+                fork_exec.kill_below(child)  # git runs in sessions of its own
                 os.killpg(child, signal.SIGKILL)
                 os.waitpid(child, 0)
                 raise Escape(f"the harness stood still for {STALLED_S:.0f} s")

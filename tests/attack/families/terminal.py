@@ -8,10 +8,10 @@ import subprocess
 import unicodedata
 from collections.abc import Iterator
 
+from harness.domain.text.display_safe import to_display_lines
+from harness.eventlog.reader import read
 from harness.events import types as t
-from harness.events.describe import describe, detail
-from harness.events.reader import read
-from harness.events.untrusted import to_display_lines
+from harness.reports.describe import describe, detail
 from tests.attack.ground import SID, Ground
 from tests.attack.model import Attempt, Escape, Outside
 from tests.fleetlib import fleet, make_repository, play

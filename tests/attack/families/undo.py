@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.events import reader
+from harness.eventlog import reader
 from tests.attack.ground import SID, Ground
 from tests.attack.model import Attempt, Escape, Inside, Outside
 from tests.process.keeperlib import Refused

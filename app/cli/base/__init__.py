@@ -1,0 +1,1 @@
+"""What every verb uses: context, output, exit codes, arguments."""

@@ -1,0 +1,1 @@
+"""The verbs and their arguments, as `argparse` reads them."""

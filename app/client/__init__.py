@@ -1,0 +1,1 @@
+"""The screen's and the command line's end of the supervisor's socket."""

@@ -1,0 +1,1 @@
+"""What screens are built on: what the application promises them, and their handlers."""

@@ -1,0 +1,1 @@
+"""Keys and pastes, and whether a hand pressed them."""

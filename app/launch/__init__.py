@@ -1,0 +1,1 @@
+"""What a launch asks for: form, command line, history."""

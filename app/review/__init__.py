@@ -1,0 +1,1 @@
+"""Reading the work before it is taken: comments, and what was seen."""

@@ -1,0 +1,1 @@
+"""Questions above a screen: forms, choices, confirmations."""

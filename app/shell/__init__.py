@@ -1,0 +1,1 @@
+"""The application itself: start, screens on top, the tick."""

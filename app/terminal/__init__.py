@@ -1,0 +1,1 @@
+"""The terminal around the screen: painting, themes, clipboard, bell, tmux."""

@@ -1,0 +1,1 @@
+"""One request to the model API: drafted, sent, put together, judged by what came."""

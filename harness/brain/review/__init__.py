@@ -1,0 +1,1 @@
+"""What the built-in agent knows of the contract before work and of its evaluation."""

@@ -1,0 +1,1 @@
+"""A session as one file that travels."""

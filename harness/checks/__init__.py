@@ -1,0 +1,1 @@
+"""What decides that work is done: protected files, check scripts, test counts."""

@@ -1,0 +1,1 @@
+"""Checks whose exit code does not tell that what they ran failed."""

@@ -1,0 +1,1 @@
+"""What a call does to the world, as one frozen, hashed description."""

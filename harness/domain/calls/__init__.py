@@ -1,0 +1,1 @@
+"""What a tool call is, and the states that it goes through."""

@@ -1,0 +1,1 @@
+"""Text as it may be shown: display-safe, formatted, without secrets."""

@@ -1,0 +1,1 @@
+"""The append-only log as a file format: framing, writer, recovery, reader, index, blobs."""

@@ -1,0 +1,1 @@
+"""Events of calls, jobs, requests to a person, and rules about them."""

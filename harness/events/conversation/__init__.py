@@ -1,0 +1,1 @@
+"""Events of the conversation with the model, and of what a request shows."""

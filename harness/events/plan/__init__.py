@@ -1,0 +1,1 @@
+"""Events of the plan: its entries, checks, contract, evaluation, phases."""

@@ -1,0 +1,1 @@
+"""Events of a session as a whole: its life, its money, its alarms."""

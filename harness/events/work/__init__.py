@@ -1,0 +1,1 @@
+"""Events of the work's way: commits, checkpoints, undo, merges, pull requests."""

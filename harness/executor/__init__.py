@@ -1,0 +1,1 @@
+"""One call: spawn, run, file tools, confined paths, push, preconditions."""

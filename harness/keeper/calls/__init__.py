@@ -1,0 +1,1 @@
+"""Calls as the keeper runs them: gate, start, watch, spool, jobs, undo."""

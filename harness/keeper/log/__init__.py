@@ -1,0 +1,1 @@
+"""The keeper's side of the log: who may append what, leases, checkpoints."""

@@ -1,0 +1,1 @@
+"""The keeper's event loop: timers, connections, children, requests."""

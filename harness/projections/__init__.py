@@ -1,0 +1,1 @@
+"""Events to state: the one fold, its snapshots, and the score."""

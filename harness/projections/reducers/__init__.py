@@ -1,0 +1,1 @@
+"""One reducer per kind of event: record and state to state."""

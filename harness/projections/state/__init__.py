@@ -1,0 +1,1 @@
+"""What the fold knows of a session, one record for each concept."""

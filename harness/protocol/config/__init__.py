@@ -1,0 +1,1 @@
+"""The configuration: sections, values, profiles, endpoints, keys, phrases."""

@@ -1,0 +1,1 @@
+"""Connections between processes: frames, exchanges, operations, clients."""

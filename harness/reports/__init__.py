@@ -1,0 +1,1 @@
+"""State and events as something to read: transcript, briefing, receipts, history."""

@@ -1,0 +1,1 @@
+"""What every room of the supervisor may use: settings, errors, threads, ids."""

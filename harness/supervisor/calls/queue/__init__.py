@@ -1,0 +1,1 @@
+"""Requests to a person: cards, decisions, grants, questions."""

@@ -1,0 +1,1 @@
+"""The plan and checks of a session: run, kept, evaluated."""

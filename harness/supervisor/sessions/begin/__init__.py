@@ -1,0 +1,1 @@
+"""How sessions begin: launched, forked, continued."""

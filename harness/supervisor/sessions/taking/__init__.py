@@ -1,0 +1,1 @@
+"""Taking a session's work: merged, pushed for review, handed back."""

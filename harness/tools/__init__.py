@@ -1,0 +1,1 @@
+"""The table of the built-in agent's tools: schema, validation, summary."""

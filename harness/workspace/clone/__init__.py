@@ -1,0 +1,1 @@
+"""What a clone has that a worktree has not: filters and submodules."""

@@ -1,0 +1,1 @@
+"""A session's worktree as files that leave this machine."""

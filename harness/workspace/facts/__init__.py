@@ -1,0 +1,1 @@
+"""What is known of a call's surroundings before it is judged."""

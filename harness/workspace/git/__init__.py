@@ -1,0 +1,1 @@
+"""Git without the repository's say: invocations, configuration, locks, objects."""

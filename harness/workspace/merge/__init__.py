@@ -1,0 +1,1 @@
+"""Taking the work: results made beside everything, and moving a branch to them."""

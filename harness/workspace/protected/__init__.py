@@ -1,0 +1,1 @@
+"""Files that decide whether work is done: found, compared, put back."""

@@ -1,0 +1,1 @@
+"""A session's worktree: made, walked, compared, removed."""

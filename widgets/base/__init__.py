@@ -1,0 +1,1 @@
+"""Base classes for line-API widgets: painting, lists, keys."""

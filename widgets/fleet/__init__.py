@@ -1,0 +1,1 @@
+"""Tables over the whole fleet: sessions, costs."""

@@ -1,0 +1,1 @@
+"""Records and transcripts, line by line."""

@@ -1,0 +1,1 @@
+"""Panes of the floor: tiling, titles, what each shows."""

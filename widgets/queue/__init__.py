@@ -1,0 +1,1 @@
+"""Open requests, grouped, with the head of the queue."""

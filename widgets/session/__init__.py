@@ -1,0 +1,1 @@
+"""A session in rows and lines."""

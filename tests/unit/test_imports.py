@@ -130,7 +130,9 @@ def test_the_exchange_and_its_blocking_shell_are_standard_library_without_a_loop
     assert not loaded & {"asyncio", "msgspec"}
     assert {m for m in loaded if m.startswith("harness.")} <= {
         "harness.protocol",
-        *(f"harness.protocol.{name}" for name in ("exchange", "blocking", "transport", "frames", "session_names")),
+        "harness.protocol.session_names",
+        "harness.protocol.connection",
+        *(f"harness.protocol.connection.{name}" for name in ("exchange", "blocking", "transport", "frames")),
     }
 
 

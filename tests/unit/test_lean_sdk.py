@@ -16,9 +16,9 @@ from harness.protocol.connection import frames
 
 _LOADED = """
 import sys
-from harness.brain import lean_sdk
+from harness.brain.api import lean_sdk
 lean_sdk.leave_out()
-from harness.brain import warm
+from harness.brain.api import warm
 warm.load()
 for name in lean_sdk.UNUSED:
     below = [m for m in sys.modules if m == name or m.startswith(name + ".")]

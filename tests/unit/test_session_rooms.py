@@ -21,11 +21,11 @@ WRITERS = {
     "work": "sessions/conductor.py",
     "running": "calls/call_flow.py",
     "shown": "calls/approvals.py",
-    "published": "calls/publishing.py",
+    "published": "calls/repository/publishing.py",
     "extent": "upkeep/extents.py",
     "kept_states": "calls/checkpoints.py",
     "printed": "upkeep/job_lines.py",
-    "track": "calls/publishing.py",
+    "track": "calls/repository/publishing.py",
     "thinking": "sessions/brains.py",
 }
 """The records of `fleet/rooms.py` and `fleet/thinking.py` by their name in a session, and the one file that writes

@@ -2,7 +2,7 @@
 
 ``list N`` · ``write N`` · ``flood N`` · ``ask`` · ``sleep S`` · ``canary`` · ``forbidden`` · ``say TEXT``; and a block
 fenced with
-```` ```sim ```` that holds a JSON list of turns as in `harness.simulator.library`.
+```` ```sim ```` that holds a JSON list of turns as in `harness.simulator.data_scenario`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable
 
+from harness.simulator.data_scenario import player
 from harness.simulator.script import Scenario, Script, Turn, call, say
 
 MARK = re.compile(r"\[\[sim (\w+)(?: ([^\]]*))?\]\]")
@@ -123,9 +124,6 @@ _PLAYS: dict[str, Callable[[str], Script]] = {
 
 
 def _scripted(goal: str) -> Script:
-    # Imported here because the library imports every scenario module.
-    from harness.simulator.library import player
-
     match = BLOCK.search(goal)
     try:
         play = player(json.loads(match[1] if match else ""))

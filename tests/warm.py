@@ -169,7 +169,7 @@ def _load() -> None:
     import harness.supervisor.guardian
     import harness.supervisor.main  # noqa: F401
 
-    for module in pkgutil.iter_modules(app.cli.__path__, "app.cli."):
+    for module in pkgutil.walk_packages(app.cli.__path__, "app.cli."):
         importlib.import_module(module.name)
     app.cli.grammar.parser.build()
     seeds.load()

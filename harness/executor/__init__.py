@@ -1,1 +1,4 @@
-"""One call: spawn, run, file tools, confined paths, push, preconditions."""
+"""One call from its action to its outcome: spawned, confined, run, its output kept.
+
+`spawn.py` is all that the keeper calls. Standard library only; `runner.py` and `files.py` run inside the sandbox.
+"""

@@ -1,1 +1,1 @@
-"""Policy: facts and a proposed call → action → verdict. Pure; see ``docs/architecture.md``."""
+"""Policy, pure: facts and a proposed call become an action, and the action a verdict."""

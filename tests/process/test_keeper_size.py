@@ -60,8 +60,8 @@ def test_the_keeper_asks_for_the_standard_library_only() -> None:
             ("harness.supervisor", "harness.brain", "harness.policy", "harness.budget", "harness.workspace")
         )
     }
-    source = Path(__file__).parents[2] / "harness" / "session"
-    for path in source.glob("*.py"):
+    source = Path(__file__).parents[2] / "harness" / "keeper"
+    for path in source.rglob("*.py"):
         assert not re.search(r"^\s*(import|from) (asyncio|subprocess|threading)\b", path.read_text(), re.MULTILINE), (
             path
         )

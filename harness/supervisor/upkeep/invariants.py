@@ -1,8 +1,8 @@
 """The one checker of what must stay true, over logs, blobs, ledger and what lives. Reads only; used by ``doctor``
 and after process tests.
 
-It keeps its own books instead of asking the stages or the fold, so that it can disagree with them. Identifiers are
-those of ``docs/architecture.md``: I1 log, I2 at most once, I3 nothing without permission, I4 requests, I5 money, I6
+It keeps its own books instead of asking the stages or the fold, so that it can disagree with them. The invariants:
+I1 log, I2 at most once, I3 nothing without permission, I4 requests, I5 money, I6
 index, I7 epochs and leases, I8 nothing comes back, I9 restarts, I10 barriers, I13 leftovers.
 """
 

@@ -3,7 +3,7 @@ VENV := .venv
 STAMP := $(VENV)/.installed
 BIN := $(VENV)/bin
 
-.PHONY: install demo test check bench attack soak screenshots recording clean
+.PHONY: install demo test check bench attack soak screenshots reference recording clean
 
 install: $(STAMP)
 
@@ -40,6 +40,9 @@ soak: install
 
 screenshots: install
 	$(BIN)/python -m tests.screenshots
+
+reference: install
+	$(BIN)/python -m tests.reference
 
 recording: install
 	$(BIN)/python -m tests.evening.recording $(REPO)

@@ -22,7 +22,7 @@ class Greeted(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Greet(Op[Greeted]):
-    """The first of a connection: which session's process this is, under the secret of its lease."""
+    """The first frame: which session's agent this is, under the secret of its lease."""
 
     OP = "brain_hello"
     sid: str
@@ -40,7 +40,7 @@ class Reservation(msgspec.Struct, frozen=True, rename={"id": "reservation", "nan
 
 @dataclass(frozen=True, slots=True)
 class Reserve(Op[Reservation]):
-    """The worst case of one attempt at a request, in tokens; ``hour``: written to a cache for an hour."""
+    """Reserve the worst case of one attempt at a request, in tokens; with ``hour`` its cache is written for an hour."""
 
     OP = "reserve"
     request_id: str
@@ -80,14 +80,14 @@ class Admit(Op[Admitted]):
 
 @dataclass(frozen=True, slots=True)
 class Heard(Op[Yes]):
-    """The first words of a reply have come."""
+    """Say that the first words of a reply have come."""
 
     OP = "heard"
 
 
 @dataclass(frozen=True, slots=True)
 class TellDoing(Op[Yes]):
-    """What the agent is at while it thinks, in its own words."""
+    """Say what the agent is doing while it thinks, in its own words."""
 
     OP = "doing"
     what: str
@@ -96,8 +96,8 @@ class TellDoing(Op[Yes]):
 
 @dataclass(frozen=True, slots=True)
 class TellLimits(Op[Yes]):
-    """What the endpoint said of a model, in tokens, and the bytes of a request that it refused; 0 where nothing is
-    known.
+    """Pass on what the endpoint said of a model's limits in tokens, and the size of a request that it refused; 0 for
+    unknown.
     """
 
     OP = "model_limits"
@@ -134,8 +134,8 @@ class Settlement(
 
 @dataclass(frozen=True, slots=True)
 class Settle(Op[Settlement]):
-    """Without a usage nobody knows what it cost; without an outcome the endpoint was not asked, or nobody knows what
-    it said.
+    """Settle a reservation. Without ``usage`` the cost is unknown; without ``outcome`` the endpoint was not asked, or
+    its answer is unknown.
     """
 
     OP = "settle"

@@ -35,7 +35,9 @@ class KeeperHello:
 
 @dataclass(frozen=True, slots=True)
 class SupervisorHello(Op[KeeperHello]):
-    """``folder`` is the session's as the supervisor sees it; with ``keeps`` it wants to be told of an end before."""
+    """A supervisor's first frame. ``folder`` is the session's folder as it sees it; with ``keeps`` it is told before
+    the keeper ends.
+    """
 
     OP = "hello"
     epoch: int
@@ -47,6 +49,8 @@ class SupervisorHello(Op[KeeperHello]):
 
 @dataclass(frozen=True, slots=True)
 class BrainHello(Op[KeeperHello]):
+    """An agent's first frame, under the secret of its lease."""
+
     OP = "hello"
     gen: int
     secret: str
@@ -56,6 +60,8 @@ class BrainHello(Op[KeeperHello]):
 
 @dataclass(frozen=True, slots=True)
 class ViewerHello(Op[KeeperHello]):
+    """The first frame of a process that only reads."""
+
     OP = "hello"
     role: str = "viewer"
     proto: int = frames.PROTOCOL
@@ -95,7 +101,7 @@ class Appended:
 
 @dataclass(frozen=True, slots=True)
 class Append(Op[Appended]):
-    """Records as one batch, all or none; ``expect`` is the head that was thought about."""
+    """Append records as one batch, all or none. ``expect`` is the head of the log that they were made for."""
 
     OP = "append"
     records: tuple[NewRecord, ...] = field(metadata={"read": _records})
@@ -113,7 +119,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class PutBlob(Op[Stored]):
-    """A payload, in base64, that records will name."""
+    """Store a payload, given in base64, that records will name."""
 
     OP = "blob"
     data: str
@@ -128,7 +134,7 @@ class Subscribed:
 
 @dataclass(frozen=True, slots=True)
 class Subscribe(Op[Subscribed]):
-    """The log from behind this record on, as pushes; -1 for all of it."""
+    """Push the log from behind record ``after`` on; -1 for all of it."""
 
     OP = "subscribe"
     after: int
@@ -144,6 +150,8 @@ class WaitsFor:
 
 @dataclass(frozen=True, slots=True)
 class Ping(Op[WaitsFor]):
+    """Ask whether the keeper answers, and what it waits for."""
+
     OP = "ping"
 
 
@@ -167,6 +175,8 @@ class KeeperSizes:
 
 @dataclass(frozen=True, slots=True)
 class Stats(Op[KeeperSizes]):
+    """How much memory the keeper takes, and how many connections it has."""
+
     OP = "stats"
 
 

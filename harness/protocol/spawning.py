@@ -18,7 +18,7 @@ class Spawned:
 
 @dataclass(frozen=True, slots=True)
 class SpawnKeeper(Op[Spawned]):
-    """One for this session; ``state`` and ``runtime`` are folders, ``fault`` is where a test has it fail."""
+    """Fork a keeper for this session; ``state`` and ``runtime`` are folders, ``fault`` is where a test has it fail."""
 
     OP = "spawn"
     sid: str
@@ -29,7 +29,7 @@ class SpawnKeeper(Op[Spawned]):
 
 @dataclass(frozen=True, slots=True)
 class SpawnAgent(Op[Spawned]):
-    """One agent; ``brain`` is what it has to know (`harness.agents.spec.Spec`)."""
+    """Fork an agent; ``brain`` is what it has to know (`harness.agents.spec.Spec`)."""
 
     OP = "spawn"
     brain: dict[str, object]

@@ -52,9 +52,10 @@ class StateTaken:
 
 @dataclass(frozen=True, slots=True)
 class Take(Op[StateTaken]):
-    """Keep the present state, compared with ``since`` (only names that begin with ``only``), and look what ``action``
-    depends on: reading that may take long, so it is done here, where nobody waits. ``writers`` are the
-    processes of jobs, which may write through mappings, of which no hint tells.
+    """Keep the present state and compare it with ``since`` (only names that begin with ``only``).
+
+    It also looks what ``action`` depends on: reading that may take long, so it is done here, where nobody waits.
+    ``writers`` are the processes of jobs, which may write through mappings, of which no hint tells.
     """
 
     OP = "take"
@@ -70,12 +71,14 @@ class Take(Op[StateTaken]):
 
 @dataclass(frozen=True, slots=True)
 class Observed:
+    """What an action depends on, as `precheck.observe` has it."""
+
     seen: dict[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Observe(Op[Observed]):
-    """Only look what an action depends on."""
+    """Look what an action depends on, and keep nothing."""
 
     OP = "look"
     action: dict[str, object] | None = None
@@ -118,7 +121,9 @@ class StateBroughtBack:
 
 @dataclass(frozen=True, slots=True)
 class BringBack(Op[StateBroughtBack]):
-    """``exact`` are the letters of the roots that become as they were; others only get back what they lack."""
+    """Bring a state back. Roots whose letters are in ``exact`` become what they were; others only get back what they
+    lack.
+    """
 
     OP = "bring_back"
     roots: tuple[KeptRoot, ...]
@@ -148,4 +153,6 @@ class StateList:
 
 @dataclass(frozen=True, slots=True)
 class ListStates(Op[StateList]):
+    """The states that are kept."""
+
     OP = "list"

@@ -135,12 +135,16 @@ class ApprovalStale(Body, frozen=True, kw_only=True):
 
 
 class ApprovalWithdrawn(Body, frozen=True, kw_only=True):
+    """A request needs no answer any more."""
+
     TYPE = "approval.withdrawn"
     approval_id: str
     why: str
 
 
 class ApprovalDeferred(Body, frozen=True, kw_only=True):
+    """A person put a request off."""
+
     TYPE = "approval.deferred"
     approval_id: str
     until: str = ""

@@ -73,6 +73,8 @@ class BillsBelieved(Body, frozen=True, kw_only=True):
 
 
 class BreakerOpened(Body, frozen=True, kw_only=True):
+    """The agent goes in circles: the same kind of thing happened ``count`` times."""
+
     TYPE = "breaker.opened"
     kind: str
     count: int

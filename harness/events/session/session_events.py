@@ -157,6 +157,8 @@ class LeaseGranted(Body, frozen=True, kw_only=True):
 
 
 class LeaseEnded(Body, frozen=True, kw_only=True):
+    """The agent's process is gone."""
+
     TYPE = "lease.ended"
     gen: int
     reason: str

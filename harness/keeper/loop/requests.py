@@ -32,7 +32,7 @@ _OF_UNDO = {"read": _limits(undo_limits.from_wire)}
 
 @dataclass(frozen=True, slots=True)
 class GrantLease(Op[Yes]):
-    """To the brain that is this process, under this secret."""
+    """Let this process, which knows this secret, be the session's agent."""
 
     OP = "lease"
     gen: int
@@ -45,6 +45,8 @@ class GrantLease(Op[Yes]):
 
 @dataclass(frozen=True, slots=True)
 class EndLease(Op[Yes]):
+    """Say that the agent's process is gone."""
+
     OP = "lease_end"
     gen: int
     reason: str
@@ -72,7 +74,7 @@ class CallBegun:
 
 @dataclass(frozen=True, slots=True)
 class Execute(Op[CallBegun]):
-    """Start a call that is judged, within these limits; what is not said of jobs and undo stays as it was."""
+    """Start a call that was judged, within these limits; without ``jobs`` and ``undo_limits`` those of before hold."""
 
     OP = "execute"
     call_id: str
@@ -83,20 +85,24 @@ class Execute(Op[CallBegun]):
 
 @dataclass(frozen=True, slots=True)
 class CancelCall(Op[Yes]):
+    """End a running call."""
+
     OP = "cancel"
     call_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class CancelJob(Op[Yes]):
+    """End a running job."""
+
     OP = "cancel_job"
     job: str
 
 
 @dataclass(frozen=True, slots=True)
 class TakeState(Op[StateTaken]):
-    """Keep the worktree as it is now, between two calls, and say which state that is, with what differs from
-    ``since``, and what was worked on since ``worked``.
+    """Keep the worktree as it is now, between two calls. The reply says what differs from state ``since``, and what was
+    worked on since ``worked``.
     """
 
     OP = "snapshot"
@@ -109,6 +115,8 @@ class TakeState(Op[StateTaken]):
 
 @dataclass(frozen=True, slots=True)
 class StatesKept(Op[StateList]):
+    """The states of the worktree that are kept."""
+
     OP = "snapshots"
 
 

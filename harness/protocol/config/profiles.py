@@ -15,19 +15,20 @@ LEAST_COMPACTION = 50_000
 
 
 class Profile(msgspec.Struct, frozen=True):
-    """``working_tokens``: the size that its requests are kept within (0 = as for every model); ``api_clearing``: input
-    tokens from which the endpoint itself clears old tool results (0 = never); ``api_compaction``: those from which it
-    summarises what came before (0 = never); ``api_memory``: its own memory tool stands in the place of ours; ``fresh``:
-    when its context begins anew as it goes through a plan (empty = as for every model); ``cache_hour``: its prompt
-    cache lives an hour, not five minutes.
-    """
+    """Settings for a model, or for all models whose names begin so."""
 
     working_tokens: int = 0
+    """The size that requests are kept within; 0 is ``model.context_tokens``."""
     api_clearing: int = 0
+    """Input size from which the endpoint clears old tool results itself; 0 is never."""
     api_compaction: int = 0
+    """Input size from which the endpoint summarises what came before; 0 is never."""
     api_memory: bool = False
+    """Use the endpoint's own memory tool in place of Watchfloor's."""
     fresh: str = ""
+    """As ``plan.fresh``, for this model; empty is as for every model."""
     cache_hour: bool = False
+    """Keep the prompt cache for an hour, not five minutes."""
 
 
 class Profiles(msgspec.Struct, frozen=True):

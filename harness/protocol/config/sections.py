@@ -14,70 +14,103 @@ SCREENS = ("bell", "osc9", "osc777", "off")
 
 
 class ModelConfig(msgspec.Struct, frozen=True):
-    """``context_tokens``: the size that a session's requests are kept within, whatever the model's window, because
-    every turn pays for all that it reads again. ``reply_*_s``: longest wait for the beginning of a reply, between two
-    pieces of its content (pings are none), and for all of it. ``evidence_rounds``: how often an agent is asked for
-    evidence before its word alone ends work that no check and no judge decides.
-    """
+    """The model and how requests to it are made."""
 
     default: str = "claude-sonnet-5-5"
+    """Model of a session whose launch names none."""
     base_url: str = ""
+    """Address of the endpoint; empty for Anthropic's own, or what ``ANTHROPIC_BASE_URL`` says."""
     api_key_file: str = ""
+    """File that holds the API key alone; used instead of the environment."""
     api_key_env: str = "ANTHROPIC_API_KEY"
+    """Environment variable that holds the API key."""
     max_tokens: int = 8192
+    """The longest reply that is asked for."""
     context_tokens: int = 80_000
+    """The size that each request is kept within, whatever the model's window: every turn pays for all that it reads
+    again.
+    """
     max_rounds: int = 5
+    """How often an agent goes on after it said that it was finished and a check failed."""
     evidence_rounds: int = 1
+    """How often an agent is asked for evidence before its word alone ends work that no check and no judge decides."""
     reply_first_s: int = 300
+    """Longest wait for the beginning of a reply."""
     reply_silence_s: int = 300
+    """Longest wait between two pieces of a reply's content; pings do not count."""
     reply_total_s: int = 3600
+    """Longest time for a whole reply."""
 
 
 class CapsConfig(msgspec.Struct, frozen=True):
-    """USD caps in nano-USD, durations in seconds; None = no cap. ``session_*`` are the defaults of a launch."""
+    """Hard limits of what may be spent. Amounts are held in nano-USD, durations in seconds."""
 
     session_usd: int | None = 5 * NANO
+    """What a session may cost, unless its launch says otherwise."""
     session_tokens: int | None = None
+    """Tokens of a session, likewise."""
     session_wall: int | None = None
+    """Time since the launch of a session, likewise. Time in which nobody could work does not count."""
     session_calls: int | None = None
+    """Tool calls of a session, likewise."""
     day_usd: int | None = 50 * NANO
+    """What all sessions together may cost in a day (UTC)."""
     day_tokens: int | None = None
+    """Tokens of all sessions in a day."""
     fleet_usd: int | None = None
+    """What all sessions together may cost, ever."""
     fleet_tokens: int | None = None
+    """Tokens of all sessions, ever."""
 
 
 class FenceConfig(msgspec.Struct, frozen=True):
-    """Extra folders readable inside the fence, extra PATH entries, extra environment (never secrets)."""
+    """What an agent's calls can see of this machine, and how long they may take."""
 
     read: tuple[str, ...] = ()
+    """Folders that calls can read besides the system's and their worktree."""
     path: tuple[str, ...] = ()
+    """Folders put in front of ``PATH``."""
     env: dict[str, str] = {}
+    """Extra environment variables. Never put a secret here."""
     timeout_s: int = 600
+    """How long a call may run that names no limit of its own."""
     output_bytes: int = 8 * 1024 * 1024
+    """How much output of a call is kept."""
 
 
 class LimitsConfig(msgspec.Struct, frozen=True):
-    """What a call may take of this machine, with all its processes. Sizes in bytes, None = no limit.
-
-    0 for ``memory`` means three quarters of the machine's, for ``process_memory`` as much as ``memory``. ``disk`` and
-    ``disk_files`` limit how far a session's files grow; ``memory_free``, ``disk_free`` are what the machine keeps;
-    ``cpu_percent`` 100 is one core. ``strict``: nothing runs where the kernel cannot hold those that are set.
-    """
+    """What a call, with all its processes, may take of this machine."""
 
     memory: int | None = 0
+    """Memory of all processes of a call, with its ``/tmp`` and ``/dev/shm``; ``0`` is three quarters of the
+    machine's. May be written as a share: ``\"50%\"``.
+    """
     process_memory: int | None = 0
+    """Private data of each process, used where there are no cgroups; ``0`` is as much as ``memory``."""
     memory_free: int | None = 512 << 20
+    """Memory that the machine keeps, at most 1/32 of all: when less is left, calls are ended, the largest first."""
     processes: int = 4096
+    """Processes and threads of a call."""
     tmp: int = 2 << 30
+    """Size of the call's own ``/tmp``."""
     shm: int = 1 << 30
+    """Size of the call's own ``/dev/shm``, and of its System V shared memory."""
     disk: int | None = 10 << 30
+    """How far a session's files may grow beyond what it began with."""
     disk_files: int | None = 500_000
+    """How many files a session may add."""
     disk_free: int | None = 1 << 30
+    """Room that the disk keeps, at most 5 % of it: a call that writes while less is left is ended."""
     file: int | None = 4 << 30
+    """Size of one file."""
     nice: int = 5
+    """Priority, from 0 (as yours) to 19 (lowest)."""
     cpu_weight: int = 50
+    """Share of the processor against others, where 100 is usual; needs cgroups."""
     cpu_percent: int | None = None
+    """The most of the processor that a call gets, where 100 is one core; needs cgroups."""
     strict: bool = False
+    """Run nothing where the kernel itself cannot hold the limits that are set."""
 
     def to_wire(self) -> dict[str, int | None]:
         """Plain values by name, as the keeper takes them."""
@@ -85,17 +118,16 @@ class LimitsConfig(msgspec.Struct, frozen=True):
 
 
 class UndoConfig(msgspec.Struct, frozen=True):
-    """What is kept of a worktree before each call, so that it can be brought back. Sizes in bytes.
-
-    A file over ``file_bytes`` is left out, so is what goes beyond ``tree_bytes`` in all; a worktree with more than
-    ``names`` names is not kept at all. ``history_bytes`` of changes (at least half of it, and up to twice while calls
-    follow each other fast) are kept; what is older expires.
-    """
+    """How much of a worktree is kept before each call, so that it can be brought back."""
 
     file_bytes: int = 64 << 20
+    """A larger file is left out."""
     tree_bytes: int = 4 << 30
+    """How much is kept of one state; small files go first."""
     names: int = 1_000_000
+    """A worktree with more names is not kept: each call that may change files then asks first."""
     history_bytes: int = 1 << 30
+    """How much is kept of the changes between states; beyond it the oldest states expire."""
 
     def to_wire(self) -> dict[str, int]:
         """Plain values by name, as the keeper takes them."""
@@ -103,117 +135,130 @@ class UndoConfig(msgspec.Struct, frozen=True):
 
 
 class ProcessesConfig(msgspec.Struct, frozen=True):
-    """``stopped``: seconds until a keeper or a brain that was stopped by a signal is ended, and another one takes its
-    place.
-    """
+    """How processes of Watchfloor are looked after."""
 
     stopped: int = 60
+    """How long a keeper or an agent's process that was stopped by a signal stays until another one takes its place;
+    10s to 7d.
+    """
 
 
 class JobsConfig(msgspec.Struct, frozen=True):
-    """Commands that outlive their call. ``limit``: seconds after which one is ended that names no limit of its own,
-    ``longest``: the most it can name, ``at_once``: how many a session has at a time, ``log``: about how many bytes of
-    output are kept of each, ``grace``: seconds that one has to end when it is asked to.
-    """
+    """Commands that outlive their call."""
 
     limit: int = 86_400
+    """How long a job may run that names no limit of its own."""
     longest: int = 7 * 86_400
+    """The longest limit that a job can name."""
     at_once: int = 4
+    """How many jobs a session may have at a time."""
     log: int = 16 << 20
+    """About how much output is kept of each job."""
     grace: int = 10
+    """How long a job has to end when it is asked to."""
 
 
 class RatchetConfig(msgspec.Struct, frozen=True):
-    """Patterns over paths of a repository, on top of the built-in ones (`harness.checks.protected_files`).
-
-    ``protect``: further files that decide whether work is done; ``free``: files that an agent may change all the same.
-    """
+    """Patterns of files that decide whether work is done, on top of those that always do."""
 
     protect: tuple[str, ...] = ()
+    """Further files that agents cannot change."""
     free: tuple[str, ...] = ()
+    """Files that agents may change all the same."""
 
 
 class CheckpointConfig(msgspec.Struct, frozen=True):
-    """When a session's state becomes a checkpoint without a milestone, after so many ``minutes`` of change (0 = never),
-    and how many stay.
-    """
+    """When a session's state becomes a checkpoint without a milestone."""
 
     minutes: int = 15
+    """After so many minutes with changes; 0 is never."""
     keep: int = 50
+    """How many checkpoints a session keeps."""
 
 
 class PlanConfig(msgspec.Struct, frozen=True):
-    """How a session goes through its plan: ``fresh`` says when its context begins anew (per-task, per-iteration,
-    never); so many ``attempts`` at each entry; ``setup_s`` seconds for ``init.sh``; ``commit`` says whether the
-    harness commits what a finished task left uncommitted; ``phrases``: criteria in these words are decided by
-    these commands; ``judge_at`` whether a judge looks at the end alone, or at each task as well.
-    """
+    """How a session works through its plan."""
 
     fresh: str = "per-task"
+    """When the context begins anew: ``per-task``, ``per-iteration`` or ``never``."""
     attempts: int = 3
+    """How many attempts each entry gets."""
     setup_s: int = 300
+    """How long the repository's ``init.sh`` may run."""
     commit: bool = True
+    """Commit what a finished task left uncommitted."""
     judge_at: str = "end"
+    """When a judge looks: at the ``end`` alone, or at each ``task`` as well."""
     phrases: dict[str, str] = {}
+    """Criteria in these words are decided by these commands."""
 
 
 class HooksConfig(msgspec.Struct, frozen=True):
-    """Commands that run in the fence after an agent's edits, each within ``seconds``."""
+    """Commands that run in the sandbox after an agent's edits."""
 
     after_edit: tuple[str, ...] = ()
+    """The commands, in order."""
     seconds: int = 60
+    """How long each may run."""
 
 
 class MemoryConfig(msgspec.Struct, frozen=True):
-    """Which lessons of agents are remembered for their repository without a person's word each: those whose key fits
-    one of the ``promote`` patterns, once so many ``witnesses`` said the same. A session and its forks are one; two that
-    read the same text are two, and nobody can tell.
+    """Which lessons of agents are remembered for their repository without a person's word on each.
+
+    A session and its forks count as one witness. Two sessions that read the same text count as two: nobody can tell.
     """
 
     promote: tuple[str, ...] = ()
+    """Patterns of keys: a lesson with such a key is remembered."""
     witnesses: int = 2
+    """How many sessions must have said the same."""
 
 
 class AlarmsConfig(msgspec.Struct, frozen=True):
-    """When a session that runs wants a look, 0 = never: ``silent`` seconds without a sign of work, ``no_progress_usd``
-    nano-USD within an hour without a step closer to its goal, ``minute_usd`` nano-USD a minute, ``same_failure``
-    failures of one check in a row in the same way.
-    """
+    """When a running session calls for a look."""
 
     silent: int = 1800
+    """No sign of work for so long."""
     no_progress_usd: int = 5 * NANO
+    """Spent within an hour without a step closer to the goal."""
     minute_usd: int = NANO
+    """Spent within a minute."""
     same_failure: int = 5
+    """The same check failed in the same way so many times in a row."""
 
 
 class NotifyConfig(msgspec.Struct, frozen=True):
-    """How a person is called who does not watch. ``command``: a program and its arguments that get each notice on their
-    input; ``apprise``: the file that says to Apprise whom to tell (used when there is no command; empty: nobody);
-    ``desktop``: whether the desktop's own is used when there is neither; ``screen``: what an open screen does that
-    nobody watches (one of `SCREENS`), ``title``: whether its terminal's title counts what waits; ``dwell``: seconds
-    that something waits first, ``cool_down``: seconds between two notices, ``again``: seconds after which what is risky
-    is named again (0 = never).
-    """
+    """How a person is called who is not watching."""
 
     command: tuple[str, ...] = ()
+    """A program with its arguments that gets each notice on its standard input."""
     desktop: bool = True
+    """Use the desktop's own notices when there is no ``command`` and no ``apprise``."""
     screen: str = "bell"
+    """What an open screen does that nobody watches: ``bell``, ``osc9``, ``osc777`` or ``off``."""
     dwell: int = 20
+    """How long something waits before it is announced."""
     cool_down: int = 120
+    """Least time between two notices."""
     again: int = 900
+    """How long until a risky request is announced again."""
     apprise: str = ""
+    """Configuration file of Apprise, used when there is no ``command``."""
     title: bool = True
+    """Count what waits in the terminal's title."""
 
 
 class UiConfig(msgspec.Struct, frozen=True):
-    """How the screen looks and is steered; ``brief_after``: seconds of absence after which it opens with what happened
-    (0 = never).
-    """
+    """How the screen looks and which keys it has."""
 
     theme: str = "dark"
+    """``dark``, ``light`` or ``ansi``."""
     preset: str = "default"
+    """Keys as in ``default``, ``tmux`` or ``zellij``."""
     brief_after: int = 4 * 3600
+    """After so long an absence the screen opens with what happened."""
     keys: dict[str, str] = {}
+    """Keys by the id of their action (``docs/keys.md``)."""
 
 
 SECTIONS: dict[str, type[msgspec.Struct]] = {

@@ -34,7 +34,7 @@ from harness.supervisor.serving.ops.timeline_ops import TimelineOps
 from harness.supervisor.serving.ops.undo_ops import UndoOps
 from harness.supervisor.serving.ops.wish_ops import WishOps
 from harness.supervisor.serving.parts import Parts, text_of
-from harness.supervisor.serving.server import Connection, Fields, Handler, Reply, Server
+from harness.supervisor.serving.server import Connection, Fields, Handler, Server
 from harness.supervisor.sessions.halt import Halt
 from harness.views.replies import DONE, Done, Halted, Hello
 
@@ -80,22 +80,23 @@ class ClientOps:
         }
 
     async def hello(self, c: Connection, m: Fields) -> Hello:
+        """Say who answers: protocol, epoch, version, state folder."""
         return Hello(
             proto=frames.PROTOCOL, epoch=self._p.epoch, version=self._version, pid=os.getpid(), state=self._state
         )
 
-    async def subscribe(self, c: Connection, m: Fields) -> Reply:
+    async def subscribe(self, c: Connection, m: Fields) -> Done:
+        """Push rows and open requests to this client from now on, first as they are, then as they change."""
         assert self.server is not None
         return await self.server.subscribe(c)
 
     async def watching(self, c: Connection, m: Fields) -> Done:
-        """Whether somebody is in front of this client's screen; while it says no, notices go out as if it were
-        closed.
-        """
+        """Say whether somebody is in front of this client's screen; while nobody is, notices go out."""
         c.watching = m.get("watched") is not False
         return DONE
 
     async def shutdown(self, c: Connection, m: Fields) -> Halted:
+        """Stop the supervisor, and with ``sessions`` = ``stop`` every session first."""
         what = text_of(m, "sessions") or "leave"
         if what not in ("leave", "stop"):
             raise OpError("bad_request", f"sessions can be left or stopped, not {what!r}")

@@ -25,7 +25,7 @@ from harness.supervisor.base.errors import LinkLost, OpError, refusal
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.fleet.thinking import Brain
-from harness.views.replies import DONE, ApprovalsPush, RowsPush
+from harness.views.replies import DONE, ApprovalsPush, Done, RowsPush
 
 PUSH_INTERVAL = 0.04
 QUEUE_LIMIT = 4 << 20
@@ -240,7 +240,7 @@ class Server:
             connection.by = msgspec.structs.replace(connection.by, client=str(message.get("client", "brain"))[:40])
         return await handler(connection, message)
 
-    async def subscribe(self, connection: Connection) -> Reply:
+    async def subscribe(self, connection: Connection) -> Done:
         """Everything as it is first, then changes."""
         connection.subscribed = True
         self._followed = True

@@ -33,8 +33,9 @@ class AlarmOps:
         return {"snooze": self.snooze}
 
     async def snooze(self, c: Connection, m: Fields) -> Snoozed:
-        """``seconds`` from now. Raises OpError ``bad_request``, ``no_alarm`` when nothing is wrong, ``not_kept`` when
-        its log takes no record.
+        """Put a session's alarms off for so many ``seconds``.
+
+        Raises OpError ``bad_request``, ``no_alarm`` when nothing is wrong, ``not_kept`` when its log takes no record.
         """
         session = await self._find(m)
         seconds = m.get("seconds")

@@ -45,14 +45,17 @@ class ApprovalOps:
         }
 
     async def open_approvals(self, c: Connection, m: Fields) -> ApprovalList:
+        """Every open request of the fleet."""
         return ApprovalList(approvals=await self._p.approvals.all())
 
     async def approval(self, c: Connection, m: Fields) -> Approval:
+        """One open request, with all that its card shows."""
         approval_id = text_of(m, "approval_id")
         session = self._p.fleet.approval(approval_id, "not_found")
         return Approval(approval=await self._p.approvals.view(session, approval_id))
 
     async def changes(self, c: Connection, m: Fields) -> Changes:
+        """A piece of the comparison behind a request's card, from character ``offset`` on."""
         approval_id = text_of(m, "approval_id")
         offset = m.get("offset", 0)
         if isinstance(offset, bool) or not isinstance(offset, int):
@@ -60,12 +63,13 @@ class ApprovalOps:
         return await self._p.approvals.changes(self._p.fleet.approval(approval_id, "not_found"), approval_id, offset)
 
     async def decide(self, c: Connection, m: Fields) -> Decided:
+        """Decide one open request."""
         session = self._p.fleet.approval(text_of(m, "approval_id"))
         work = self._p.approvals.decide(m, c.by)
         return Decided(decision_id=await unanswered.answered(self._p.fleet, session, "the decision", work))
 
     async def outcome(self, c: Connection, m: Fields) -> Outcome:
-        """What became of the decision on a request about a call, once that is known; waits a moment for it."""
+        """What became of a decided call, once that is known; waits a few seconds for it."""
         session = self._p.fleet.find(text_of(m, "sid"))
         asked = text_of(m, "approval_id")
         call_id = text_of(m, "call_id")
@@ -83,6 +87,7 @@ class ApprovalOps:
         return Outcome(became="pending")
 
     async def defer(self, c: Connection, m: Fields) -> Done:
+        """Put a request off until a time."""
         await self._p.approvals.defer(text_of(m, "approval_id"), text_of(m, "until"))
         return DONE
 

@@ -22,10 +22,11 @@ class ArchiveOps:
         return {"archived": self.archived, "purge": self.purge}
 
     async def archived(self, c: Connection, m: Fields) -> ArchivedSessions:
+        """What is kept of removed sessions."""
         return ArchivedSessions(rows=await at_home(archived.listed, self._p.folders.archive))
 
     async def purge(self, c: Connection, m: Fields) -> Purged:
-        """Only by the whole id: what is deleted here is nowhere else."""
+        """Delete what is kept of a removed session, named by its whole id."""
         sid = text_of(m, "sid")
         try:
             done = await at_home(archive.purge, self._p.folders.archive, sid)

@@ -31,22 +31,24 @@ class CheckpointOps:
         return {"checkpoints": self.listed, "checkpoint": self.make, "restore": self.restore, "fork": self.fork}
 
     async def listed(self, c: Connection, m: Fields) -> CheckpointList:
-        """Those that stand, newest first."""
+        """The checkpoints of a session, newest first."""
         return listed((await self._find(m)).state.checkpoints)
 
     async def make(self, c: Connection, m: Fields) -> CheckpointMade:
+        """Make a checkpoint of a session as it is now."""
         session = await self._find(m)
         label = text_of(m, "label", MAX_LABEL)
         made = self._p.restoring.make(session, label, c.by)
         return CheckpointMade(checkpoint=shown(await self._answered(session, "the checkpoint", made)))
 
     async def restore(self, c: Connection, m: Fields) -> Restored:
+        """Make a session's worktree what it was at a checkpoint."""
         session = await self._find(m)
         done = self._p.restoring.restore(session, text_of(m, "checkpoint"), c.by)
         return await self._answered(session, "the restoring", done)
 
     async def fork(self, c: Connection, m: Fields) -> ForkBegun:
-        """Another session begins from this one's checkpoint."""
+        """Begin another session from a checkpoint of this one."""
         parent = await self._find(m)
         goal = text_of(m, "goal", MAX_GOAL)
         given = text_of(m, "name", MAX_NAME)

@@ -43,6 +43,7 @@ class FleetOps:
         }
 
     async def status(self, c: Connection, m: Fields) -> Status:
+        """How the fleet and its supervisor stand, and what is wrong."""
         p = self._p
         view = self._feed.fleet_view()
         troubled = [
@@ -60,14 +61,17 @@ class FleetOps:
         )
 
     async def sessions(self, c: Connection, m: Fields) -> Sessions:
+        """A row for each session, and the fleet's totals."""
         return Sessions(rows=self._p.fleet.rows(), fleet=self._feed.fleet_view())
 
     async def costs(self, c: Connection, m: Fields) -> Costs:
+        """What sessions, days and the fleet have cost."""
         p = self._p
         sessions = ((p.fleet.row(session), session.state.usage) for session in p.fleet)
         return paid.costs(self._feed.fleet_view(), sessions, p.purse.books)
 
     async def verify(self, c: Connection, m: Fields) -> Verified:
+        """Check every byte of one session's log and payloads, or of all, and of the ledger."""
         wanted = [self._p.fleet.find(text_of(m, "sid"))] if m.get("sid") else list(self._p.fleet)
 
         def look(session: Session) -> SessionChecked:
@@ -95,6 +99,7 @@ class FleetOps:
         return Verified(sessions=found, ledger=ledger)
 
     async def invariants(self, c: Connection, m: Fields) -> Invariants:
+        """Check the invariants of the whole fleet."""
         from harness.supervisor.upkeep import invariants  # only who asks pays for the checker
 
         rows = {

@@ -44,13 +44,13 @@ class JobOps:
         return JobList(jobs=found)
 
     async def cancel(self, c: Connection, m: Fields) -> Done:
-        """Have a job end; the reply comes when it was told to, its end is a record."""
+        """End a running job; the reply comes when it was told to end."""
         session, job = self._job(m)
         await session.keeper().ask(CancelJob(job))
         return DONE
 
     async def log(self, c: Connection, m: Fields) -> JobOutput:
-        """What a running job printed from byte ``offset`` on: ``data`` (base64), ``offset`` and ``end`` of it."""
+        """What a running job printed, in base64, from byte ``offset`` on."""
         session, job = self._job(m)
         offset = bounded(m, "offset", 0, 0)
         most = bounded(m, "most", MOST_BYTES, 1, MOST_BYTES)

@@ -58,7 +58,7 @@ class MemoryOps:
     # -- looking -----------------------------------------------------------------------------------
 
     async def memories(self, c: Connection, m: Fields) -> MemoriesShown:
-        """What is remembered, and the lessons that wait, everywhere or at one place."""
+        """What is remembered, and the lessons that wait, at one place or everywhere."""
         now = now_utc()
         found = await self._p.book.read()
         place = await self._place(m)
@@ -70,14 +70,14 @@ class MemoryOps:
         return MemoriesShown(memories=[view_of(x, now, names) for x in held], lessons=[lesson_of(x) for x in waiting])
 
     async def history(self, c: Connection, m: Fields) -> MemoryVersions:
-        """Every version of one memory that is at hand, the newest first."""
+        """The versions of one memory, newest first."""
         memory = self._named(await self._p.book.read(), await self._place(m), text_of(m, "key"))
         names = self._names()
         versions = [version_of(v, names) for v in reversed(memory.versions)]
         return MemoryVersions(memory=view_of(memory, now_utc(), names), versions=versions)
 
     async def search(self, c: Connection, m: Fields) -> MemoriesFound:
-        """Memories by words, the best first."""
+        """Memories that match words, best first."""
         now = now_utc()
         found = await self._p.book.read()
         place = await self._place(m)
@@ -92,6 +92,7 @@ class MemoryOps:
     # -- changing ----------------------------------------------------------------------------------
 
     async def write(self, c: Connection, m: Fields) -> MemoryWritten:
+        """Write a memory."""
         place = await self._place(m)
         if place is None:
             raise OpError("bad_request", "say whose memory it is: a repository's, a session's or yours")
@@ -99,11 +100,14 @@ class MemoryOps:
         return await self._change(lambda known: wishes.write(known, wish))
 
     async def remove(self, c: Connection, m: Fields) -> MemoryWritten:
+        """Remove a memory."""
         wish = await self._about(m)
         return await self._change(lambda known: wishes.remove(known, wish))
 
     async def roll_back(self, c: Connection, m: Fields) -> MemoryWritten:
-        """``to`` is a version, 0 for what was before the first; without it, the version before the newest."""
+        """Go back to version ``to`` of a memory, 0 for what was before the first; without it, to the one before the
+        newest.
+        """
         to = m.get("to")
         if to is not None and (isinstance(to, bool) or not isinstance(to, int) or to < 0):
             raise OpError("bad_request", "to must be the number of a version")
@@ -111,10 +115,12 @@ class MemoryOps:
         return await self._change(lambda known: wishes.roll_back(known, wish, to))
 
     async def accept(self, c: Connection, m: Fields) -> MemoryWritten:
+        """Accept a lesson of an agent."""
         ident = text_of(m, "lesson")
         return await self._change(lambda known: wishes.accept(known, ident, _person(), text_of(m, "why")))
 
     async def reject(self, c: Connection, m: Fields) -> MemoryWritten:
+        """Reject a lesson of an agent."""
         ident = text_of(m, "lesson")
         return await self._change(lambda known: wishes.reject(known, ident, _person(), text_of(m, "why")))
 

@@ -37,10 +37,12 @@ class MergeOps:
         return {"merge_look": self.look, "merge": self.merge, "resolve": self.resolve}
 
     async def look(self, c: Connection, m: Fields) -> MergeLooked:
+        """Where a session's work would be merged, and what stands in the way."""
         session = await self._find(m)
         return MergeLooked(merge=await self._p.merging.look(session, parse(m, session).wish))
 
     async def merge(self, c: Connection, m: Fields) -> Merged:
+        """Merge a session's work into a branch; the reply comes when that has ended."""
         session = await self._find(m)
         asked = parse(m, session)
         try:
@@ -53,7 +55,7 @@ class MergeOps:
         return Merged(**msgspec.structs.asdict(ended), name=session.name)
 
     async def resolve(self, c: Connection, m: Fields) -> HandedBack:
-        """The agent goes on with what kept its work from being merged."""
+        """Hand the conflicts of a merge back to the agent."""
         session = await self._find(m)
         body, told = await self._p.merging.hand_back(session, text_of(m, "text", _MOST_MESSAGE).strip(), c.by)
         if (key := given_credential(m.get("credential"))) is not None:

@@ -19,6 +19,6 @@ class PlanOps:
         return {"plan": self.plan}
 
     async def plan(self, c: Connection, m: Fields) -> PlanShown:
-        """What it has agreed to do and what decides it, each as it stands."""
+        """The plan of a session and its checks, each as it stands."""
         state = (await self._find(m)).state
         return PlanShown(plan=board(state), checks=checks(state))

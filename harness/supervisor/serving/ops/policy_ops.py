@@ -125,7 +125,7 @@ class PolicyOps:
         return session, action, known.judged.rule if known is not None and known.judged is not None else ""
 
     async def attempt(self, c: Connection, m: Fields) -> PolicyTried:
-        """``policy_try``: what another policy would have said of every call on record. Raises OpError."""
+        """What another policy would have said of every call on record. Raises OpError."""
         try:
             tried = parse_policy(text_of(m, "text", _MOST_TEXT), text_of(m, "source") or "policy")
         except PolicyError as exc:

@@ -34,6 +34,7 @@ class PullOps:
         }
 
     async def look(self, c: Connection, m: Fields) -> PullLooked:
+        """What a push of a session's work would send."""
         session = await self._find(m)
         try:
             view = await self._p.pulling.look(session, parse(m), ready=m.get("ready") is True)
@@ -50,6 +51,7 @@ class PullOps:
         return SecretsFound(found=[secret_scan.in_lines(text, keys) for text in texts])
 
     async def push(self, c: Connection, m: Fields) -> Pulled:
+        """Push a session's work; the reply comes when that has ended."""
         session = await self._find(m)
         try:
             ended, view = await self._p.pulling.push(session, parse(m), c.by)
@@ -58,6 +60,7 @@ class PullOps:
         return Pulled(**msgspec.structs.asdict(ended), name=session.name, pull=view)
 
     async def opened(self, c: Connection, m: Fields) -> Done:
+        """Record that a program opened the request for review."""
         session = await self._find(m)
         body = t.PullOpened(
             branch=text_of(m, "branch"), address=text_of(m, "address"), program=text_of(m, "program", 40), by=c.by

@@ -43,6 +43,7 @@ class ReadingOps:
         return {"session": self.session, "diff": self.diff, "read": self.read, "blob": self.blob}
 
     async def session(self, c: Connection, m: Fields) -> SessionShown:
+        """One session: its row, state and open requests."""
         p = self._p
         session = await look_up(p, m)
         decidable = [] if session.foreign or session.damaged else list(session.state.approvals)
@@ -55,6 +56,7 @@ class ReadingOps:
         )
 
     async def diff(self, c: Connection, m: Fields) -> Compared:
+        """A session's work, compared with where it began."""
         session = await self._find(m)
         of = work_of(session)
         checks = list(session.state.checks)

@@ -42,7 +42,7 @@ class ScoreOps:
         return {"score": self.score}
 
     async def score(self, c: Connection, m: Fields) -> Scores:
-        """The figures of one session and what it made, or of every session. A removed one's log has its figures too."""
+        """The figures of one session, removed ones included, or of every session."""
         if text_of(m, "sid"):
             try:
                 session = await self._find(m)

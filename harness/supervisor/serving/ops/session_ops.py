@@ -45,6 +45,7 @@ class SessionOps:
         }
 
     async def launch(self, c: Connection, m: Fields) -> Launched:
+        """Begin a session."""
         await self._held_strictly()
         session, checked = await self._p.launcher.launch(m)
         self._p.conductor.start(session)
@@ -57,14 +58,15 @@ class SessionOps:
         await self._p.fence.refuse(strict=self._p.settings.config.limits.strict)
 
     async def starts(self, c: Connection, m: Fields) -> Starts:
-        """What a session of ``repo`` may begin from."""
+        """Branches and commits that a session of ``repo`` may begin from."""
         return Starts(starts=await self._p.launcher.starts(text_of(m, "repo")))
 
     async def phrases(self, c: Connection, m: Fields) -> PhrasesLook:
-        """Which phrases of the plan of such a launch a person may bind, and to what."""
+        """Phrases of a plan that a person may bind to commands before a launch."""
         return await self._p.launcher.phrases(m)
 
     async def say(self, c: Connection, m: Fields) -> Said:
+        """Send a message to a session's agent."""
         session = await self._find(m)
         text = text_of(m, "text", MAX_MESSAGE)
         if not text.strip():
@@ -110,7 +112,7 @@ class SessionOps:
         return Said(note=note)
 
     async def compact(self, c: Connection, m: Fields) -> Done:
-        """Its context is compacted before the next turn; wanted twice, it is done once."""
+        """Compact a session's context before its next turn."""
         session = await self._find(m)
         s = session.state
         if s.terminal or s.desired == Desired.STOPPED:
@@ -122,7 +124,7 @@ class SessionOps:
         return DONE
 
     async def go_on(self, c: Connection, m: Fields) -> WentOn:
-        """``continue``: an ended session is taken up again."""
+        """Take an ended session up again."""
         await self._held_strictly()
         session = await self._find(m)
         wish = continuing.parse(m)
@@ -132,6 +134,7 @@ class SessionOps:
         return WentOn(sid=session.sid, name=session.name)
 
     async def remove(self, c: Connection, m: Fields) -> Removed:
+        """Archive an ended session and delete its worktree."""
         p = self._p
         session = await look_up(p, m)
         force = m.get("force") is True

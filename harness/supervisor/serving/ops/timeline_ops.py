@@ -18,6 +18,6 @@ class TimelineOps:
         return {"timeline": self.timeline}
 
     async def timeline(self, c: Connection, m: Fields) -> Timeline:
-        """The `Stretch`es of one session, oldest first."""
+        """When a session ran, waited, stood still and ended, oldest first."""
         session = await self._find(m)
         return Timeline(stretches=list(session.state.stretches.all))

@@ -22,6 +22,7 @@ class UndoOps:
         return {"undo": self.undo, "undo_points": self.undo_points}
 
     async def undo(self, c: Connection, m: Fields) -> Undone:
+        """Make a session's worktree what it was before a call."""
         session = await self._find(m)
         try:
             return await unanswered.answered(
@@ -31,6 +32,7 @@ class UndoOps:
             self._settle_again(session)
 
     async def undo_points(self, c: Connection, m: Fields) -> UndoPoints:
+        """States of a worktree that can be brought back."""
         session = await self._find(m)
         try:
             return await unanswered.answered(self._p.fleet, session, "the question", self._p.undo.points(session))

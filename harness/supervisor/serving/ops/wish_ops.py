@@ -67,6 +67,7 @@ class WishOps:
         return {"desire": self.desire}
 
     async def desire(self, c: Connection, m: Fields) -> Wished:
+        """Have a session run, pause or stop; its wish is recorded whatever state its keeper is in."""
         state = text_of(m, "state")
         reason = text_of(m, "reason")
         session = await look_up(self._p, m)

@@ -293,7 +293,7 @@ def test_without_checks_a_question_waits_for_its_answer() -> None:
     )
     assert isinstance(w.step(), decide.Ask)
     w.ask()
-    w.reply("end_turn", text("Kept. Is there anything else you want?"))
+    w.reply("end_turn", text("Kept."))
     assert isinstance(w.step(), steps.End)
 
 
@@ -323,23 +323,12 @@ def test_a_question_beside_checks_that_pass_waits_with_their_verdict() -> None:
     )
     w.lease()
     w.ask()
-    w.reply("end_turn", text("Kept. Let me know if you have questions?"))
+    w.reply("end_turn", text("Kept. Let me know if you have questions."))
     assert w.step() == steps.Check(("x",)), "what passed before the answer says nothing of the work after it"
     w.check(0)
     assert w.step() == steps.End(
-        "done", "1 of 1 checks passed: 1 now passes", verified=True, summary="Kept. Let me know if you have questions?"
+        "done", "1 of 1 checks passed: 1 now passes", verified=True, summary="Kept. Let me know if you have questions."
     )
-
-
-@pytest.mark.parametrize("closing", ["Anything else?", "Let me know if you have questions?", "Does that help?"])
-def test_a_courtesy_beside_checks_that_pass_is_done(closing: str) -> None:
-    w = World(checks=["x"])
-    w.ask()
-    w.reply("end_turn", text(f"All of it works. {closing}"))
-    w.check(0)
-    end = w.step()
-    assert isinstance(end, steps.End)
-    assert (end.outcome, end.verified, end.reason) == ("done", True, "1 of 1 checks passed: 1 now passes")
 
 
 @any_of(

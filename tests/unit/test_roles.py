@@ -27,7 +27,7 @@ from harness.tools import registry
 from harness.views.launch_request import LaunchWish
 
 OWN = 'about = "mine"\nmodel = "claude-haiku-5-5"\ntools = ["read_file", "exec"]\nprompt = "Look."\n'
-CODER = "dbab7250ebe4718aa8239fcde5b7bc1495804b95073c347d572ffb9932aeaa8c"
+CODER = "614773e9bf1d8662857935dbf2b8b91e6964cb9f0939b4fdbd9ca5d35e110f62"
 """Of the coder's prompt: every prompt cache begins with these bytes."""
 
 

@@ -133,7 +133,7 @@ class KeeperOps:
                 raise OpError("hello_first", "the first request of a connection must be hello")
             self.flush()
             return self._hello(asker.conn, message)
-        served = _OPS.get(str(op))
+        served = OPERATIONS.get(str(op))
         if served is None:
             raise OpError("unknown_op", f"there is no operation {str(op)[:40]!r}")
         if role not in served.roles:
@@ -428,7 +428,7 @@ def _served(
     return kind.OP, _Served(roles, lambda keeper, asker, message: handle(keeper, asker, read(message)))
 
 
-_OPS = dict(
+OPERATIONS = dict(
     (
         _served(WRITERS, Append, KeeperOps._append),
         _served(WRITERS, PutBlob, KeeperOps._blob),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.protocol.config import config, profiles
-from harness.protocol.config.amounts import NANO, usd_typed
+from harness.protocol.config.amounts import usd_typed
 from harness.protocol.config.sections import SECTIONS
 from tests.reference.markdown import MADE, FieldText, doc, fields, notes, spelled, table
 
@@ -18,8 +18,10 @@ means bytes). How the settings act: [the user guide](../user-guide.md#configurat
 
 {MADE}
 """
-_SIZES = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
-_SPANS = (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1))
+_UNITS = {
+    "size": (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)),
+    "duration": (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)),
+}
 _PROBES = {"amount in USD": ('"0.75"', 750_000_000), "duration": ('"9m"', 540), "size": ('"640MiB"', 640 << 20)}
 """What can only be read as one kind of value, and what it then is."""
 
@@ -82,6 +84,6 @@ def _default(field: FieldText, kind: str) -> str:
 
 def _amount(value: int, kind: str) -> str:
     if kind == "amount in USD":
-        return f'"{usd_typed(value).removesuffix(".00")}"' if value % NANO else f'"{value // NANO}"'
-    units = _SIZES if kind == "size" else _SPANS if kind == "duration" else ()
+        return f'"{usd_typed(value).removesuffix(".00")}"'
+    units = _UNITS.get(kind, ())
     return next((f'"{value // one}{name}"' for name, one in units if value and value % one == 0), str(value))

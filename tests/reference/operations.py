@@ -56,7 +56,8 @@ def page() -> str:
     lines += ["## Peers of a keeper", "", "Each says first, by its `role`, who it is.", ""]
     lines += table(("role", *_TITLES), [(_ROLES[kind], *rows([kind])[0]) for kind in _ROLES])
     kinds = [*_ops(keeper_requests), *_ops(keeper_only)]
-    served = [(", ".join(keeper_ops._OPS[kind.OP].roles), *rows([kind])[0]) for kind in kinds if kind not in _ROLES]
+    table_of = keeper_ops.OPERATIONS
+    served = [(", ".join(table_of[kind.OP].roles), *rows([kind])[0]) for kind in kinds if kind not in _ROLES]
     lines += table(("role", *_TITLES), served)
     lines += ["## A keeper of its vault's process", "", *table(_TITLES, rows(_ops(vault_ops)))]
     lines += ["## The supervisor of the processes that fork keepers and agents", ""]

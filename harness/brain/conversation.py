@@ -264,7 +264,7 @@ def _encode(message: Message) -> bytes:
     try:
         return msgspec.json.encode(message)
     except UnicodeEncodeError:
-        # half a surrogate pair from an older log: JSON can name it, and the endpoint may refuse it
+        # half a surrogate pair: JSON can name it, and the endpoint may refuse it
         return json.dumps(message).encode()
 
 

@@ -11,7 +11,6 @@ from harness.domain.calls.call_id import name_call
 from harness.eventlog.framing import LogError
 from harness.events import message_parts
 from harness.events import types as t
-from harness.events.upcast import parts_in
 
 LoadBlob = Callable[[t.BlobRef], bytes]
 _THOUGHTS = ("thinking", "redacted_thinking")
@@ -88,7 +87,7 @@ def parts_of(seq: int, body: t.ModelMessage, load: LoadBlob) -> list[message_par
     if body.parts_blob is None:
         return []
     try:
-        return parts_in(load(body.parts_blob))
+        return message_parts.decode(load(body.parts_blob))
     except (LogError, OSError, ValueError) as exc:
         raise DamagedMessage(
             f"the reply at seq {seq} cannot be read from its blob {body.parts_blob.sha[:12]}: {exc}"

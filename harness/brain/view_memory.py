@@ -27,7 +27,7 @@ VERSION = version_of(Path(__file__).parent)
 
 def encode(view: View, talk: Talk) -> bytes | None:
     """Everything but the session's state, which the journal keeps itself; None when it is no text (half of a surrogate
-    pair in an older log).
+    pair in the log).
     """
     try:
         return msgspec.json.encode(_Memory(replace(view, state=SessionState()), talk.kept()))

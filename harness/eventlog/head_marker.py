@@ -40,7 +40,7 @@ def encode(head: Head) -> bytes:
 
 
 def load(folder: Path) -> Head | None:
-    """What the log in ``folder`` must reach; None when nothing says so (an older log, an unfinished write).
+    """What the log in ``folder`` must reach; None when nothing says so (no file, an unfinished write).
 
     Raises OSError.
     """

@@ -61,6 +61,16 @@ class Private(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="part",
 
 Part: TypeAlias = Text | Call | Private
 
+_parts = msgspec.json.Decoder(list[Part])
+
+
+def decode(blob: bytes) -> list[Part]:
+    """The parts of a turn from a blob. Raises ValueError when it holds none."""
+    try:
+        return _parts.decode(blob)
+    except msgspec.DecodeError as exc:
+        raise ValueError(str(exc)) from exc
+
 
 def text_of(parts: Iterable[Part]) -> str:
     """The prose of a turn, its parts on lines of their own."""

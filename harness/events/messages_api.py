@@ -1,7 +1,4 @@
-"""Content blocks of Anthropic's Messages API as parts of a turn, and back; its stop reasons as ours.
-
-Logs written before parts had a name of their own hold the blocks themselves: `parts_of` reads those too.
-"""
+"""Content blocks of Anthropic's Messages API as parts of a turn, and back; its stop reasons as ours."""
 
 from __future__ import annotations
 

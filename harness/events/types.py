@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import msgspec
 
-from harness.events import upcast
 from harness.events.body import BlobRef, Body, By, Caps, Usage
 from harness.events.calls.call_events import (
     ApprovalDecided,
@@ -296,19 +295,8 @@ def _decoded(line: bytes) -> Record:
     try:
         body = Unknown(type=env.type, data=_any.decode(env.data)) if decoder is None else decoder.decode(env.data)
     except msgspec.ValidationError:
-        body = _earlier(env.type, _any.decode(env.data))
+        body = Unknown(type=env.type, data=_any.decode(env.data))
     return Record(env.seq, env.ts, env.actor, env.gen, body)
-
-
-def _earlier(kind: str, data: dict[str, object]) -> Body:
-    """A body in the words of an earlier version, or one that nobody here understands."""
-    now = upcast.in_todays_words(kind, data)
-    if now is not None:
-        try:
-            return msgspec.convert(now, TYPES[kind])
-        except msgspec.ValidationError:
-            pass
-    return Unknown(type=kind, data=data)
 
 
 def to_wire(body: Body) -> dict[str, object]:

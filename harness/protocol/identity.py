@@ -23,6 +23,7 @@ NAME = "IDENTITY"
 OWNER = "owner.json"
 """In the runtime folder: whose sockets these are."""
 _FORMAT = 1
+_ADOPT = "if nothing else drives its sessions: watchfloor adopt"
 
 
 class Mark(NamedTuple):
@@ -170,21 +171,10 @@ def look(state: Path) -> Foreign | None:
             "damaged",
             "",
             f"nobody can say whose state this is: {exc}",
-            "if nothing else drives its sessions: watchfloor adopt",
+            _ADOPT,
         )
     except OSError as exc:
         raise FolderError(f"cannot look at {exc.filename or state}: {exc.strerror or exc}") from exc
-
-
-def without_mark(state: Path, origin: Path) -> Foreign:
-    """A state folder that an older version made, with sessions whose worktrees lie in ``origin``."""
-    why = f"the state folder {state} holds sessions of {origin}: it was copied or moved from there"
-    return Foreign(
-        "copy",
-        str(origin),
-        why,
-        "it can be looked at (watchfloor ls, show, logs, cost, verify). To go on with it here: watchfloor adopt",
-    )
 
 
 def _there(known: Mark) -> bool:

@@ -24,13 +24,13 @@ class KeeperHello:
     boot: str
     head: int
     hash: str = ""
-    poisoned: object = ""
-    """Why it writes no more; empty (or, of an older version, false) while it does."""
+    poisoned: str = ""
+    """Why it writes no more; empty while it does."""
     epoch: int = 0
     gen: int = 0
     running: tuple[str, ...] = ()
     folder: tuple[int, int] | None = None
-    """Device and inode of its session's folder; keepers of an older version do not say."""
+    """Device and inode of its session's folder."""
 
 
 @dataclass(frozen=True, slots=True)

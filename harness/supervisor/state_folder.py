@@ -11,10 +11,7 @@ from harness.linux import own_file
 from harness.linux.durable import replace_file
 from harness.protocol import identity, locks
 from harness.protocol.paths import STATE_VERSION, Folders, ensure_private
-from harness.supervisor.fleet.fleet import session_folders
 from harness.supervisor.guardian import EXIT_OTHER_LIVES, EXIT_REFUSED
-from harness.workspace.git.errors import DamagedWorktree
-from harness.workspace.tree.worktrees import recorded_root
 
 LOCK_WAIT = 3.0
 
@@ -79,25 +76,10 @@ def prepare(folders: Folders) -> int:
     check_version(folders.state)
     lock = take_lock(folders.supervisor_lock)
     try:
-        _mark(folders)
+        if identity.read(folders.state) is None:
+            identity.write(folders.state)
         identity.claim_runtime(folders)
     except BaseException:
         os.close(lock)
         raise
     return lock
-
-
-def _mark(folders: Folders) -> None:
-    """Give a state folder without a mark its own: a new one, or one of an older version whose sessions lie where it is.
-
-    Raises ForeignState.
-    """
-    if identity.read(folders.state) is not None:
-        return
-    here = os.path.realpath(folders.worktrees)
-    for name in session_folders(folders.sessions):
-        with contextlib.suppress(DamagedWorktree):
-            root = recorded_root(folders.session(name).git / "private")
-            if root is not None and os.path.realpath(root.parent) != here:
-                raise identity.ForeignState(identity.without_mark(folders.state, root.parent.parent))
-    identity.write(folders.state)

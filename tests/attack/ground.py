@@ -204,7 +204,8 @@ class Ground:
             "action": action,
         }
         self.link.append(
-            ("tool.proposed", {"call_id": call, "tool": action["tool"], "input": {}}), ("tool.judged", judged)
+            ("tool.proposed", {"call_id": call, "ref": "u", "tool": action["tool"], "input": {}}),
+            ("tool.judged", judged),
         )
         return call
 

@@ -18,8 +18,6 @@ import pytest
 
 from harness.events import types as t
 from harness.protocol import locks
-from harness.protocol.client import Client, Unreachable
-from harness.protocol.connection.transport import UnixSocket
 from harness.protocol.paths import Folders
 from harness.sandbox import bubblewrap as bwrap
 from tests.fleetlib import COMMAND, HOLD, Fleet, alive, fleet, git, kill, play, power_off, wait_for
@@ -477,21 +475,7 @@ def test_a_copy_mounted_over_the_originals_path_is_recognised(f: Fleet) -> None:
     f.wait_state(busy, "done")
 
 
-# -- folders of older versions ---------------------------------------------------------------------
-
-
-def test_a_folder_without_a_mark_gets_one_where_its_sessions_are_at_home(f: Fleet) -> None:
-    sid = f.launch(play("Done."), name="one")
-    f.wait_state(sid, "done")
-    f.run("supervisor", "stop")
-    (f.folders.state / "IDENTITY").unlink()
-    c = copy(f)
-    assert c.run("supervisor", "start", check=False).returncode == 3
-    assert not (c.folders.state / "IDENTITY").exists()
-    f.run("supervisor", "start")
-    assert (f.folders.state / "IDENTITY").exists()
-    with pytest.raises(Unreachable), Client(UnixSocket(c.folders.supervisor_socket)):
-        pass
+# -- a session from elsewhere ----------------------------------------------------------------------
 
 
 def test_a_session_folder_from_elsewhere_is_looked_at_and_left_alone(f: Fleet) -> None:

@@ -195,7 +195,7 @@ def test_a_last_record_that_is_whole_and_wrong_is_damage(tmp_path: Path) -> None
     """
     file = one_record(tmp_path)
     whole = file.read_bytes()
-    (tmp_path / head_marker.FILE).unlink()  # an older log has nothing else to go by
+    (tmp_path / head_marker.FILE).unlink()  # nothing else says where it ends
     for at in (len(whole) - 2, len(whole) - TRAILER - 5, whole.rindex(b'{"v":1')):
         bad = bytearray(whole)
         bad[at] ^= 1

@@ -314,7 +314,7 @@ def note(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def proposed(call_id: str) -> tuple[str, dict[str, Any]]:
-    return "tool.proposed", {"call_id": call_id, "tool": "exec", "input": {}}
+    return "tool.proposed", {"call_id": call_id, "ref": "u", "tool": "exec", "input": {}}
 
 
 def judged(what: dict[str, Any], verdict: str = "allow") -> tuple[str, dict[str, Any]]:

@@ -188,24 +188,6 @@ def test_many_become_one_pack_without_those_that_went(tmp_path: Path) -> None:
     assert git(store.folder, "show", f"{first}:z") == "z"
 
 
-def test_those_of_an_earlier_version_are_read_where_they_are_and_move_with_the_next_one(tmp_path: Path) -> None:
-    tree, store = begun(tmp_path)
-    old = committed(tree.repo, ".env", "secret of before")
-    git(tree.repo, "update-ref", store.ref(1), old)
-    git(tree.repo, "update-ref", store.ref(2), old)
-    assert store.ground(tree.common, old) == f'M 040000 {git(tree.repo, "rev-parse", old + "^{tree}").strip()} ""\n'
-    child, _ = begun(tmp_path, "s2", Start(tree.base, tree.base, old, store.objects))
-    assert (child.root / ".env").read_text() == "secret of before"
-    commit = kept(tree, store, 3, file("new", "n"), store.ground(tree.common, old))
-    assert store.standing() == [store.ref(1), store.ref(2), store.ref(3)]
-    assert store.of_before(Git(tree.common)) == []
-    collect(tree.repo)
-    assert "secret of before" not in everything(tree.common)
-    assert git(store.folder, "show", f"{old}:.env") == git(store.folder, "show", f"{commit}:.env") == "secret of before"
-    git(tree.repo, "update-ref", store.ref(9), tree.base)
-    assert store.drop(tree.common) == 4, "also those that never moved"
-
-
 def test_what_a_killed_git_leaves_stands_in_nobodys_way(tmp_path: Path) -> None:
     tree, store = begun(tmp_path)
     kept(tree, store, 1, file("a", "a"))

@@ -191,20 +191,6 @@ def test_an_undo_brings_own_refs_back_and_the_repositorys_still_move_on(tree: Wo
         git(tree.repo, "branch", "-f", "new", "main")
 
 
-def test_a_session_of_an_earlier_version_goes_on(tree: Worktree) -> None:
-    settings = tree.settings.read_text()
-    shutil.rmtree(tree.private / "refs")
-    (tree.private / "config").unlink()
-    tree.settings.write_text(settings[settings.index("[user]") :])
-    (tree.private / "commondir").write_text("../..\n")
-    (tree.private / "gitdir").write_text(f"{tree.root}/.git\n")
-    git(tree.repo, "config", "diff.renames", "copies")
-    out = agent(tree, f"{COMMIT}c one; git switch -q -c y; c two; git log --format=%s main..; git config diff.renames")
-    assert out.split() == ["two", "one", "copies"]
-    assert publish(tree).moved
-    assert git(tree.repo, "log", "-1", "--format=%s", tree.branch) == "two"
-
-
 SAYS = {
     "git fetch origin": '"git branch -a"',
     "git pull": 'access "network"',

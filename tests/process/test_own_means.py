@@ -10,7 +10,7 @@ import pytest
 
 from harness.budget import prices
 from harness.eventlog import blobs
-from harness.events import message_parts, upcast
+from harness.events import message_parts
 from harness.events import types as t
 from tests.fleetlib import HOLD, fleet, kill, play
 from tests.process.recorder import recorded
@@ -61,7 +61,7 @@ def test_the_endpoints_own_compaction_and_memory_tool() -> None:
         replies = [r.body for r in records if isinstance(r.body, t.ModelMessage)]
         (compacted,) = [b for b in replies if b.compaction is not None]
         stored = compacted.parts_blob
-        parts = compacted.parts or upcast.parts_in(
+        parts = compacted.parts or message_parts.decode(
             blobs.get(f.folders.session(sid).blobs, stored.sha if stored else "")
         )
         block = next(part for part in parts if isinstance(part, message_parts.Private)).data

@@ -28,7 +28,9 @@ def write(made: Session, count: int, tag: str) -> None:
         for i in range((count - 1) // 4):
             call = f"c{log.head}.0"
             log.append(
-                "tool.proposed", {"call_id": call, "tool": "exec", "input": {"argv": [tag, str(i)]}}, actor="brain"
+                "tool.proposed",
+                {"call_id": call, "ref": "u", "tool": "exec", "input": {"argv": [tag, str(i)]}},
+                actor="brain",
             )
             verdict = {
                 "call_id": call,
@@ -46,7 +48,9 @@ def write(made: Session, count: int, tag: str) -> None:
             if not i % 500:
                 log.commit(sync=False)
         log.append(
-            "tool.proposed", {"call_id": f"c{log.head}.0", "tool": "exec", "input": {"argv": ["open"]}}, actor="brain"
+            "tool.proposed",
+            {"call_id": f"c{log.head}.0", "ref": "u", "tool": "exec", "input": {"argv": ["open"]}},
+            actor="brain",
         )
         log.commit(sync=False)
     finally:

@@ -83,7 +83,7 @@ MARKED: tuple[tuple[t.Body, str], ...] = (
         t.EvaluationEnded(cycle=1, cycles=3, model="m", rubric="r", verdict="needs_revision", summary="no tests"),
         "§ judge: needs revision (cycle 1 of 3): no tests",
     ),
-    (t.JobStarted(job="j1", call_id="c5.0", what="make index"), "» job: j1 started: make index"),
+    (t.JobStarted(clock=0.0, job="j1", call_id="c5.0", what="make index"), "» job: j1 started: make index"),
     (t.JobEnded(job="j1", status="ok", exit_code=0, ms=61_000), "» job: j1 "),
     (t.PlanUpdated(trigger="tool_failure", reason="make fails"), "≡ replan: tool failure: make fails"),
 )

@@ -288,7 +288,7 @@ async def test_the_newest_job_of_a_session_is_ended_after_asking(tmp_path: Path)
         world.log(world.add("trainer"), *(started("j1", "make train"), started("j2", "serve"), for_a_job))
 
     def started(job: str, what: str) -> t.JobStarted:
-        return t.JobStarted(job=job, call_id="c1.0", what=what, limit_s=60)
+        return t.JobStarted(clock=0.0, job=job, call_id="c1.0", what=what, limit_s=60)
 
     async with shown(tmp_path, scene) as s:
         row = next(iter(s.app.snapshot.rows.values()))

@@ -67,7 +67,7 @@ def mixed(folder: Path, count: int) -> LogWriter:
         if i % 10 == 5:
             log.append(
                 "tool.proposed",
-                {"call_id": f"c{i}.0", "tool": "exec", "input": {"argv": ["make", f"step{i}"]}},
+                {"call_id": f"c{i}.0", "ref": "u", "tool": "exec", "input": {"argv": ["make", f"step{i}"]}},
                 actor="brain",
                 gen=1,
             )
@@ -168,7 +168,9 @@ async def test_filter_shows_one_group_newest_first_and_keeps_growing(tmp_path: P
         assert all("exec: make step" in row for row in rows[1:])
         assert "only tools" in rows[0]
         log.append(
-            "tool.proposed", {"call_id": "c9999.0", "tool": "shell", "input": {"script": "echo new"}}, actor="brain"
+            "tool.proposed",
+            {"call_id": "c9999.0", "ref": "u", "tool": "shell", "input": {"script": "echo new"}},
+            actor="brain",
         )
         note(log, "not shown")
         log.commit(sync=False)

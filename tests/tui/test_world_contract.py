@@ -196,7 +196,9 @@ def _stand_in(world: World, repo: Path) -> Side:
         world.log(session, t.SessionEnded(outcome="done", verified=False))
         side.names[role] = session.sid
     failing = world.add("failing", t.SessionEnded(outcome="failed", reason="1 of 1 checks fails"), repo=str(repo))
-    jobbing = world.add("jobbing", t.JobStarted(job="j1", call_id="c1000.0", what="make", limit_s=60), repo=str(repo))
+    jobbing = world.add(
+        "jobbing", t.JobStarted(clock=0.0, job="j1", call_id="c1000.0", what="make", limit_s=60), repo=str(repo)
+    )
     side.names |= {"failing": failing.sid, "jobbing": jobbing.sid}
     side.names["payload"] = blobs.put(world.folders.session(side.names["asking"]).blobs, PAYLOAD)[0]
     world.conflict(world.sessions[side.names["clash"]])

@@ -23,7 +23,6 @@ from harness.domain.calls.attempt import AT_THE_GATE
 from harness.events import message_parts as said
 from harness.events import messages_api as blocks
 from harness.events import types as t
-from harness.events.upcast import parts_in
 from harness.projections import apply
 from harness.simulator import validate
 from tests.logs import checked_before
@@ -101,7 +100,7 @@ class World:
         if parts is None:
             assert reply.parts_blob is not None
             try:
-                parts = parts_in(self.blobs[reply.parts_blob.sha])
+                parts = said.decode(self.blobs[reply.parts_blob.sha])
             except ValueError:
                 return ()  # damaged: the view says so
         return decide.proposals(self.view, reply, parts, seq)

@@ -103,7 +103,7 @@ def test_no_park_of_an_older_version_waits_until_2099() -> None:
 
 
 def test_a_session_that_waits_for_a_job_is_woken_by_its_end_or_by_words_and_by_nothing_else() -> None:
-    started = t.JobStarted(job="j1", call_id="c1.0", what="make")
+    started = t.JobStarted(clock=0.0, job="j1", call_id="c1.0", what="make")
     waiting = (started, *parked("job"))
     assert after(*waiting) == Nothing()
     assert after(*waiting, t.TimePassed(seconds=7 * 86_400)) == Nothing()

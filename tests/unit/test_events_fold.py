@@ -192,7 +192,10 @@ def test_words_a_person_reads() -> None:
         return words.kind, words.summary, words.tone
 
     assert (
-        said("tool.proposed", {"call_id": "c1.0", "tool": "exec", "input": {"argv": ["git", "commit", "-m", "a b"]}})[1]
+        said(
+            "tool.proposed",
+            {"call_id": "c1.0", "ref": "t1", "tool": "exec", "input": {"argv": ["git", "commit", "-m", "a b"]}},
+        )[1]
         == "exec: git commit -m 'a b'"
     )
     assert said(
@@ -384,7 +387,7 @@ def test_the_whole_road() -> None:
     step(calls, "tool.ended", call_id="c1.0", status="ok")
     assert calls.open == {}
     with pytest.raises(CallError, match="before"):
-        calls.check("tool.proposed", {"call_id": "c1.0", "tool": "exec"})
+        calls.check("tool.proposed", {"call_id": "c1.0", "ref": "u", "tool": "exec"})
 
 
 def test_a_refusal_holds_whatever_stands_beside_it() -> None:

@@ -598,7 +598,7 @@ def test_hooks_run_after_a_job_that_changed_files_once_it_has_ended() -> None:
     (call_id,) = w.propose()
     w.put(
         t.ToolStarted(call_id=call_id, action_hash="", effect="contained", snapshot="s1.0"),
-        t.JobStarted(job="j1", call_id=call_id, what="make", limit_s=60, grace_s=1, log_bytes=1),
+        t.JobStarted(clock=0.0, job="j1", call_id=call_id, what="make", limit_s=60, grace_s=1, log_bytes=1),
     )
     w.end(call_id)
     w.serve()

@@ -100,7 +100,7 @@ def _records(*bodies: t.Body) -> list[t.Record]:
     return [t.Record(seq, f"2026-01-01T00:00:{seq:02d}Z", "keeper", 0, body) for seq, body in enumerate(bodies)]
 
 
-STARTED = t.JobStarted(job="j1", call_id="c1.0", what="make train", limit_s=60, grace_s=10)
+STARTED = t.JobStarted(clock=0.0, job="j1", call_id="c1.0", what="make train", limit_s=60, grace_s=10)
 ENDED = t.JobEnded(job="j1", status="error", exit_code=2, ms=7_800_000, last="no memory", printed=900)
 
 
@@ -180,7 +180,7 @@ def test_the_newest_line_of_a_progress_bar_is_what_it_shows_now() -> None:
 def test_several_jobs_are_named_in_one_line() -> None:
     both = jobs.JobState()
     both.started("", STARTED)
-    both.started("", t.JobStarted(job="j2", call_id="c1.1", what="serve"))
+    both.started("", t.JobStarted(clock=0.0, job="j2", call_id="c1.1", what="serve"))
     assert both.words() == "2 jobs: j1, j2"
     assert both.grace_s == 10
     assert jobs.JobState().grace_s == 0

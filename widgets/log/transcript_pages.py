@@ -9,7 +9,7 @@ import msgspec
 
 from harness.eventlog import blobs
 from harness.eventlog.framing import LogError
-from harness.events import message_parts, upcast
+from harness.events import message_parts
 from harness.events import types as t
 from harness.reports.transcript import PAGE, Page
 from harness.reports.transcript_row import Row
@@ -100,7 +100,7 @@ class Pages:
         if home is None:
             return None
         try:
-            return message_parts.text_of(upcast.parts_in(blobs.get(home / "blobs", body.parts_blob.sha)))
+            return message_parts.text_of(message_parts.decode(blobs.get(home / "blobs", body.parts_blob.sha)))
         except (LogError, OSError, ValueError):
             return None
 

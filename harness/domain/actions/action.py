@@ -323,7 +323,7 @@ def _common(wire: Wire) -> dict[str, Any]:
         "fence": fence,
         "session": text(wire, "session", ""),
         "call": text(wire, "call", ""),
-        "ref": text(wire, "ref", "") or text(wire, "tool_use_id", ""),
+        "ref": text(wire, "ref", ""),
         "input_sha": text(wire, "input_sha", ""),
         "cwd": cwd or fence.worktree,
         "timeout_s": number(wire, "timeout_s", 0) or TIMEOUT_S,

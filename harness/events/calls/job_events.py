@@ -18,7 +18,7 @@ class JobStarted(Body, frozen=True, kw_only=True):
     limit_s: int = 0
     grace_s: float = 0.0
     log_bytes: int = 0
-    clock: float | None = None
+    clock: float
 
 
 class JobWaiting(Body, frozen=True, kw_only=True):

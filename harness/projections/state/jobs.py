@@ -17,7 +17,7 @@ def _end(b: JobEnded) -> job_words.JobEnd:
 @dataclass(slots=True)
 class RunningJob:
     """A job that runs: the call that started it, its command on one line, since when (by the clock of the wall, and by
-    the machine's own where the log says it), its limit and its grace in seconds.
+    the machine's own), its limit and its grace in seconds.
     """
 
     call_id: str
@@ -25,7 +25,7 @@ class RunningJob:
     ts: str
     limit_s: int
     grace_s: float
-    clock: float | None = None
+    clock: float
 
 
 @dataclass(slots=True)

@@ -155,7 +155,7 @@ class Keepers:
         try:
             where = await at_home(homes.place, session.folder.root)
             hello = await link.open(session.folder.keeper_socket, where, self._epoch, CONNECT_BUDGET)
-            if hello.folder is not None and hello.folder != where:
+            if hello.folder != where:
                 raise OpError(
                     "foreign",
                     f"the keeper at {session.folder.keeper_socket} keeps another state folder's session of this id",
@@ -170,7 +170,7 @@ class Keepers:
             await at_home(session.load)
         session.joined(link)
         if hello.poisoned:
-            session.troubles.fail("keeper", Trouble("unwritable", str(hello.poisoned)))
+            session.troubles.fail("keeper", Trouble("unwritable", hello.poisoned))
         await link.ask(Subscribe(session.state.seq))
         async with asyncio.timeout(_CATCH_UP):
             await session.reached(hello.head)
@@ -216,7 +216,7 @@ class Keepers:
             waits = told.waits or ""
             lacks = told.lacks or ""
         except (OpError, LinkLost):
-            # a keeper of an earlier version does not know the question; one that is gone is taken up again
+            # one that is gone is taken up again
             waits = ""
             lacks = ""
         finally:

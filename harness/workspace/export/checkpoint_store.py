@@ -21,14 +21,14 @@ from pathlib import Path
 
 from harness.linux import durable
 from harness.workspace.git import commit_files
-from harness.workspace.git.errors import CannotKeep, GitFailed
+from harness.workspace.git.errors import CannotKeep
 from harness.workspace.git.run import Git
 from harness.workspace.git.scratch import Scratch, lay_out, quoted, real_objects, scratch
 from harness.workspace.private_git.private_gitdir import Worktree
 from harness.workspace.tree.preserved import in_stream
 
 REFS = "refs/watchfloor/checkpoints/"
-"""Of the store; versions before it was there kept checkpoints in the repository under the same names."""
+"""Of the store."""
 UNDER = "refs/watchfloor/under/"
 """Of the repository: the commits, all of them once on a branch, that checkpoints stand on."""
 _WHO = "Watchfloor <keep@watchfloor.invalid>"
@@ -77,8 +77,7 @@ class Store:
         Repeating it replaces what an attempt that died left. Raises GitFailed, CannotKeep, OSError.
         """
         self._prepare(tree.common, parent)
-        repository = Git(tree.common)
-        repository.run("update-ref", "-m", "watchfloor: a checkpoint stands on it", self._under(number), parent)
+        Git(tree.common).run("update-ref", "-m", "watchfloor: a checkpoint stands on it", self._under(number), parent)
         with scratch(tree.common, tree.private.parent, self.objects) as made:
             git = replace(made.git, extra=(*made.git.extra, *_SETTINGS))
             with stream.open("rb") as file:
@@ -89,8 +88,6 @@ class Store:
                 raise CannotKeep(f"git made no commit for checkpoint {number}")
             self._take(made, [commit])
             self._hold(number, commit)
-            with contextlib.suppress(GitFailed):  # one that lost objects stays where it is, and stops no new one
-                self._move_in(made, repository)
         return commit
 
     def drop(self, common: Path | None, keep: Collection[int] = ()) -> int:
@@ -98,15 +95,12 @@ class Store:
         gone. Raises GitFailed.
         """
         stays = {prefix + str(number) for number in keep for prefix in (f"{REFS}{self.sid}/", f"{UNDER}{self.sid}/")}
-        gone = set[str]()
         if common is not None:
             repository = Git(common)
-            gone |= {name for name in self.of_before(repository) if name not in stays}
-            free = [name for name in _refs(repository, f"{UNDER}{self.sid}/") if name not in stays]
-            _delete(repository, [*gone, *free])
+            _delete(repository, [name for name in _refs(repository, f"{UNDER}{self.sid}/") if name not in stays])
         own = [name for name in self.standing() if name not in stays]
         _delete(Git(self.folder), own)
-        return len(gone.union(own))
+        return len(own)
 
     def tidy(self, tree: Worktree) -> None:
         """Put what the checkpoints need into one pack once there are many, and delete the packs of those that went.
@@ -130,10 +124,6 @@ class Store:
     def standing(self) -> list[str]:
         """The refs of the checkpoints in the store. Raises GitFailed."""
         return _refs(Git(self.folder), f"{REFS}{self.sid}/") if self._made else []
-
-    def of_before(self, repository: Git) -> list[str]:
-        """The refs of those that an earlier version kept in the repository. Raises GitFailed."""
-        return _refs(repository, f"{REFS}{self.sid}/")
 
     @property
     def _made(self) -> bool:
@@ -180,20 +170,6 @@ class Store:
         path = self.folder / REFS / self.sid / str(number)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         durable.replace_file(path, f"{commit}\n".encode("ascii"))
-
-    def _move_in(self, made: Scratch, repository: Git) -> None:
-        """Take over what an earlier version kept in the repository, whose own `gc` deletes the objects there."""
-        old = self.of_before(repository)
-        if not old:
-            return
-        there = self.standing()
-        known = {name: commit for name in old if name not in there and (commit := repository.commit(name))}
-        for name, commit in known.items():
-            repository.run("update-ref", self._under(name.rpartition("/")[2]), f"{commit}^")
-        self._take(made, known.values())
-        for name, commit in known.items():
-            self._hold(name.rpartition("/")[2], commit)
-        _delete(repository, old)
 
 
 def _complete(git: Git, tree: Worktree, parent: str) -> None:

@@ -225,8 +225,7 @@ def _commits(folder: Path, state: SessionState, target: Path, order: ExportOrder
         if not refs:
             notes.append("its branch is not there any more, so it is not in it")
         own = store.standing()
-        before = [ref for ref in store.of_before(git) if ref not in own]
-        kept = sorted([*own, *before]) + kept_work.standing(git, folder.name)
+        kept = sorted(own) + kept_work.standing(git, folder.name)
         if kept and order.checkpoints:
             notes.append(
                 f"{counted(len(kept), 'ref')} of checkpoints and kept work are in it: these hold files that git"

@@ -7,13 +7,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from harness.domain.denied import NOTHING, Denied
-from harness.executor import safe_read
+from harness.domain.denied import Denied
 from harness.workspace.clone import filters
 from harness.workspace.git.run import Git
 from harness.workspace.git.shown_config import quoted
 from harness.workspace.private_git import shown_repository
-from harness.workspace.private_git.planting import clear, put
+from harness.workspace.private_git.planting import put
 
 FILE = "gitconfig"
 """Beside the private git directory: what every git inside obeys."""
@@ -39,18 +38,6 @@ def write(private: Path, admin: Path, base: str, identity: tuple[str, str], deni
     user = f'[user]\n\tname = "{name}"\n\temail = "{email}"\n'
     filtering = f"[include]\n\tpath = {filters.FOLDER}/config\n"
     put(private.parent / FILE, f"{_included(admin)}{filtering}{user}{_FIXED}")
-
-
-def stand_alone(private: Path, admin: Path, base: str) -> None:
-    """Make a git directory of its own of one that still leads to the repository: sessions of earlier versions have such
-    a one, and an undo may bring it back. Raises GitFailed, OSError.
-    """
-    put(private / "config", _own(Git(admin), base, NOTHING))
-    for name in ("commondir", "gitdir"):
-        clear(private / name)
-    settings = safe_read.read(private.parent / FILE).decode("utf-8", "surrogateescape")
-    if not settings.startswith(included := _included(admin)):
-        put(private.parent / FILE, included + settings)
 
 
 def _own(git: Git, base: str, denied: Denied) -> str:

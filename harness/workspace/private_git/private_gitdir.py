@@ -29,7 +29,7 @@ from harness.workspace.git.object_transfer import Source
 from harness.workspace.git.run import Git
 from harness.workspace.git.scratch import alternates, real_objects
 from harness.workspace.private_git import own_settings, shown_repository, withheld
-from harness.workspace.private_git.planting import make_way, plant, put
+from harness.workspace.private_git.planting import clear, make_way, plant, put
 
 _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _ON = "ref: refs/heads/"
@@ -125,8 +125,7 @@ def prepare(tree: Worktree) -> list[Path]:
             )
         if mode & 0o700 != 0o700:  # an agent may close to us what is ours
             folder.chmod(stat.S_IMODE(mode) | 0o700)
-    if _mode(tree.private / "commondir"):
-        own_settings.stand_alone(tree.private, tree.admin, tree.base)
+    clear(tree.private / "commondir")  # an agent can have written one
     shared.mkdir(mode=0o700, exist_ok=True)
     borrowed = [] if tree.denied else alternates(tree.common)
     info = objects / "info"

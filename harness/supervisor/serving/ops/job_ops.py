@@ -6,7 +6,6 @@ import base64
 import functools
 import time
 
-from harness.domain.text.formatting import parse_ts
 from harness.domain.text.output_lines import newest
 from harness.executor import job_log
 from harness.keeper.loop.requests import CancelJob
@@ -98,8 +97,5 @@ def views(session: Session) -> list[JobView]:
 
 
 def _runs_s(job: RunningJob) -> int:
-    """As its limit counts them; a log of an older version knows the clock of the wall alone."""
-    if job.clock is not None:
-        return max(0, round(time.monotonic() - job.clock))
-    began = parse_ts(job.ts)
-    return 0 if began is None else max(0, round(time.time() - began))
+    """As its limit counts them."""
+    return max(0, round(time.monotonic() - job.clock))

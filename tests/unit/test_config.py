@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
@@ -304,15 +303,3 @@ def test_notices_have_a_command_and_stretches_of_time(tmp_path: Path) -> None:
     ):
         with pytest.raises(c.ConfigError, match=r"config.toml, line 2: notify\."):
             c.parse(file, f"[notify]\n{wrong}\n")
-
-
-def test_the_user_guide_names_every_section_and_some_page_every_key() -> None:
-    docs = Path(__file__).parents[2] / "docs"
-    table = (docs / "user-guide.md").read_text()
-    pages = "".join(path.read_text() for path in (docs / "user-guide.md", *docs.glob("guide/*.md")))
-    for name, section in sections.SECTIONS.items():
-        (row,) = [line for line in table.splitlines() if line.startswith(f"| `[{name}]` |")]
-        listed = {key for key in section.__struct_fields__ if f"`{key}`" in row}
-        assert listed in (set(), set(section.__struct_fields__)), f"[{name}] lists some of its keys only"
-        missing = [key for key in section.__struct_fields__ if not re.search(rf"\b{key}\b", pages)]
-        assert missing == [], name

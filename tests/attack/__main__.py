@@ -92,7 +92,7 @@ def interpreter(user: str) -> Iterator[tuple[str, str]]:
                 if not path.is_symlink():
                     path.chmod(0o755)
             python = str(folder / "bin" / "python")
-            probe = "from tests.attack import ground; from harness.sandbox import fence; fence.find()"
+            probe = "from tests.attack import ground; from harness.sandbox import bubblewrap; bubblewrap.find()"
             try:
                 done = subprocess.run(
                     [python, "-P", "-s", "-c", probe], capture_output=True, text=True, check=False, **account(user)

@@ -127,7 +127,7 @@ import os, sys, time
 from pathlib import Path
 tree, base, work, rounds = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
 sys.path.insert(0, tree)
-from harness.sandbox import fence
+from harness.sandbox import bubblewrap
 from harness.protocol.paths import Folders, ensure_private
 from harness.keeper import main
 from tests.process.keeperlib import Link, action, allowed
@@ -156,14 +156,14 @@ files = sorted(work.rglob("*.py"))[:10]
 def ended(call_id):
     lines = (line for push in link.pushes if push["push"] == "events" for line in push["lines"])
     return any('"tool.ended"' in line and call_id in line for line in lines)
-profile = fence.profile(str(work), [], [], [])
+profile = bubblewrap.profile(str(work), [], [], [])
 if not isinstance(profile, dict):  # as it is at the commit that is the yardstick
     profile = profile.to_wire()
 for number in range(rounds + 1):
     for path in files:
         path.write_bytes(path.read_bytes() + b"x")
     call_id = f"c{number}.0"
-    env = fence.environment(str(work))
+    env = bubblewrap.environment(str(work))
     what = action(work, call_id, ["true"], sid=sid, access="fence", env=env, fence=profile, pre={})
     link.append(*allowed(what))
     link.pushes.clear()

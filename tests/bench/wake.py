@@ -29,7 +29,7 @@ from harness.agents.spec import Spec
 from harness.agents.journal import Journal
 from harness.brain.builtin import BuiltIn
 from harness.brain import view_memory
-from harness.events import snapshots
+from harness.projections import state_snapshots
 from harness.protocol.config.credential import Credential
 import ssl
 folder = Path(sys.argv[1])
@@ -48,7 +48,7 @@ def wake():
     assert journal.state.seq == int(sys.argv[2])
     return took
 
-snapshots.fold_version()
+state_snapshots.fold_version()
 if sys.argv[3] == "whole":
     print(json.dumps([wake()]))
     journal.remember(agent.memory(), view_memory.encode(agent._view, agent._talk))

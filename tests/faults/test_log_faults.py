@@ -355,7 +355,7 @@ def test_a_batch_that_is_durable_is_not_refused_because_the_next_segment_fails(t
 FULL_DISK = """
 import json, os, sys
 from pathlib import Path
-from harness.events import blobs
+from harness.eventlog import blobs
 from harness.eventlog.writer import LogWriter, NoSpace
 from harness.eventlog.reader import read, verify
 folder = Path(sys.argv[1]) / "log"

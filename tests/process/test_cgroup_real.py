@@ -20,8 +20,8 @@ from tests.process.keeperlib import wait_until
 
 BOMBLET = """
 import os, signal
-from harness.sandbox import bounds
-bounds.join_group(True)
+from harness.sandbox import rlimits
+rlimits.join_group(True)
 for _ in range(5):
     if os.fork() == 0:
         os.setsid()

@@ -373,7 +373,7 @@ KEEPER = """
 import json, os, sys, time
 from pathlib import Path
 from harness.domain.actions.action import from_wire
-from harness.sandbox import spawn
+from harness.executor import spawn
 from harness.protocol.paths import SessionFolder
 action, root, out_w = json.loads(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 os.set_inheritable(out_w, False)
@@ -436,7 +436,7 @@ def test_a_key_in_the_parents_environment_is_nowhere_inside(ground: Ground) -> N
 import json, os, sys
 from pathlib import Path
 from harness.domain.actions.action import from_wire
-from harness.sandbox import selftest, spawn
+from harness.executor import selftest, spawn
 from harness.protocol.paths import SessionFolder
 action, root = from_wire(json.loads(sys.argv[1])), Path(sys.argv[2])
 outcome, output, _ = selftest.run(spawn.command(action, SessionFolder(root, root), root / "1"))

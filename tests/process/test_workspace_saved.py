@@ -304,7 +304,7 @@ DYING = """
 import os, sys
 from pathlib import Path
 from harness.linux import durable
-from harness.workspace import removing, worktrees
+from harness.workspace.tree import remove, worktrees
 from harness.workspace.git.discard import discard
 
 private, left, calls = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
@@ -320,7 +320,7 @@ def dying(real):
 
 for call in calls:
     setattr(os, call, dying(getattr(os, call)))
-removing.remove(worktrees.open_worktree(private), "s1", force_keep=True)
+remove.remove(worktrees.open_worktree(private), "s1", force_keep=True)
 """
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -19,7 +20,7 @@ from widgets.base.help_bar import HelpBar
 class Dialog(Form[R]):
     """A framed question with its keys below. Subclasses add the field and read it in `result`."""
 
-    CSS_PATH = "dialogs.tcss"
+    CSS_PATH = Path(__file__).with_name("dialogs.tcss")
 
     def __init__(self, title: str, name: str, text: str, *, submit: str) -> None:
         super().__init__()

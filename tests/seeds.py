@@ -24,7 +24,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from harness.brain import brain_nursery
-from harness.brain.api import lean_sdk
 from harness.budget import prices
 from harness.executor import selftest
 from harness.keeper import fork_server
@@ -43,11 +42,6 @@ _ONE_FLEETS = "WATCHFLOOR"
 _tested = mmap.mmap(-1, 1 << 16)
 """Shared with all that are forked from us: what a self-test said that went well, behind its length and its checksum."""
 _HEAD = struct.Struct("=II")
-
-
-def _nursery_of_brains() -> int:
-    lean_sdk.leave_out = lambda: None  # as it was loaded
-    return brain_nursery.main()
 
 
 def _nursery_of_keepers() -> int:
@@ -93,7 +87,7 @@ def _recalled(asked: str) -> str | None:
 
 
 _PROGRAMS: dict[str, Callable[[], int]] = {
-    "harness.brain.brain_nursery": _nursery_of_brains,
+    "harness.brain.brain_nursery": brain_nursery.main,
     "harness.keeper.fork_server": _nursery_of_keepers,
     "harness.executor.selftest": _self_test,
 }
@@ -108,9 +102,7 @@ class Seed(NamedTuple):
 
 def load() -> None:
     """What the programs load, as they do it, and what a supervisor loads only when something needs it."""
-    lean_sdk.leave_out()
     importlib.import_module("harness.brain.builtin")
-    importlib.import_module("harness.brain.api.warm").load()
     importlib.import_module("git")
     prices.lookup("claude-haiku-5-5")
     with contextlib.suppress(bubblewrap.FenceUnavailable, OSError):

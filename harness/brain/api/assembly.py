@@ -1,14 +1,14 @@
 """A reply put together from the events of its stream; pure.
 
-The SDK would make objects of several kinds of each event, and a snapshot of the whole message again and again. What is
-kept here is what the log keeps: the blocks as they were sent, with what their deltas added.
+The SDK's own accumulation loses the whole reply, and what it cost, over a usage in no known form, a tool input nested
+deeper than 200 levels or half a surrogate pair, and takes 5 ms of processor time a reply where this takes 0.5
+(decision 052).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import get_args
+from typing import Any
 
 import msgspec
 
@@ -16,7 +16,6 @@ from harness.brain.api.bill import Bill
 from harness.events.messages_api import Block
 
 _SERVER_TOOLS = frozenset({"server_tool_use", "mcp_tool_use"})
-_COMPACTION = "compaction"
 
 
 class Message(msgspec.Struct):
@@ -30,136 +29,8 @@ class Message(msgspec.Struct):
     stop_details: dict[str, object] | None = None
 
 
-class _Delta(msgspec.Struct):
-    @property
-    def size(self) -> int:
-        """Characters of content."""
-        return 0
-
-
-class _Text(_Delta, tag="text_delta"):
-    text: str
-
-    @property
-    def size(self) -> int:
-        return len(self.text)
-
-
-class _Json(_Delta, tag="input_json_delta"):
-    partial_json: str
-
-    @property
-    def size(self) -> int:
-        return len(self.partial_json)
-
-
-class _Thinking(_Delta, tag="thinking_delta"):
-    thinking: str
-
-    @property
-    def size(self) -> int:
-        return len(self.thinking)
-
-
-class _Signature(_Delta, tag="signature_delta"):
-    signature: str
-
-
-class _Citation(_Delta, tag="citations_delta"):
-    citation: dict[str, object]
-
-
-class _Compaction(_Delta, tag="compaction_delta"):
-    content: str | None = None
-    encrypted_content: str | None = None
-
-    @property
-    def size(self) -> int:
-        return len(self.content or "")
-
-
-_Piece = _Text | _Json | _Thinking | _Signature | _Citation | _Compaction
-
-
-class _Stop(msgspec.Struct):
-    stop_reason: str | None = None
-    stop_details: dict[str, object] | None = None
-
-
-class Event(msgspec.Struct):
-    """One event of a stream; of a kind that is not known, unless it is one of those below."""
-
-    @property
-    def size(self) -> int:
-        """Characters of content that it brings."""
-        return 0
-
-
-class Begun(Event, tag="message_start"):
-    """The message, with nothing in it yet."""
-
-    message: Message
-
-
-class _Opened(Event, tag="content_block_start"):
-    content_block: Block
-
-
-class _Added(Event, tag="content_block_delta"):
-    index: int
-    delta: _Piece
-
-    @property
-    def size(self) -> int:
-        return self.delta.size
-
-
-class _Closed(Event, tag="content_block_stop"):
-    index: int
-
-
-class _Ended(Event, tag="message_delta"):
-    delta: _Stop
-    usage: object = None
-
-
-class _Done(Event, tag="message_stop"):
-    pass
-
-
-_Known = Begun | _Opened | _Added | _Closed | _Ended | _Done
-
-
-def _tags(kinds: object) -> frozenset[object]:
-    return frozenset(kind.__struct_config__.tag for kind in get_args(kinds))
-
-
-_EVENTS = _tags(_Known)
-_PIECES = _tags(_Piece)
-_decode: Callable[[str], Event] = msgspec.json.Decoder(_Known).decode
-
-
 class Disorder(ValueError):
     """An event that does not fit what came before it."""
-
-
-def read(data: str) -> Event:
-    """The event in the data of a server-sent one. Raises ValueError."""
-    try:
-        return _decode(data)
-    except msgspec.DecodeError:  # halves of surrogate pairs are no reason to lose a reply, and nor is a newer kind
-        told = json.loads(data)
-    return Event() if _is_new(told) else msgspec.convert(told, _Known)
-
-
-def _is_new(told: object) -> bool:
-    """True for an event, or a delta of a block, that has a kind and one that is not known."""
-    match told:
-        case {"type": "content_block_delta", "delta": {"type": str(kind)}}:
-            return kind not in _PIECES
-        case {"type": str(kind)}:
-            return kind not in _EVENTS
-    return False
 
 
 class Assembly:
@@ -185,45 +56,62 @@ class Assembly:
             raise Disorder("the stream did not begin with a message")
         return self._message
 
-    def take(self, event: Event) -> None:
-        """Add what it says; kinds that are not known add nothing. Raises Disorder, TypeError, LookupError."""
-        if self._message is None and isinstance(event, Begun):
-            self._message = event.message
-            self.bill.take(event.message.usage)
-            return
+    def take(self, event: Any) -> int:
+        """Add an event, as decoded; returns the characters of content in it. Unknown kinds of events and deltas add
+        nothing. Raises ValueError, TypeError, LookupError.
+        """
+        kind = event["type"]
+        if self._message is None and kind == "message_start":
+            self._message = msgspec.convert(event["message"], Message)
+            self.bill.take(self._message.usage)
+            return 0
         message = self.message
-        match event:
-            case _Added():
-                self._add(message.content[event.index], event)
-            case _Opened():
-                message.content.append(event.content_block)
-                if event.content_block["type"] == "fallback":  # it names the model that served the reply in the end
-                    message.model = str(event.content_block["to"]["model"])
-            case _Closed():
-                self._close(event.index)
-            case _Ended():
-                message.stop_reason = event.delta.stop_reason
-                message.stop_details = event.delta.stop_details
-                self.bill.take(event.usage)
-            case _Done():
+        match kind:
+            case "content_block_start":
+                block = msgspec.convert(event["content_block"], Block)
+                message.content.append(block)
+                if block["type"] == "fallback":  # it names the model that served the reply in the end
+                    message.model = str(block["to"]["model"])
+            case "content_block_delta":
+                return self._add(event, event["delta"])
+            case "content_block_stop":
+                self._close(event["index"])
+            case "message_delta":
+                message.stop_reason = event["delta"].get("stop_reason")
+                message.stop_details = event["delta"].get("stop_details")
+                self.bill.take(event.get("usage"))
+            case "message_stop":
                 self.complete = True
+        return 0
 
-    def _add(self, block: Block, event: _Added) -> None:
-        piece = event.delta
-        kind = block["type"]
-        match piece:
-            case _Text() if kind == "text":
-                block["text"] += piece.text
-            case _Json():
-                self.inputs[event.index] = self.inputs.get(event.index, "") + piece.partial_json
-            case _Thinking() if kind == "thinking":
-                block["thinking"] += piece.thinking
-            case _Signature() if kind == "thinking":
-                block["signature"] = piece.signature
-            case _Citation() if kind == "text":
-                block["citations"] = [*(block.get("citations") or ()), piece.citation]
-            case _Compaction() if kind == _COMPACTION:
-                block |= {"content": piece.content, "encrypted_content": piece.encrypted_content}
+    def _add(self, event: Block, delta: Block) -> int:
+        """Add a delta to its block; one that is meant for another type of block adds nothing."""
+        kind = delta["type"]
+        match kind:
+            case "text_delta" | "thinking_delta":
+                name = kind.removesuffix("_delta")
+                block = self._block(event)
+                if block["type"] == name:
+                    block[name] += delta[name]
+                return len(delta[name])
+            case "input_json_delta":
+                self._block(event)
+                self.inputs[event["index"]] = self.inputs.get(event["index"], "") + delta["partial_json"]
+                return len(delta["partial_json"])
+            case "signature_delta":
+                if (block := self._block(event))["type"] == "thinking":
+                    block["signature"] = delta["signature"]
+            case "citations_delta":
+                if (block := self._block(event))["type"] == "text":
+                    block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
+            case "compaction_delta":
+                if (block := self._block(event))["type"] == "compaction":
+                    block |= {name: delta.get(name) for name in ("content", "encrypted_content")}
+                return len(delta.get("content") or "")
+        return 0
+
+    def _block(self, event: Block) -> Block:
+        return self.message.content[event["index"]]
 
     def _close(self, index: int) -> None:
         self.closed.add(index)

@@ -120,7 +120,7 @@ def no_stream(response: httpx2.Response, body: bytes) -> Failure:
     except ValueError:
         told = None
     if isinstance(told, dict) and isinstance(told.get("error"), dict):
-        return replace(_status(error(response, body.decode("utf-8", "replace"))), usage=Usage())
+        return replace(_status(_error(response, body.decode("utf-8", "replace"))), usage=Usage())
     if kind == _STREAM:
         return Failure(AttemptKind.CUT, "its stream ended before a reply began", response.status_code, usage=Usage())
     what = f"{kind or 'something of no type'} where a stream of events was asked for"
@@ -132,8 +132,8 @@ def content_type(response: httpx2.Response) -> str:
     return str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()[:80]
 
 
-def error(response: httpx2.Response, data: str) -> anthropic.APIStatusError:
-    """The error that a body, or an event of a stream, tells of."""
+def _error(response: httpx2.Response, data: str) -> anthropic.APIStatusError:
+    """The error that a body tells of."""
     try:
         body: object = json.loads(data)
     except ValueError:

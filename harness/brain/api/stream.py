@@ -21,13 +21,13 @@ import msgspec
 from anthropic._types import RequestOptions
 
 from harness.agents.errors import Interruption
-from harness.brain.api import assembly, own_means
+from harness.brain.api import own_means
 from harness.brain.api.assembly import Assembly
 from harness.brain.api.bill import Believed, Bounds
 from harness.brain.api.carried import MAX_DEPTH, too_deep, whole
 from harness.brain.api.errors import Overdue, TooLarge
 from harness.brain.api.own_means import Own
-from harness.brain.api.retry import Failure, classify, error, no_stream, used_up_s
+from harness.brain.api.retry import Failure, classify, no_stream, used_up_s
 from harness.brain.api.wire import COMPRESSED, Wire, streams
 from harness.domain.calls.attempt import AttemptKind
 from harness.events.messages_api import STOPS, Block, parts_of
@@ -180,7 +180,12 @@ def make_client(base_url: str, key: str, context: ssl.SSLContext | None = None) 
     verify: dict[str, Any] = {} if context is None else {"verify": context}
     http = anthropic.DefaultHttpxClient(follow_redirects=False, event_hooks=Wire().hooks(), **verify)
     return anthropic.Anthropic(
-        api_key=key, base_url=base_url or DEFAULT_BASE_URL, max_retries=0, http_client=http, open_telemetry=False
+        api_key=key,
+        base_url=base_url or DEFAULT_BASE_URL,
+        max_retries=0,
+        default_headers={"accept-encoding": "identity"},
+        http_client=http,
+        open_telemetry=False,
     )
 
 
@@ -203,7 +208,7 @@ def attempt(
     is kept up to date. Everything else becomes a value.
     """
     begun = time.monotonic()
-    reply = assembly.Assembly()
+    reply = Assembly()
     body, headers = encoded(request)
     try:
         with _open(client, body, headers, deadlines) as sent:
@@ -219,16 +224,15 @@ def attempt(
             response.stream = paced
             # the first one was for its beginning
             response.request.extensions.get("timeout", {})["read"] = deadlines.silence_s
-            events = _events(response)  # held until the stream was finished: one that is dropped closes it
-            for event in events:
-                if isinstance(event, assembly.Begun):
+            for event in sent:
+                begun_before = reply.begun
+                size = reply.take(event)
+                if reply.begun and not begun_before:
                     heard()
-                size = event.size
                 paced.said(size)
                 if progress is not None:
                     progress.bytes += size
                     progress.newest = time.monotonic()
-                reply.take(event)
                 if reply.complete:
                     break
             if not reply.begun:
@@ -246,17 +250,6 @@ def attempt(
         # attempt, on record
         failure = classify(exc, reply.begun)
         return replace(failure, bytes=len(body)) if failure.kind == AttemptKind.TOO_BIG else failure
-
-
-def _events(response: httpx2.Response) -> Iterator[assembly.Event]:
-    """The events of a stream. Raises APIStatusError for one that is an error, ValueError for one that is none."""
-    for sent in anthropic.Stream.raw_events(response):
-        if sent.event is None or sent.event == "ping":
-            continue
-        if sent.event == "error":
-            raise error(response, sent.data)
-        if sent.data:
-            yield assembly.read(sent.data)
 
 
 def encoded(request: AttemptRequest) -> tuple[bytes, dict[str, str]]:

@@ -57,7 +57,6 @@ class Wire:
         return {"request": [self._asked], "response": [self._answered]}
 
     def _asked(self, request: httpx2.Request) -> None:
-        request.headers["accept-encoding"] = "identity"
         request.extensions["trace"] = self._traced
         self._head_s = request.extensions.get("timeout", {}).get("read")
 

@@ -2,8 +2,9 @@ PYTHON ?= python3
 VENV := .venv
 STAMP := $(VENV)/.installed
 BIN := $(VENV)/bin
+PYTEST := PYTHONDONTWRITEBYTECODE= sh tests/on_memory.sh $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 
-.PHONY: install demo test check bench attack soak screenshots reference recording clean
+.PHONY: install demo test test-all check bench attack soak screenshots reference recording clean
 
 install: $(STAMP)
 
@@ -19,7 +20,11 @@ demo: install
 
 test: install
 	sh tests/system_tools.sh
-	PYTHONDONTWRITEBYTECODE= sh tests/on_memory.sh $(BIN)/python -m pytest -n 6 --dist loadfile --no-loadscope-reorder -m "not long" tests
+	$(PYTEST) -n 3 -m "not long and not slow" tests/unit tests/tui tests/e2e/test_demo_headless.py
+
+test-all: install
+	sh tests/system_tools.sh
+	$(PYTEST) -n 6 -m "not long" tests
 
 check: install
 	$(BIN)/ruff format --check app widgets harness tests

@@ -536,18 +536,21 @@ async def _prove(s: Shown, prepare: Callable[[], object], home: int) -> None:
             await s.settle()
 
 
+@pytest.mark.slow
 async def test_every_key_in_the_help_bar_of_the_list_does_something(tmp_path: Path) -> None:
     async with shown(tmp_path, crowd, size=(200, 50)) as s:
         await s.press("j", "j", "j", "j")
         await _prove(s, lambda: floor(s).list.focus(), 1)
 
 
+@pytest.mark.slow
 async def test_every_key_in_the_help_bar_of_the_panes_does_something(tmp_path: Path) -> None:
     async with shown(tmp_path, crowd, size=(200, 50)) as s:
         await _prove(s, lambda: floor(s).wall.focus(), 1)
 
 
 @pytest.mark.parametrize("open_with", [("2",), ("enter",), ("3",), ("4",), ("4", "slash", "c", "enter")])
+@pytest.mark.slow
 async def test_every_key_in_the_help_bar_of_other_screens_does_something(
     tmp_path: Path, open_with: tuple[str, ...]
 ) -> None:

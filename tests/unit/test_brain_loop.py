@@ -444,6 +444,7 @@ class Play:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
+@pytest.mark.slow
 def test_the_rules_hold_in_every_world(data: st.DataObject) -> None:
     play = Play(data)
     for _ in range(60):

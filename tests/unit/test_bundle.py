@@ -332,6 +332,7 @@ def mutated(whole: bytes, data: st.DataObject) -> bytes:
 
 @settings(max_examples=400, deadline=None)
 @given(st.data())
+@pytest.mark.slow
 def test_whatever_was_changed_it_is_refused_or_found_and_never_more_is_written_than_it_has(
     whole: bytes, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:

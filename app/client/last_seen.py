@@ -27,10 +27,10 @@ def remember(state: Path, ts: str) -> None:
     _write(state, FILE, ts)
 
 
-def away(state: Path, after_s: int, now: float) -> bool:
-    """True when the screen was left at least so many seconds ago; False when it never was, or ``after_s`` is 0."""
+def away(state: Path, after_s: int | None, now: float) -> bool:
+    """True when the screen was left at least ``after_s`` seconds ago (0 or None: never); False when it never was."""
     then = parse_ts(_read(state, LEFT))
-    return bool(after_s) and then is not None and now - then >= after_s
+    return after_s is not None and after_s > 0 and then is not None and now - then >= after_s
 
 
 def left(state: Path, now: float) -> None:

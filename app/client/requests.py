@@ -13,9 +13,9 @@ import msgspec
 
 from harness.domain.cap import OF_SESSION, Cap
 from harness.domain.decision import Decision
+from harness.domain.settings.amounts import counted, seconds, usd_to_nano
 from harness.protocol.config import api_key
 from harness.protocol.config import config as configuration
-from harness.protocol.config.amounts import counted, seconds, usd_to_nano
 from harness.protocol.config.config import Config
 from harness.protocol.paths import Folders
 from harness.views.launch_request import LaunchWish

@@ -12,9 +12,9 @@ from app.demo import stage
 from app.demo.fleet import BRANCH, PARTS, Demo, DemoError, Part
 from harness.domain.actions.action import PushAction, from_wire
 from harness.domain.calls.approval_kind import Request
+from harness.domain.settings.amounts import NANO, usd_to_nano
 from harness.domain.states import OVER
 from harness.protocol.client import Client
-from harness.protocol.config.amounts import NANO, usd_to_nano
 from harness.protocol.connection.transport import UnixSocket
 from harness.views.replies import Invariants, Sessions
 from harness.views.session_views import SessionRow

@@ -22,6 +22,7 @@ from app.client.replies import ask
 from app.demo import stage
 from app.demo.fleet import Demo, DemoError, Part
 from harness.domain.calls.approval_kind import Request
+from harness.domain.settings.amounts import NANO, usd_to_nano
 from harness.domain.states import OVER
 from harness.domain.text.formatting import usd
 from harness.eventlog.reader import read
@@ -29,7 +30,6 @@ from harness.events import types as t
 from harness.projections.apply import advance
 from harness.projections.state.session_state import SessionState
 from harness.protocol.client import ensure_supervisor
-from harness.protocol.config.amounts import NANO, usd_to_nano
 from harness.views.replies import Hello, Invariants, Sessions
 from harness.views.session_views import SessionRow
 

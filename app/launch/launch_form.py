@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields
 
 from app.client import requests
 from harness.domain.cap import Cap
+from harness.domain.settings import amounts
 from harness.events.body import Caps
-from harness.protocol.config import amounts
 from harness.protocol.config import config as configuration
 from harness.protocol.config.sections import FRESH, JUDGE_AT
 from harness.views.launch_request import LaunchWish

@@ -15,9 +15,9 @@ from app.screens.dialogs.dialogs import Dialog
 from app.screens.session_commands import not_going_on, not_pausing, not_removing, not_resuming
 from harness.domain.calls.approval_kind import Request
 from harness.domain.calls.cap_request import CapRequest
+from harness.domain.settings.amounts import usd_to_nano
 from harness.domain.text.formatting import cap_text, counted, spend_cell
 from harness.protocol.client import SupervisorError, Unreachable
-from harness.protocol.config.amounts import usd_to_nano
 from harness.protocol.config.config import ConfigError
 from harness.views.session_views import ApprovalView, SessionRow
 from widgets.base.fact_list import FactList

@@ -59,7 +59,7 @@ class LaunchForm(Form[str]):
         self._asked = False
         """Nothing says when it is done, and that was asked about."""
         self._more = False
-        self._cfg = configuration.Config(Path())
+        self._cfg = configuration.Config(file=Path())
         self._known = launch_history.Launches()
         self._replaced: Wish | None = None
         """What an earlier launch took the place of."""
@@ -98,7 +98,7 @@ class LaunchForm(Form[str]):
             return configuration.load(self.host.folders)
         except configuration.ConfigError as exc:
             self.host.tell(f"{exc}; the defaults are shown", bad=True)
-            return configuration.Config(self.host.folders.config_file)
+            return configuration.Config(file=self.host.folders.config_file)
 
     def _guess(self) -> str:
         """The repository that the screen was opened in, else that of the newest session."""
@@ -304,7 +304,7 @@ class LaunchForm(Form[str]):
         earlier = [getattr(one, field) for one in self._known.past] if field else []
         match field:
             case "model" | "judge_model":
-                configured = [self._cfg.model.default, *self._cfg.profiles.by_name]
+                configured = [self._cfg.model.default, *self._cfg.profiles]
                 return [*configured, *sorted({r.model for r in rows}), *earlier]
             case "repo":
                 return [*earlier, *sorted({r.repo for r in rows}), *_folders(self._text("repo"))]

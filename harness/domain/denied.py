@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Self
 
 import msgspec
@@ -11,7 +12,6 @@ from harness.domain import path_patterns
 
 MOST = 100
 LONGEST = 200
-_EXAMPLES = {"path": '["secrets/", "*.pem"]', "branch": '["release/*"]'}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _BRANCHES = "refs/heads/"
 _REMOTES = "refs/remotes/"
@@ -67,10 +67,8 @@ def _ignored(pattern: str) -> str:
     return f"/{text}" if "/" in text else text
 
 
-def problem(what: str, given: object) -> str:
+def problem(what: str, given: Sequence[str]) -> str:
     """Why a role's list of patterns cannot be used, in words; empty when it can. ``what`` is path or branch."""
-    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
-        return f"must be a list of patterns, e.g. {_EXAMPLES[what]}"
     if len(given) > MOST:
         return f"has {len(given)} patterns, over the limit of {MOST}"
     for one in given:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import select
 import stat
 from pathlib import Path
@@ -14,17 +13,6 @@ from pathlib import Path
 LIMIT = 4 << 20
 _PIECE = 1 << 16
 _TOO_LARGE = "it has more than {:,} bytes"
-
-
-class Unusable(Exception):
-    """What the user wrote cannot be used; the message names file, line and key."""
-
-    def __init__(self, file: str | Path, line: int, key: str, why: str) -> None:
-        super().__init__(f"{file}, line {line}: {key}: {why}" if key else f"{file}, line {line}: {why}")
-        self.file = str(file)
-        self.line = line
-        self.key = key
-        self.why = why
 
 
 def read(path: Path, limit: int = LIMIT) -> bytes:
@@ -71,19 +59,6 @@ def given(path: str, limit: int) -> bytes:
     if len(found) > limit:
         raise OSError(errno.EFBIG, _TOO_LARGE.format(limit), path)
     return bytes(found)
-
-
-def tables(text: str, file: str | Path, error: type[Unusable]) -> dict[str, object]:
-    """What stands in a file in TOML. Raises ``error`` for what is none, or is nested too deep to be read."""
-    import tomllib  # only where there is a file: the floor's first paint does not wait for the parser
-
-    try:
-        return tomllib.loads(text)
-    except RecursionError as exc:
-        raise error(file, 1, "", "nested deeper than any file of this kind is") from exc
-    except ValueError as exc:
-        found = re.search(r"line (\d+)", str(exc))
-        raise error(file, int(found[1]) if found else text.count("\n") + 1, "", str(exc)) from exc
 
 
 def exposed(path: Path, bits: int) -> Path | None:

@@ -5,20 +5,23 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Literal, get_args
+
+import msgspec
+from msgspec import Meta
 
 from harness.domain.actions.effect import Effect
 from harness.domain.decision import Ruling
-from harness.linux import own_file
-from harness.linux.own_file import Unusable
+from harness.domain.settings.reading import Form, Source
+from harness.domain.settings.toml_text import Unusable
 from harness.policy import hosts
 from harness.tools import registry
 
-RISKS = ("low", "medium", "high", "critical")
-_KEYS = ("verdict", "tool", "args", "match", "effect", "path", "reason", "risk", "name")
+Risk = Literal["low", "medium", "high", "critical"]
+RISKS: tuple[str, ...] = get_args(Risk)
 DEFAULT_SOURCE = "built-in policy"
 
 
@@ -26,23 +29,65 @@ class PolicyError(Unusable):
     """A policy file cannot be used."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One rule; every criterion that is set must match.
+def _tool(pattern: str) -> str:
+    if not any(fnmatch.fnmatchcase(tool, pattern) for tool in registry.ALL):
+        raise ValueError(f"no such tool: {pattern!r}; known: {', '.join(registry.ALL)}")
+    return pattern
+
+
+Filled = Annotated[str, Meta(min_length=1)]
+
+
+class RuleText(msgspec.Struct, frozen=True):
+    """A rule as it is written; every criterion that is set must match.
 
     ``effect`` None = the rule speaks of no effect outside the fence.
     """
 
-    name: str
     verdict: Ruling
-    tool: str | None = None
+    name: Filled = ""
+    tool: Annotated[str, Meta(min_length=1), Form(_tool)] | None = None
     args: tuple[str, ...] | None = None
-    match: str | None = None
-    effect: str | None = None
-    path: str | None = None
-    reason: str = ""
-    risk: str = ""
+    match: Filled | None = None
+    effect: Filled | None = None
+    path: Filled | None = None
+    reason: Filled = ""
+    risk: Risk | None = None
+
+    def problem(self) -> tuple[str, str] | None:
+        """The key that does not go with the others, and why."""
+        if self.args == ():
+            return "args", 'must be a non-empty list of strings, e.g. ["npm", "test"]'
+        if "**" in (self.args or ())[:-1]:
+            return "args", '"**" (any further arguments) can only be the last element'
+        if (self.tool, self.args, self.match, self.effect, self.path) == (None,) * 5:
+            return "", "matches everything: give it at least one of tool, args, match, effect, path"
+        if self.verdict != Ruling.ALLOW:
+            return None
+        if self.tool != registry.EXEC and re.search(r"[*?\[]", self.match or ""):
+            return "match", (
+                f'an allow rule with a pattern over text only works with tool = "{registry.EXEC}"; a shell script must'
+                " be given exactly, or use args"
+            )
+        if (pattern := Effect.parse(self.effect or "").host) is not None and hosts.unclear(pattern):
+            named = '"network:pypi.org", "network:pypi.org:8443", "network:*.pypi.org" or "network:*"'
+            return "effect", f"name hosts as {named}"
+        return None
+
+
+class Rule(RuleText, frozen=True):
+    """A rule of a file, which begins in this line."""
+
     line: int = 0
+
+
+Rules = Annotated[tuple[RuleText, ...], Meta(description="a list of sections [[rule]]")]
+
+
+class PolicyText(msgspec.Struct, frozen=True):
+    """A policy file."""
+
+    rules: Rules = msgspec.field(default=(), name="rule")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,92 +109,21 @@ def default_text() -> str:
     return files("harness.policy").joinpath("default_policy.toml").read_text("utf-8")
 
 
-def parse_policy(text: str, source: str) -> Policy:
-    """Rules from TOML text; ``source`` is the file's name for messages. Raises PolicyError."""
-    data = own_file.tables(text, source, PolicyError)
-    for key in data:
-        if key != "rule":
-            raise PolicyError(
-                source,
-                _line_of_key(text.splitlines(), 0, key),
-                key,
-                "unknown key; a policy is a list of [[rule]] sections",
-            )
-    return Policy(parse_rules(text, data.get("rule", []), source), hashlib.sha256(text.encode()).hexdigest(), source)
+def parse_policy(text: str, name: str) -> Policy:
+    """Rules from TOML text; ``name`` is the file's for messages. Raises PolicyError."""
+    source = Source(text, name, PolicyError)
+    return Policy(checked(source, source.read(PolicyText).rules), hashlib.sha256(text.encode()).hexdigest(), name)
 
 
-def parse_rules(text: str, tables: object, source: str) -> tuple[Rule, ...]:
-    """The ``[[rule]]`` sections of a TOML text, which were decoded to ``tables``. Raises PolicyError."""
-    if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
-        raise PolicyError(
-            source, _line_of_key(text.splitlines(), 0, "rule"), "rule", "write each rule as a section [[rule]]"
-        )
-    lines = text.splitlines()
-    starts = [n for n, line in enumerate(lines, 1) if re.match(r"\s*\[\[\s*\"?rule\"?\s*\]\]", line)]
-    return tuple(
-        _rule(table, index, source, lines, starts[index] if index < len(starts) else 1)
-        for index, table in enumerate(tables)
-    )
-
-
-def _line_of_key(lines: list[str], start: int, key: str) -> int:
-    for number in range(start, len(lines)):
-        if number > start and re.match(r"\s*\[\[", lines[number]):
-            break
-        if re.match(rf"""\s*\[*\s*["']?{re.escape(key)}["']?\s*[=\].]""", lines[number]):
-            return number + 1
-    return max(start, 1)
-
-
-def _rule(table: Mapping[str, Any], index: int, source: str, lines: list[str], line: int) -> Rule:
-    def fail(key: str, why: str) -> PolicyError:
-        return PolicyError(source, _line_of_key(lines, line, key) if key in table else line, key, why)
-
-    for key, value in table.items():
-        if key not in _KEYS:
-            raise fail(key, f"unknown key; known: {', '.join(_KEYS)}")
-        if key == "args":
-            if not isinstance(value, list) or not value or not all(isinstance(x, str) for x in value):
-                raise fail(key, 'must be a non-empty list of strings, e.g. ["npm", "test"]')
-            if "**" in value[:-1]:
-                raise fail(key, '"**" (any further arguments) can only be the last element')
-        elif not isinstance(value, str) or not value:
-            raise fail(key, "must be a non-empty string")
-    verdict = table.get("verdict")
-    if verdict not in tuple(Ruling):
-        raise fail("verdict", f"must be one of {', '.join(Ruling)}")
-    if table.get("risk", "low") not in RISKS:
-        raise fail("risk", f"must be one of {', '.join(RISKS)}")
-    tool = table.get("tool")
-    if tool is not None and not any(fnmatch.fnmatchcase(t, tool) for t in registry.ALL):
-        raise fail("tool", f"no such tool; known: {', '.join(registry.ALL)}")
-    if not set(table) & {"tool", "args", "match", "effect", "path"}:
-        raise PolicyError(
-            source, line, "rule", "matches everything: give it at least one of tool, args, match, effect, path"
-        )
-    if verdict == Ruling.ALLOW and "match" in table and tool != registry.EXEC and re.search(r"[*?\[]", table["match"]):
-        raise fail(
-            "match",
-            f'an allow rule with a pattern over text only works with tool = "{registry.EXEC}"; a shell script must be'
-            " given exactly, or use args",
-        )
-    if (
-        verdict == Ruling.ALLOW
-        and (pattern := Effect.parse(table.get("effect", "")).host) is not None
-        and hosts.unclear(pattern)
-    ):
-        raise fail(
-            "effect", 'name hosts as "network:pypi.org", "network:pypi.org:8443", "network:*.pypi.org" or "network:*"'
-        )
-    return Rule(
-        name=table.get("name") or f"rule {index + 1} (line {line})",
-        verdict=Ruling(verdict),
-        tool=tool,
-        args=tuple(table["args"]) if "args" in table else None,
-        match=table.get("match"),
-        effect=table.get("effect"),
-        path=table.get("path"),
-        reason=table.get("reason", ""),
-        risk=table.get("risk", ""),
-        line=line,
-    )
+def checked(source: Source[Unusable], rules: Sequence[RuleText]) -> tuple[Rule, ...]:
+    """The rules with their lines, when each goes together. Raises the error of the source."""
+    made = []
+    for index, rule in enumerate(rules):
+        place = ("rule", index)
+        if problem := rule.problem():
+            key, why = problem
+            raise source.failure((*place, key) if key else place, why)
+        values = msgspec.structs.asdict(rule)
+        line = source.line(place)
+        made.append(Rule(**{**values, "name": rule.name or f"rule {index + 1} (line {line})"}, line=line))
+    return tuple(made)

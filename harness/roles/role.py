@@ -10,15 +10,18 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
 
 from harness.domain import denied
 from harness.domain.decision import Ruling
-from harness.domain.denied import NOTHING, Denied
-from harness.linux import own_file
-from harness.linux.own_file import Unusable
-from harness.policy.policy_file import PolicyError, Rule, parse_rules
+from harness.domain.denied import Denied
+from harness.domain.settings.amounts import MOST, USD
+from harness.domain.settings.reading import Form, Source
+from harness.domain.settings.toml_text import Unusable
+from harness.policy.policy_file import Rule, Rules, checked
 from harness.tools import registry as tools
 
 WORKER = "worker"
@@ -32,18 +35,6 @@ MAX_BYTES = 32 * 1024
 """A role's file: it is kept in the log of each session that uses it."""
 MOST_CYCLES = 20
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}\Z")
-_KEYS = ("about", "model", "tools", "prompt", "first", "deny_paths", "deny_branches", "limits", "rule")
-_LIMITS = {
-    "usd_nano": "usd",
-    "tokens": "tokens",
-    "wall_s": "wall_s",
-    "tool_calls": "calls",
-    "rounds": "rounds",
-    "cycles": "cycles",
-    "runs": "runs",
-}
-"""Field → key under ``[limits]``."""
-_MOST = {"cycles": MOST_CYCLES, "runs": 10, "rounds": 100, "usd": 1_000_000_000}
 _MOST_COUNT = 1 << 50
 """Of what has no other bound; more fits no record."""
 
@@ -52,41 +43,65 @@ class RoleError(Unusable):
     """A role's file cannot be used."""
 
 
-@dataclass(frozen=True, slots=True)
-class RoleLimits:
+def _tool(name: str) -> str:
+    if name != EVERY_TOOL and name not in tools.ALL:
+        raise ValueError(f"no such tool: {name}; known: {', '.join(tools.ALL)}")
+    return name
+
+
+def _prompt(text: str) -> str:
+    if not text.strip():
+        raise ValueError("a role needs a prompt")
+    return text
+
+
+class RoleLimits(msgspec.Struct, frozen=True):
     """Upper limits; None = none of this kind. Money in nano-USD, time in seconds.
 
     ``rounds`` of failing checks, ``cycles`` of judging, ``runs``: commands that a judge may have run in one cycle.
     """
 
-    usd_nano: int | None = None
-    tokens: int | None = None
-    wall_s: int | None = None
-    tool_calls: int | None = None
-    rounds: int | None = None
-    cycles: int | None = None
-    runs: int | None = None
+    usd_nano: Annotated[int, Meta(ge=0, le=MOST), USD] | None = msgspec.field(default=None, name="usd")
+    tokens: Annotated[int, Meta(ge=0, le=_MOST_COUNT)] | None = None
+    wall_s: Annotated[int, Meta(ge=0, le=_MOST_COUNT)] | None = None
+    tool_calls: Annotated[int, Meta(ge=0, le=_MOST_COUNT)] | None = msgspec.field(default=None, name="calls")
+    rounds: Annotated[int, Meta(ge=0, le=100)] | None = None
+    cycles: Annotated[int, Meta(ge=0, le=MOST_CYCLES)] | None = None
+    runs: Annotated[int, Meta(ge=0, le=10)] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
-    """``tools`` are names of tools, or `EVERY_TOOL`; ``rules`` ask or deny, and never allow. ``first``: what a session
-    is asked to do before anything else, where this role says it; ``{path}``, ``{form}`` and ``{forms}`` stand for the
-    plan's file, how a plan of that name is written, and the steps that a machine decides. ``denied``: what a session
-    with this role may not read.
+_TOOLS = 'a list of tools, e.g. ["read_file"]; ["*"] = all, [] = none'
+
+
+class RoleText(msgspec.Struct, frozen=True):
+    """A role's file. ``tools`` are names of tools, or `EVERY_TOOL`; ``first``: what a session is asked to do before
+    anything else, where this role says it; ``{path}``, ``{form}`` and ``{forms}`` stand for the plan's file, how a plan
+    of that name is written, and the steps that a machine decides.
     """
+
+    prompt: Annotated[str, Form(_prompt)]
+    tools: Annotated[tuple[Annotated[str, Form(_tool)], ...], Meta(description=_TOOLS)]
+    about: str = ""
+    model: str = ""
+    first: Annotated[str, Form(str.strip)] = ""
+    deny_paths: Annotated[tuple[str, ...], Meta(description='a list of patterns, e.g. ["secrets/", "*.pem"]')] = ()
+    deny_branches: Annotated[tuple[str, ...], Meta(description='a list of patterns, e.g. ["release/*"]')] = ()
+    limits: RoleLimits = RoleLimits()
+    rule: Rules = ()
+
+
+class Role(RoleText, frozen=True, kw_only=True):
+    """A role; its ``rules`` ask or deny, and never allow."""
 
     name: str
     version: str
     text: str
-    about: str
-    prompt: str
-    model: str
-    tools: tuple[str, ...]
-    limits: RoleLimits
     rules: tuple[Rule, ...]
-    first: str = ""
-    denied: Denied = NOTHING
+
+    @property
+    def denied(self) -> Denied:
+        """What a session with this role may not read."""
+        return Denied(self.deny_paths, self.deny_branches)
 
     def may_use(self, tool: str) -> bool:
         """True when the role has this tool."""
@@ -98,100 +113,20 @@ class Role:
 
 
 @functools.lru_cache(maxsize=64)
-def parse(name: str, text: str, source: str) -> Role:
-    """A role from TOML text; ``source`` is the file's name for messages. Raises RoleError."""
+def parse(name: str, text: str, file: str) -> Role:
+    """A role from TOML text; ``file`` is its file's name for messages. Raises RoleError."""
     if not _NAME.match(name):
-        raise RoleError(source, 1, "", "a role's name has small letters, digits, - and _, and begins with a letter")
+        raise RoleError(file, 1, "", "a role's name has small letters, digits, - and _, and begins with a letter")
     if len(text.encode("utf-8", "replace")) > MAX_BYTES:
-        raise RoleError(source, 1, "", f"larger than {MAX_BYTES // 1024} KiB")
-    return _Reader(name, text, source, own_file.tables(text, source, RoleError)).role()
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    name: str
-    text: str
-    source: str
-    data: Mapping[str, object]
-
-    def role(self) -> Role:
-        for key in self.data:
-            if key not in _KEYS:
-                raise self._fail(key, f"unknown key; known: {', '.join(_KEYS)}")
-        return Role(
-            name=self.name,
-            version=hashlib.sha256(self.text.encode()).hexdigest(),
-            text=self.text,
-            about=self._words("about"),
-            prompt=self._prompt(),
-            model=self._words("model"),
-            tools=self._tools(),
-            limits=self._limits(),
-            rules=self._rules(),
-            first=self._words("first").strip(),
-            denied=Denied(self._denied("deny_paths", "path"), self._denied("deny_branches", "branch")),
-        )
-
-    def _fail(self, key: str, why: str) -> RoleError:
-        lines = self.text.split("\n")
-        pattern = re.compile(rf"""\s*\[*\s*["']?{re.escape(key)}["']?\s*[=\].]""")
-        line = next((n for n, text in enumerate(lines, 1) if pattern.match(text)), 1)
-        return RoleError(self.source, line, key, why)
-
-    def _words(self, key: str) -> str:
-        value = self.data.get(key, "")
-        if not isinstance(value, str):
-            raise self._fail(key, "must be a string")
-        return value
-
-    def _prompt(self) -> str:
-        prompt = self._words("prompt")
-        if not prompt.strip():
-            raise self._fail("prompt", "a role needs a prompt")
-        return prompt
-
-    def _tools(self) -> tuple[str, ...]:
-        given = self.data.get("tools")
-        if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
-            raise self._fail("tools", 'must be a list of tools, e.g. ["read_file"]; ["*"] = all, [] = none')
-        for name in given:
-            if name != EVERY_TOOL and name not in tools.ALL:
-                raise self._fail("tools", f"no such tool: {name}; known: {', '.join(tools.ALL)}")
-        return tuple(given)
-
-    def _denied(self, key: str, what: str) -> tuple[str, ...]:
-        given = self.data.get(key, [])
-        if why := denied.problem(what, given):
-            raise self._fail(key, why)
-        return tuple(map(str, given)) if isinstance(given, list) else ()
-
-    def _limits(self) -> RoleLimits:
-        given = self.data.get("limits", {})
-        if not isinstance(given, dict):
-            raise self._fail("limits", "write it as a section [limits]")
-        for key, value in given.items():
-            if key not in _LIMITS.values():
-                raise self._fail(key, f"unknown limit; known: {', '.join(_LIMITS.values())}")
-            self._number(key, value)
-        made = {field: given[key] for field, key in _LIMITS.items() if key in given}
-        if "usd_nano" in made:
-            made["usd_nano"] = round(made["usd_nano"] * 1_000_000_000)
-        return RoleLimits(**made)
-
-    def _number(self, key: str, value: object) -> None:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:  # TOML also has a nan
-            raise self._fail(key, "must be a number, 0 or more")
-        if key != "usd" and not isinstance(value, int):
-            raise self._fail(key, "must be a whole number")
-        if value > (most := _MOST.get(key, _MOST_COUNT)):
-            raise self._fail(key, f"must be at most {most:,}")
-
-    def _rules(self) -> tuple[Rule, ...]:
-        try:
-            rules = parse_rules(self.text, self.data.get("rule", []), self.source)
-        except PolicyError as exc:
-            raise RoleError(exc.file, exc.line, exc.key, exc.why) from exc
-        for rule in rules:
-            if rule.verdict == Ruling.ALLOW:
-                raise RoleError(self.source, rule.line, "verdict", "a role may only tighten the policy: ask or deny")
-        return rules
+        raise RoleError(file, 1, "", f"larger than {MAX_BYTES // 1024} KiB")
+    source = Source(text, file, RoleError)
+    read = source.read(RoleText)
+    for key, patterns in (("path", read.deny_paths), ("branch", read.deny_branches)):
+        if why := denied.problem(key, patterns):
+            raise source.failure(("deny_paths" if key == "path" else "deny_branches",), why)
+    rules = checked(source, read.rule)
+    for index, rule in enumerate(rules):
+        if rule.verdict == Ruling.ALLOW:
+            raise source.failure(("rule", index, "verdict"), "a role may only tighten the policy: ask or deny")
+    version = hashlib.sha256(text.encode()).hexdigest()
+    return Role(name=name, version=version, text=text, rules=rules, **msgspec.structs.asdict(read))

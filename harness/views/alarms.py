@@ -28,14 +28,14 @@ _CALM = 0.8
 
 @dataclass(frozen=True, slots=True)
 class AlarmLimits:
-    """What is too much; 0 = never. Seconds without a sign of work, nano-USD within an hour without progress, nano-USD a
-    minute, failures of one check in a row in the same way.
+    """What is too much; None = never. Seconds without a sign of work, nano-USD within an hour without progress,
+    nano-USD a minute, failures of one check in a row in the same way.
     """
 
-    silent_s: int = 1800
-    no_progress_nano: int = 5_000_000_000
-    minute_nano: int = 1_000_000_000
-    same_failure: int = 5
+    silent_s: int | None = 1800
+    no_progress_nano: int | None = 5_000_000_000
+    minute_nano: int | None = 1_000_000_000
+    same_failure: int | None = 5
 
 
 def running(s: SessionState) -> bool:
@@ -70,7 +70,7 @@ def changes(s: SessionState, now: float, limits: AlarmLimits, at_work: str = "")
     return fresh + [t.AlarmCleared(alarm=kind, why=why) for kind in s.alarms.raised if kind not in here]
 
 
-def _silent(s: SessionState, now: float, limit: int, at_work: str) -> t.AlarmRaised | None:
+def _silent(s: SessionState, now: float, limit: int | None, at_work: str) -> t.AlarmRaised | None:
     since = parse_ts(s.pace.heard_ts)
     quiet = int(now - since) if since is not None else 0
     if not limit or quiet < limit:
@@ -80,7 +80,7 @@ def _silent(s: SessionState, now: float, limit: int, at_work: str) -> t.AlarmRai
     return t.AlarmRaised(alarm=SILENT, words=words, value=quiet, limit=limit, evidence=_known(s.pace.heard_seq))
 
 
-def _no_progress(s: SessionState, now: float, limit: int, calm: float) -> t.AlarmRaised | None:
+def _no_progress(s: SessionState, now: float, limit: int | None, calm: float) -> t.AlarmRaised | None:
     since = parse_ts(s.pace.progress_ts)
     if not limit or since is None:
         return None
@@ -95,7 +95,7 @@ def _no_progress(s: SessionState, now: float, limit: int, calm: float) -> t.Alar
     )
 
 
-def _cost(s: SessionState, now: float, limit: int, calm: float) -> t.AlarmRaised | None:
+def _cost(s: SessionState, now: float, limit: int | None, calm: float) -> t.AlarmRaised | None:
     recent = spend_rate.lately(s.burned.step, s.burned.nano, now)[-1 - _WINDOW :]
     seconds = _WINDOW * spend_rate.STEP_S + now % spend_rate.STEP_S
     a_minute = int(sum(recent) * 60 / seconds)
@@ -105,7 +105,7 @@ def _cost(s: SessionState, now: float, limit: int, calm: float) -> t.AlarmRaised
     return t.AlarmRaised(alarm=COST, words=words, value=a_minute, limit=limit, evidence=_known(s.seq))
 
 
-def _stuck(s: SessionState, limit: int) -> t.AlarmRaised | None:
+def _stuck(s: SessionState, limit: int | None) -> t.AlarmRaised | None:
     if not limit or not s.pace.failing:
         return None
     command, worst = max(s.pace.failing.items(), key=lambda item: item[1].times)

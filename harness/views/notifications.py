@@ -48,12 +48,12 @@ class Memory(msgspec.Struct, frozen=True):
 
 class Pacing(msgspec.Struct, frozen=True):
     """Seconds: how long something waits before it is named, how long it is quiet between two notices, and after how
-    long something risky is named again (0 = never).
+    long something risky is named again (None = never).
     """
 
     dwell_s: float
     cool_down_s: float
-    again_s: float
+    again_s: float | None
 
 
 class Notice(msgspec.Struct, frozen=True):

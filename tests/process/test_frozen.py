@@ -216,7 +216,7 @@ def test_a_brain_that_is_stopped_or_owes_its_reply_for_too_long_is_ended(tmp_pat
     async def looked(stop: bool) -> tuple[int, str]:
         session = a_session(tmp_path)
         session_folders = Folders(tmp_path, tmp_path, tmp_path)
-        config = Config(tmp_path / "config.toml")
+        config = Config(file=tmp_path / "config.toml")
         some = Brains(
             session_folders, 1, cast(Any, SimpleNamespace(unsent=lambda _: None)), lambda: config, lambda *_: None
         )
@@ -246,16 +246,16 @@ def test_a_brain_that_is_stopped_or_owes_its_reply_for_too_long_is_ended(tmp_pat
             return looks, brain.why
 
     looks, why = asyncio.run(looked(True))
-    assert (looks * brains.LOOK_S, "stopped" in why) == (Config(tmp_path / "config.toml").processes.stopped, True)
+    assert (looks * brains.LOOK_S, "stopped" in why) == (Config(file=tmp_path / "config.toml").processes.stopped, True)
     looks, why = asyncio.run(looked(False))
     assert "did nothing while a reply was awaited" in why
-    assert looks * brains.LOOK_S > Config(tmp_path / "config.toml").model.reply_total_s
+    assert looks * brains.LOOK_S > Config(file=tmp_path / "config.toml").model.reply_total_s
 
 
 def test_another_process_that_knows_lease_and_secret_is_not_the_brain(tmp_path: Path) -> None:
     """A fork server that was killed between its fork and its answer is asked again for the same one."""
     session = a_session(tmp_path)
-    config = Config(tmp_path / "config.toml")
+    config = Config(file=tmp_path / "config.toml")
     some = Brains(Folders(tmp_path, tmp_path, tmp_path), 1, cast(Any, None), lambda: config, lambda *_: None)
     me = identify(os.getpid())
     assert me is not None
@@ -269,7 +269,7 @@ def test_another_process_that_knows_lease_and_secret_is_not_the_brain(tmp_path: 
 def test_a_keeper_is_ended_when_it_is_stopped_for_long_and_not_before(tmp_path: Path) -> None:
     async def asked() -> None:
         session = a_session(tmp_path)
-        config = Config(tmp_path / "config.toml")
+        config = Config(file=tmp_path / "config.toml")
         some = Keepers(Folders(tmp_path, tmp_path, tmp_path), 1, lambda: config)
         with a_stopped_process() as who:
             link = cast(Any, SimpleNamespace(hello=who))
@@ -283,7 +283,7 @@ def test_a_keeper_is_ended_when_it_is_stopped_for_long_and_not_before(tmp_path: 
 
 
 def test_a_new_supervisor_ends_a_keeper_that_stays_stopped(tmp_path: Path) -> None:
-    config = [Config(tmp_path / "config.toml")]
+    config = [Config(file=tmp_path / "config.toml")]
 
     async def called() -> None:
         session = a_session(tmp_path)

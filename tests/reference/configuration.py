@@ -1,14 +1,16 @@
-"""`docs/reference/configuration.md`. How a value is written is found by asking the reader of the file."""
+"""`docs/reference/configuration.md`. What a value must be is said as the errors of the file say it."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import re
 
-from harness.protocol.config import config, profiles
-from harness.protocol.config.amounts import usd_typed
-from harness.protocol.config.sections import SECTIONS
-from tests.reference.markdown import MADE, FieldText, doc, fields, notes, spelled, table
+import msgspec
 
+from harness.domain.settings.reading import form_of, must_be
+from harness.protocol.config.sections import Profile, Sections
+from tests.reference.markdown import MADE, doc, notes, table
+
+_EXAMPLE = re.compile(r' such as "[^"]+"')
 _ABOUT = f"""# Configuration
 
 The keys of `config.toml` (`~/.config/watchfloor/`, or the folder that `WATCHFLOOR_CONFIG` names). An unknown key or a \
@@ -18,72 +20,30 @@ means bytes). How the settings act: [the user guide](../user-guide.md#configurat
 
 {MADE}
 """
-_UNITS = {
-    "size": (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)),
-    "duration": (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)),
-}
-_PROBES = {"amount in USD": ('"0.75"', 750_000_000), "duration": ('"9m"', 540), "size": ('"640MiB"', 640 << 20)}
-"""What can only be read as one kind of value, and what it then is."""
 
 
 def page() -> str:
     """Every section with its keys."""
     lines = [_ABOUT]
-    for section, kind in SECTIONS.items():
-        words = notes(kind)
-        lines += [f"## `[{section}]`", "", doc(kind), ""]
-        rows = [_row(section, field, words.get(field.name, "")) for field in fields(kind)]
-        lines += table(("key", "value", "default", "meaning"), rows)
-    words = notes(profiles.Profile)
-    lines += ['## `[profiles."MODEL"]`', "", doc(profiles.Profile), ""]
-    own = [(f"`{f.name}`", _plain(f), _default(f, ""), words.get(f.name, "")) for f in fields(profiles.Profile)]
-    return "\n".join([*lines, *table(("key", "value", "default", "meaning"), own)])
+    kinds = {field.name: field.type for field in msgspec.structs.fields(Sections)}
+    for section, kind in {**kinds, 'profiles."MODEL"': Profile}.items():
+        if section != "profiles":
+            words = notes(kind)
+            rows = [_row(field, words.get(field.encode_name, "")) for field in msgspec.structs.fields(kind)]
+            lines += [f"## `[{section}]`", "", doc(kind), "", *table(("key", "value", "default", "meaning"), rows)]
+    return "\n".join(lines)
 
 
-def _row(section: str, field: FieldText, words: str) -> tuple[str, str, str, str]:
-    kind = next((name for name in _PROBES if _fits(section, field.name, *_PROBES[name])), "")
-    none = "None" in spelled(field.hint) or (kind and _reads(section, field.name, "false") == 0)
-    value = kind or _plain(field)
-    return f"`{field.name}`", f"{value}, `false` for none" if none else value, _default(field, kind), words
+def _row(field: msgspec.structs.FieldInfo, words: str) -> tuple[str, str, str, str]:
+    value = _EXAMPLE.sub("", must_be(field.type)).replace("or false for", "or `false` for")
+    return f"`{field.encode_name}`", value, _default(field), words
 
 
-def _fits(section: str, key: str, written: str, value: int) -> bool:
-    return _reads(section, key, written) == value
-
-
-def _reads(section: str, key: str, written: str) -> object:
-    """What a key becomes that is written so; the text itself where it may not be."""
-    try:
-        made = config.parse(Path("/config.toml"), f"[{section}]\n{key} = {written}\n")
-    except config.ConfigError:
-        return written
-    return getattr(getattr(made, section), key)
-
-
-def _plain(field: FieldText) -> str:
-    hint = spelled(field.hint)
-    if hint.startswith("int"):
-        unit = {"_s": " of seconds", "seconds": " of seconds", "_bytes": " of bytes", "_tokens": " of tokens"}
-        return "number" + next((of for end, of in unit.items() if field.name.endswith(end)), "")
-    kinds = {"bool": "true or false", "str": "text", "dict[str, str]": "table of texts"}
-    return kinds.get(hint, "list of texts")
-
-
-def _default(field: FieldText, kind: str) -> str:
+def _default(field: msgspec.structs.FieldInfo) -> str:
     value = field.default
-    if value is None or (kind in ("amount in USD", "duration") and value == 0):
-        return "`false`"
-    if isinstance(value, bool):
-        return f"`{str(value).lower()}`"
-    if isinstance(value, str):
-        return f'`"{value}"`'
+    if isinstance(value, bool) or (value is None and "for none" in must_be(field.type)):
+        return "`false`" if not value else "`true`"
     if isinstance(value, int):
-        return f"`{_amount(value, kind)}`"
-    return "none"
-
-
-def _amount(value: int, kind: str) -> str:
-    if kind == "amount in USD":
-        return f'"{usd_typed(value).removesuffix(".00")}"'
-    units = _UNITS.get(kind, ())
-    return next((f'"{value // one}{name}"' for name, one in units if value and value % one == 0), str(value))
+        form = form_of(field.type)
+        return f"`{value}`" if form is None or not value else f'`"{form.shown(value)}"`'
+    return f'`"{value}"`' if isinstance(value, str) else "none"

@@ -444,7 +444,7 @@ def test_a_huge_plan_file_is_cut_and_says_so(tmp_path: Path) -> None:
 
 def test_the_form_becomes_a_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    cfg = Config(tmp_path / "config.toml")
+    cfg = Config(file=tmp_path / "config.toml")
     request = request_of(Wish(str(tmp_path), " do it ", "pytest -q\n\nmake lint", "n", "", "2.50"), cfg)
     assert request.goal == "do it"
     assert request.checks == ["pytest -q", "make lint"]
@@ -465,7 +465,7 @@ def test_the_form_becomes_a_request(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 )
 def test_the_form_names_the_field_that_is_wrong(wish: Wish, field: str) -> None:
     with pytest.raises(FieldError) as caught:
-        request_of(wish, Config(Path("config.toml")))
+        request_of(wish, Config(file=Path("config.toml")))
     assert caught.value.field == field
 
 

@@ -209,6 +209,6 @@ def test_a_limit_of_nothing_is_never_passed() -> None:
     for _ in range(9):
         w.verdict(passed=False)
     w.now += 5000
-    assert found(w.state, w.now, AlarmLimits(0, 0, 0, 0)) == {}
+    assert found(w.state, w.now, AlarmLimits(None, None, None, None)) == {}
     assert alarms.running(w.state)
     assert fold([]).alarms.raised == {}

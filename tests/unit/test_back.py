@@ -112,4 +112,4 @@ def test_the_absence_is_a_setting(tmp_path: Path, written: str, seconds: int | N
         with pytest.raises(configuration.ConfigError, match="brief_after"):
             configuration.load(folders)
     else:
-        assert configuration.load(folders).ui.brief_after == seconds
+        assert (configuration.load(folders).ui.brief_after or 0) == seconds

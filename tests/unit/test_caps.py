@@ -17,9 +17,9 @@ from app.cli.verbs.sessions import caps_typed
 from app.client.requests import wish_of
 from harness.domain.calls.cap_request import CapRequest
 from harness.domain.cap import OF_SESSION, Cap, amount_of, named
+from harness.domain.settings.amounts import NANO, seconds
 from harness.events import types as t
 from harness.projections.state.session_state import SessionState
-from harness.protocol.config.amounts import NANO, seconds
 from harness.protocol.config.config import Config
 from harness.protocol.config.sections import CapsConfig
 from harness.roles.role import RoleLimits
@@ -41,7 +41,7 @@ def test_what_is_typed_at_a_launch_is_the_cap(cap: Cap) -> None:
     text = "7m" if cap.in_seconds else "7"
     typed = build().parse_args(["launch", "--goal", "x", cap.option, text])
     meant = {True: seconds("7m"), False: 7}[cap.in_seconds] * (NANO if cap.in_usd else 1)
-    assert caps_typed(typed, Config(Path("config.toml")))[cap.field] == meant
+    assert caps_typed(typed, Config(file=Path("config.toml")))[cap.field] == meant
 
 
 @pytest.mark.parametrize("cap", OF_SESSION)

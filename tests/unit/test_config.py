@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.protocol.config import amounts, api_key, credential, sections, values
+from harness.domain.settings import amounts
+from harness.protocol.config import api_key, credential, sections
 from harness.protocol.config import config as c
 from harness.protocol.paths import FolderError, Folders, ensure_private, resolve
 from harness.tools import registry
@@ -78,7 +79,7 @@ def test_errors_name_file_line_and_key(text: str, line: int, key: str) -> None:
 
 
 def test_a_setting_asks_for_no_more_time_than_the_fence_gives() -> None:
-    assert values.LONGEST_RUN_S == registry.MAX_TIMEOUT_S
+    assert sections.LONGEST_RUN_S == registry.MAX_TIMEOUT_S
 
 
 @given(st.integers(0, 10**15))
@@ -103,10 +104,15 @@ def test_an_amount_that_nobody_can_mean_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "setting", ["day_usd = 1e300", 'session_usd = "9999999999"', "fleet_tokens = 1" + 18 * "0" + "1"]
+    ("setting", "says"),
+    [
+        ("day_usd = 1e300", "more than the most that can be counted"),
+        ('session_usd = "9999999999"', "more than the most that can be counted"),
+        ("fleet_tokens = 1" + 18 * "0" + "1", "between 0 and 1,000,000,000,000,000,000, or false for none, not 1"),
+    ],
 )
-def test_a_cap_that_nobody_can_mean_is_refused(setting: str) -> None:
-    with pytest.raises(c.ConfigError, match="more than the most that can be counted"):
+def test_a_cap_that_nobody_can_mean_is_refused(setting: str, says: str) -> None:
+    with pytest.raises(c.ConfigError, match=says):
         c.parse(FILE, f"[caps]\n{setting}\n")
 
 
@@ -263,7 +269,7 @@ def test_alarms_have_times_amounts_and_numbers_and_can_be_switched_off(tmp_path:
     config = c.parse(
         file, '[alarms]\nsilent = "2h"\nno_progress_usd = "2.50"\nminute_usd = 0.5\nsame_failure = false\n'
     )
-    assert config.alarms == sections.AlarmsConfig(7200, 2_500_000_000, 500_000_000, 0)
+    assert config.alarms == sections.AlarmsConfig(7200, 2_500_000_000, 500_000_000, None)
     for wrong in (
         'silent = "soon"',
         "silent = 0",
@@ -281,7 +287,7 @@ def test_notices_have_a_command_and_stretches_of_time(tmp_path: Path) -> None:
         file,
         '[notify]\ncommand = ["apprise", "-t", "floor"]\ndesktop = false\ndwell = 0\ncool_down = "5m"\nagain = false\n',
     )
-    assert config.notify == sections.NotifyConfig(("apprise", "-t", "floor"), False, "bell", 0, 300, 0)
+    assert config.notify == sections.NotifyConfig(("apprise", "-t", "floor"), False, "bell", 0, 300, None)
     more = c.parse(file, '[notify]\napprise = "~/apprise.yml"\ntitle = false\n').notify
     assert (more.apprise, more.title) == (str(Path.home() / "apprise.yml"), False)
     for wrong in (

@@ -115,7 +115,7 @@ def test_only_what_is_risky_is_said_again_each_time_later() -> None:
     assert [notice.again for _, notice in said] == [False, True, True, True]
     assert all(notice.items == (HIGH,) for _, notice in said[1:])
     assert "still needs you" in notifications.title(said[1][1])
-    never = Pacing(20, 60, 0)
+    never = Pacing(20, 60, None)
     assert len(course(*every(10, 2400, [LOW, HIGH]), pacing=never)) == 1
 
 

@@ -29,20 +29,20 @@ def policy(*rules: Rule) -> Policy:
     [
         ('[[rule]]\nverdict = "allow"\ntool = "exec\n', 3, "", "line 3"),
         ("rules = 1\n", 1, "rules", "unknown key"),
-        ('[[rule]]\nverdict = "maybe"\ntool = "exec"\n', 2, "verdict", "allow, ask, deny"),
-        ('[[rule]]\ntool = "exec"\n', 1, "verdict", "must be one of"),
-        ('\n[[rule]]\nverdict = "ask"\ntool = "exce"\n', 4, "tool", "no such tool"),
+        ('[[rule]]\nverdict = "maybe"\ntool = "exec"\n', 2, "rule.verdict", "allow, ask, deny"),
+        ('[[rule]]\ntool = "exec"\n', 1, "rule.verdict", "must be one of"),
+        ('\n[[rule]]\nverdict = "ask"\ntool = "exce"\n', 4, "rule.tool", "no such tool"),
         (
             '[[rule]]\nverdict = "ask"\ntool = "exec"\n[[rule]]\nverdict = "ask"\ntool="exec"\nrisk = "huge"\n',
             7,
-            "risk",
+            "rule.risk",
             "low, medium",
         ),
-        ('[[rule]]\nverdict = "ask"\nargs = "npm test"\n', 3, "args", "list of strings"),
-        ('[[rule]]\nverdict = "ask"\nargs = ["**", "x"]\n', 3, "args", "last element"),
+        ('[[rule]]\nverdict = "ask"\nargs = "npm test"\n', 3, "rule.args", "list of strings"),
+        ('[[rule]]\nverdict = "ask"\nargs = ["**", "x"]\n', 3, "rule.args", "last element"),
         ('[[rule]]\nverdict = "ask"\n', 1, "rule", "matches everything"),
-        ('[[rule]]\nverdict = "ask"\ntool = "exec"\ncolour = "red"\n', 4, "colour", "unknown key"),
-        ('[[rule]]\nverdict = "allow"\ntool = "shell"\nmatch = "npm *"\n', 4, "match", "exactly"),
+        ('[[rule]]\nverdict = "ask"\ntool = "exec"\ncolour = "red"\n', 4, "rule.colour", "unknown key"),
+        ('[[rule]]\nverdict = "allow"\ntool = "shell"\nmatch = "npm *"\n', 4, "rule.match", "exactly"),
         ('[rule]\nverdict = "ask"\n', 1, "rule", "[[rule]]"),
         (f"rule = {'[' * 20_000}", 1, "", "nested deeper"),
     ],
@@ -63,7 +63,7 @@ def test_the_shipped_policy_parses_and_is_hashed() -> None:
 
 def test_contained_is_allowed_unless_a_rule_says_otherwise() -> None:
     assert judge(action(), default_policy()).rule == INSIDE
-    denied = judge(action(), policy(Rule("no-npm", "deny", args=("npm", "**"), reason="use make")))
+    denied = judge(action(), policy(Rule("deny", "no-npm", args=("npm", "**"), reason="use make")))
     assert (denied.verdict, denied.rule, denied.reason) == ("deny", "no-npm", "use make")
 
 
@@ -72,36 +72,36 @@ def test_contained_is_allowed_unless_a_rule_says_otherwise() -> None:
 @pytest.mark.parametrize("program", ["npm", "/usr/bin/npm", "./npm", "../bin/npm"])
 def test_what_tightens_speaks_of_a_program_by_whatever_path(verdict: str, rule: dict[str, Any], program: str) -> None:
     wants = action(argv=[program, "ci"], effects=["network"])
-    both = policy(Rule("no", verdict, **rule), Rule("r", "allow", args=("*", "ci"), effect="network"))
+    both = policy(Rule(verdict, "no", **rule), Rule("allow", "r", args=("*", "ci"), effect="network"))
     assert judge(wants, both).verdict == verdict
 
 
 def test_an_allow_rule_speaks_of_a_program_only_as_it_is_written() -> None:
     wants = action(argv=["./npm", "ci"], effects=["network"])
-    assert judge(wants, policy(Rule("r", "allow", args=("npm", "ci"), effect="network"))).verdict == "ask"
+    assert judge(wants, policy(Rule("allow", "r", args=("npm", "ci"), effect="network"))).verdict == "ask"
 
 
 def test_an_allow_rule_must_name_the_effect() -> None:
     wants = action(argv=["npm", "ci"], effects=["network"])
-    assert judge(wants, policy(Rule("r", "allow", args=("npm", "ci")))).verdict == "ask"
-    allowed = judge(wants, policy(Rule("r", "allow", args=("npm", "ci"), effect="network")))
+    assert judge(wants, policy(Rule("allow", "r", args=("npm", "ci")))).verdict == "ask"
+    allowed = judge(wants, policy(Rule("allow", "r", args=("npm", "ci"), effect="network")))
     assert (allowed.verdict, allowed.rule) == ("allow", "r")
     both = action(argv=["npm", "ci"], effects=["network", "delete-untracked:a"])
-    assert judge(both, policy(Rule("r", "allow", args=("npm", "ci"), effect="network"))).verdict == "ask"
+    assert judge(both, policy(Rule("allow", "r", args=("npm", "ci"), effect="network"))).verdict == "ask"
 
 
 @pytest.mark.parametrize("argv", [["npm", "ci", "--x"], ["npm"], ["npm", "cii"], ["sh", "-c", "npm ci"]])
 def test_args_match_whole_argument_lists(argv: list[str]) -> None:
     assert (
         judge(
-            action(argv=argv, effects=["network"]), policy(Rule("r", "allow", args=("npm", "ci"), effect="network"))
+            action(argv=argv, effects=["network"]), policy(Rule("allow", "r", args=("npm", "ci"), effect="network"))
         ).verdict
         == "ask"
     )
 
 
 def test_an_allow_rule_for_a_script_needs_the_exact_text() -> None:
-    rule = Rule("r", "allow", tool="shell", match="npm ci", effect="network")
+    rule = Rule("allow", "r", tool="shell", match="npm ci", effect="network")
     script = {"tool": "shell", "kind": "shell", "effects": ["network"]}
     assert judge(from_wire({**script, "script": "npm ci"}), policy(rule)).verdict == "allow"
     assert judge(from_wire({**script, "script": "npm ci; curl evil"}), policy(rule)).verdict == "ask"
@@ -111,7 +111,7 @@ def test_args_rules_do_not_speak_of_scripts() -> None:
     assert (
         judge(
             from_wire({"tool": "shell", "kind": "shell", "script": "npm ci", "effects": ["network"]}),
-            policy(Rule("r", "allow", args=("npm", "ci"), effect="network")),
+            policy(Rule("allow", "r", args=("npm", "ci"), effect="network")),
         ).verdict
         == "ask"
     )

@@ -17,7 +17,7 @@ from harness.brain.api.retry import Failure
 from harness.events import types as t
 from harness.events.types import Usage
 from harness.protocol.config import config as c
-from harness.protocol.config.profiles import Profile, Profiles
+from harness.protocol.config.sections import Profile
 from harness.simulator import compaction, edits, validate
 from harness.simulator.errors import ApiError
 from harness.tools import registry as events_tools
@@ -39,22 +39,27 @@ api_memory = true
 fresh = "never"
 cache_hour = true
 """
-    profiles = c.parse(FILE, text).profiles
-    assert profiles.of("claude-sonnet-5-5-20260101") == Profile(120_000, 90_000, 150_000, True, "never", True)
-    assert profiles.of("claude-sonnet-4-6") == Profile(60_000, 0)
-    assert profiles.of("claude-opus-5") == Profile() == Profiles().of("claude-sonnet-5-5")
+    of = c.parse(FILE, text).profile
+    assert of("claude-sonnet-5-5-20260101") == Profile(120_000, 90_000, 150_000, True, "never", True)
+    assert of("claude-sonnet-4-6") == Profile(60_000, 0)
+    assert of("claude-opus-5") == Profile() == c.Config(file=FILE).profile("claude-sonnet-5-5")
 
 
 @pytest.mark.parametrize(
     ("text", "line", "key", "why"),
     [
-        ("[profiles.m]\nworking = 1\n", 2, "profiles.working", "unknown key; known: api_clearing, api_compaction"),
-        ("[profiles.m]\nworking_tokens = 100\n", 2, "profiles.working_tokens", "20000 at least"),
-        ("[profiles.m]\napi_clearing = true\n", 2, "profiles.api_clearing", "10000 at least"),
-        ("[profiles.m]\napi_compaction = 49999\n", 2, "profiles.api_compaction", "50000 at least"),
-        ("[profiles.m]\napi_memory = 1\n", 2, "profiles.api_memory", "true or false"),
-        ("[profiles.m]\ncache_hour = 60\n", 2, "profiles.cache_hour", "true or false"),
-        ("[profiles.m]\nfresh = 'often'\n", 2, "profiles.fresh", "per-task, per-iteration, never"),
+        (
+            "[profiles.m]\nworking = 1\n",
+            2,
+            "profiles.m.working",
+            "did you mean working_tokens? known: working_tokens, api_clearing",
+        ),
+        ("[profiles.m]\nworking_tokens = 100\n", 2, "profiles.m.working_tokens", "from 20,000 on"),
+        ("[profiles.m]\napi_clearing = true\n", 2, "profiles.m.api_clearing", "a number of tokens"),
+        ("[profiles.m]\napi_compaction = 49999\n", 2, "profiles.m.api_compaction", "from 50,000 on, not 49999"),
+        ("[profiles.m]\napi_memory = 1\n", 2, "profiles.m.api_memory", "true or false"),
+        ("[profiles.m]\ncache_hour = 60\n", 2, "profiles.m.cache_hour", "true or false"),
+        ("[profiles.m]\nfresh = 'often'\n", 2, "profiles.m.fresh", "per-task, per-iteration, never"),
         ("[profiles]\nm = 3\n", 2, "profiles.m", "must be a section"),
     ],
 )

@@ -66,21 +66,21 @@ def test_each_part_has_a_role_that_ships_and_says_what_it_is_for() -> None:
         ('tools = []\nprompt = "x"\ndeny_branch = ["a"]\n', 3, "deny_branch", "unknown key"),
         ('prompt = "x"\ntools = ["read_file", "fly"]\n', 2, "tools", "no such tool: fly"),
         ('tools = []\nprompt = " "\n', 2, "prompt", "needs a prompt"),
-        ('tools = []\nprompt = "x"\n[limits]\ncycles = 21\n', 4, "cycles", "at most 20"),
-        ('tools = []\nprompt = "x"\n[limits]\nusd = "much"\n', 4, "usd", "number"),
-        ('tools = []\nprompt = "x"\n[limits]\nusd = nan\n', 4, "usd", "number"),
-        ('tools = []\nprompt = "x"\n[limits]\nusd = inf\n', 4, "usd", "at most 1,000,000,000"),
-        ('tools = []\nprompt = "x"\n[limits]\nusd = 1e300\n', 4, "usd", "at most 1,000,000,000"),
-        ('tools = []\nprompt = "x"\n[limits]\nfuel = 1\n', 4, "fuel", "unknown limit"),
-        (f'tools = []\nprompt = "x"\n[limits]\ncalls = 1{"0" * 26}\n', 4, "calls", "at most 1,125,"),
+        ('tools = []\nprompt = "x"\n[limits]\ncycles = 21\n', 4, "limits.cycles", "between 0 and 20"),
+        ('tools = []\nprompt = "x"\n[limits]\nusd = "much"\n', 4, "limits.usd", "amount in USD"),
+        ('tools = []\nprompt = "x"\n[limits]\nusd = nan\n', 4, "limits.usd", "amount in USD"),
+        ('tools = []\nprompt = "x"\n[limits]\nusd = inf\n', 4, "limits.usd", "not an amount in USD"),
+        ('tools = []\nprompt = "x"\n[limits]\nusd = 1e300\n', 4, "limits.usd", "more than the most"),
+        ('tools = []\nprompt = "x"\n[limits]\nfuel = 1\n', 4, "limits.fuel", "unknown key; known: usd"),
+        (f'tools = []\nprompt = "x"\n[limits]\ncalls = 1{"0" * 26}\n', 4, "limits.calls", "and 1,125,"),
         (f"tools = []\nprompt = {'9' * 5000}", 2, "", "4300 digits"),
         (
             'tools = []\nprompt = "x"\n[[rule]]\nverdict = "allow"\ntool = "exec"\neffect = "network"\n',
             4,
-            "verdict",
+            "rule.verdict",
             "may only tighten",
         ),
-        ('tools = []\nprompt = "x"\n[[rule]]\nverdict = "ask"\ntool = "exce"\n', 5, "tool", "no such tool"),
+        ('tools = []\nprompt = "x"\n[[rule]]\nverdict = "ask"\ntool = "exce"\n', 5, "rule.tool", "no such tool"),
         (f"tools = {'[' * 20_000}", 1, "", "nested deeper"),
     ],
 )
@@ -89,7 +89,7 @@ def test_what_is_wrong_with_a_file_is_said_with_line_and_key(text: str, line: in
         parse("mine", text, "mine.toml")
     assert (caught.value.file, caught.value.key) == ("mine.toml", key)
     assert says in str(caught.value)
-    assert key == "verdict" or caught.value.line == line
+    assert caught.value.line == line
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "endless"])
@@ -120,7 +120,7 @@ def test_the_users_own_stands_before_the_one_that_ships_and_no_name_leaves_the_f
     with pytest.raises(OpError, match="there is no role"):
         casting.cast(tmp_path, "none")
     (folder / "coder.toml").write_text("tools = 1")
-    with pytest.raises(OpError, match="line 1: prompt"):
+    with pytest.raises(OpError, match="line 1: tools"):
         casting.cast(tmp_path, "")
 
 
@@ -181,7 +181,7 @@ ORDER = ("allow", "ask", "deny")
     st.lists(st.tuples(st.sampled_from(ORDER), st.sampled_from(("exec", "shell"))), max_size=4),
 )
 def test_a_role_never_makes_a_verdict_milder(given_verdict: str, made: list[tuple[str, str]]) -> None:
-    rules = [Rule(f"r{i}", verdict, tool=tool) for i, (verdict, tool) in enumerate(made)]
+    rules = [Rule(verdict, f"r{i}", tool=tool) for i, (verdict, tool) in enumerate(made)]
     before = Verdict(given_verdict, "policy", "why", "low")
     one = from_wire({"fence": {}, "tool": "exec", "kind": "exec", "argv": ["npm", "test"], "effects": []})
     after = tighten(before, one, rules, "the role x")

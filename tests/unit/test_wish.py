@@ -18,7 +18,7 @@ from app.launch.launch_form import FieldError, Wish
 from harness.protocol.config.config import Config
 from harness.protocol.config.sections import FRESH, JUDGE_AT
 
-CFG = Config(Path("/nowhere/config.toml"))
+CFG = Config(file=Path("/nowhere/config.toml"))
 TEXT = st.text(min_size=1, max_size=20).filter(lambda text: bool(text.strip()))
 LINE = TEXT.map(lambda text: " ".join(text.split())).filter(lambda text: bool(text) and len(text.splitlines()) == 1)
 OPTIONAL = st.one_of(st.just(""), LINE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from harness.protocol.config import amounts
+from harness.domain.settings import amounts
 
 _STAMP = "%Y-%m-%dT%H:%M:%S.%fZ"
 

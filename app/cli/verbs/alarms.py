@@ -11,8 +11,8 @@ from app.cli.base.context import Context
 from app.cli.base.output import emit, safe, say, warn
 from app.cli.base.several import each
 from app.client.replies import ask
+from harness.domain.settings.amounts import seconds
 from harness.domain.text.formatting import local
-from harness.protocol.config.amounts import seconds
 from harness.views.replies import SessionShown, Snoozed
 
 

@@ -12,11 +12,12 @@ from app.cli.base import exits
 from app.cli.base.arguments import Usage
 from app.cli.base.context import Context
 from app.cli.base.output import emit, emit_all, safe, say, table
+from harness.domain.settings import amounts
 from harness.domain.text.formatting import usd
 from harness.judge import known
 from harness.judge.calibrating import CalibrationLine, CalibrationOrder
 from harness.judge.known import Judged
-from harness.protocol.config import amounts, api_key
+from harness.protocol.config import api_key
 from harness.protocol.config import config as configuration
 from harness.roles import shelf
 from harness.roles.role import RoleError

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import msgspec
+
 from app.cli.base import exits
 from app.cli.base.arguments import Usage
 from app.cli.base.context import Context
@@ -65,7 +67,7 @@ def _tools(role: Role) -> str:
 
 
 def _facts(role: Role, where: str) -> dict[str, object]:
-    limits = {name: value for name in role.limits.__slots__ if (value := getattr(role.limits, name)) is not None}
+    limits = {name: value for name, value in msgspec.structs.asdict(role.limits).items() if value is not None}
     return {
         "name": role.name,
         "version": role.version,

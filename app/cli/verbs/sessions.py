@@ -18,9 +18,9 @@ from app.client import requests
 from app.client.replies import ask
 from harness.domain import outcomes, problems
 from harness.domain.cap import OF_SESSION, Cap
+from harness.domain.settings import amounts
 from harness.domain.text.formatting import cap_text, counted, spend, spend_cell, usd
 from harness.events.body import Caps
-from harness.protocol.config import amounts
 from harness.protocol.config import config as configuration
 from harness.views.cost_views import Costs, Paid, SessionPaid
 from harness.views.launch_request import LaunchWish

@@ -15,9 +15,9 @@ from harness.domain import problems
 from harness.domain.actions.action import BadAction, from_wire
 from harness.domain.calls.cap_request import CapRequest
 from harness.domain.decision import PERMITS, Decision
+from harness.domain.settings import amounts
 from harness.domain.text.display_safe import to_display
 from harness.protocol.client import SupervisorError, Unreachable
-from harness.protocol.config import amounts
 from harness.protocol.config import config as configuration
 from harness.tools.person_tool import Answer
 from harness.views.replies import Outcome

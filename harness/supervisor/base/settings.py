@@ -41,7 +41,7 @@ class Settings:
         self._good = folders.state / "last-good"
         self.problems: dict[str, str] = {}
         self.policy: Policy = default_policy()
-        self.config: Config = Config(folders.config_file)
+        self.config: Config = Config(file=folders.config_file)
         self._marks: dict[Path, _Mark] = {}
         self._subscribers: list[Callable[[], None]] = []
 

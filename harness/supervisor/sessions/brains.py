@@ -148,7 +148,7 @@ class Brains:
         gen = session.state.lease_gen + 1
         secret = secrets.token_hex(16)
         config = self._config()
-        profile = config.profiles.of(intent.model)
+        profile = config.profile(intent.model)
         spec = Spec(
             sid=session.sid,
             folder=str(session.folder.root),

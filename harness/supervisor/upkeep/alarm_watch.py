@@ -36,7 +36,7 @@ class AlarmWatch:
                 if session.loaded and not session.foreign and not session.damaged:
                     await self._look(session, now, limits)
                 self._remind(session)
-            await asyncio.sleep(max(_LEAST_PAUSE_S, min(_PAUSE_S, limits.silent_s / 4 or _PAUSE_S)))
+            await asyncio.sleep(max(_LEAST_PAUSE_S, min(_PAUSE_S, (limits.silent_s or 4 * _PAUSE_S) / 4)))
 
     def _remind(self, session: Session) -> None:
         """What was put off until now is shown as it is again."""

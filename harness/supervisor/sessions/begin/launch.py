@@ -244,7 +244,7 @@ class Launcher:
             caps = t.Caps(**{cap.field: getattr(config.caps, cap.setting) for cap in OF_SESSION})
         worker = cast.worker
         model = request.model or worker.model or config.model.default
-        fresh = request.fresh or config.profiles.of(model).fresh or config.plan.fresh
+        fresh = request.fresh or config.profile(model).fresh or config.plan.fresh
         return t.SessionIntent(
             name=name,
             goal=request.goal,

@@ -1,9 +1,12 @@
-"""Money, stretches of time and sizes as a person writes them."""
+"""Money, durations and sizes as a person writes them, and as the types of settings name them."""
 
 from __future__ import annotations
 
 import os
 import re
+from functools import partial
+
+from harness.domain.settings.reading import Form
 
 NANO = 1_000_000_000
 MOST = NANO * NANO
@@ -14,6 +17,7 @@ _USD = re.compile(r"\$?([0-9]+)(?:\.([0-9]{1,9}))?")
 _DIGITS = len(str(MOST))
 _DURATION = re.compile(r"([0-9]+)\s*([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+MOST_BYTES = 1 << 60
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(KiB|MiB|GiB|TiB|%)")
 _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
@@ -61,12 +65,36 @@ def seconds(text: str) -> int:
 
 
 def size(text: str) -> int:
-    """``"512MiB"``, ``"1.5 GiB"`` → bytes; ``"75%"`` → of this machine's memory. Raises ValueError."""
+    """``"512MiB"``, ``"1.5 GiB"`` → bytes. Raises ValueError."""
     m = _SIZE.fullmatch(text.strip())
-    if not m:
+    if not m or m[2] == "%":
         raise ValueError(f"{text!r} is not a size such as 512MiB or 10GiB")
-    if m[2] == "%":
-        if float(m[1]) > 100:
-            raise ValueError(f"{text!r} is more memory than there is")
-        return int(float(m[1]) / 100 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     return int(float(m[1]) * _UNITS[m[2]])
+
+
+def memory(text: str) -> int:
+    """A size, or ``"75%"`` of this machine's memory → bytes. Raises ValueError."""
+    m = _SIZE.fullmatch(text.strip())
+    if not m or m[2] != "%":
+        return size(text)
+    if float(m[1]) > 100:
+        raise ValueError(f"{text!r} is more memory than there is")
+    return int(float(m[1]) / 100 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+
+
+def _usd(written: str | float) -> int:
+    return usd_to_nano(written if isinstance(written, str) else f"{written:.9f}".rstrip("0").rstrip("."))
+
+
+def _shown(units: dict[str, int], amount: int) -> str:
+    """In the largest unit of which it is a whole number."""
+    if not amount:
+        return "0"
+    unit, one = max(((unit, one) for unit, one in units.items() if amount % one == 0), key=lambda unit: unit[1])
+    return f"{amount // one}{unit}"
+
+
+USD = Form(_usd, 'an amount in USD such as "2.50"', (str, int, float), lambda nano: usd_typed(nano).removesuffix(".00"))
+DURATION = Form(seconds, 'a duration such as "90m"', shown=partial(_shown, _SECONDS))
+SIZE = Form(size, 'a size such as "512MiB"', shown=partial(_shown, {" bytes": 1, **_UNITS}))
+MEMORY = SIZE._replace(read=memory, words='a size such as "512MiB" or "75%" of the memory')

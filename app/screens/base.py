@@ -14,7 +14,7 @@ from app.action_table.registry import ACTIONS, BY_ID, show_key
 from app.client.snapshot import Dirty, Snapshot
 from app.framework.handlers import Handler, Handlers
 from app.framework.host import Host, host_of
-from app.terminal import painting
+from app.terminal import textual_internals
 from app.terminal.clipboard import Selected
 from app.terminal.size_classes import size_classes
 from widgets.base.help_bar import HelpBar, KeyEntry
@@ -41,7 +41,7 @@ class WatchScreen(Screen[object]):
 
     def __init__(self) -> None:
         super().__init__(classes=size_classes(self.app))
-        self._compositor = painting.RowsCompositor()
+        textual_internals.draw_rows(self)
 
     # -- actions -----------------------------------------------------------------------------------
 
@@ -102,7 +102,7 @@ class WatchScreen(Screen[object]):
             return
         handler.run()
         self.show_keys()
-        painting.paint(self)
+        textual_internals.paint(self)
 
     def own_actions(self) -> list[Action]:
         """Every action that a key has here, possible now or not, in the registry's order."""

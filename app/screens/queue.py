@@ -23,7 +23,7 @@ from app.screens.dialogs.deciding import Deciding
 from app.screens.queue_foot import Looked, nothing_open, standing
 from app.screens.queue_refusals import NOTHING, Refusal
 from app.screens.session_commands import SessionCommands, not_going_on
-from app.terminal import painting
+from app.terminal import textual_internals
 from app.terminal.clipboard import Selected
 from harness.domain import problems
 from harness.domain.calls.approval_kind import Request
@@ -180,7 +180,7 @@ class QueueScreen(CardScreen, SessionCommands):
         self.card.set_view(view)
         self._watch_card()
         self.show_keys()
-        painting.paint(self)
+        textual_internals.paint(self)
 
     def _watch_card(self) -> None:
         """Advance the arming of the card, and say in one line where it stands."""

@@ -26,7 +26,7 @@ from app.input.keymap import Keymap
 from app.input.typing_pace import MACHINE_GAP_S, Pace, news_after_key
 from app.screens.base import WatchScreen
 from app.shell.places import FLOOR, Opening, Places
-from app.terminal import cell_table, clipboard, themes
+from app.terminal import cell_table, clipboard, textual_internals, themes
 from app.terminal.attention import Attention
 from app.terminal.clipboard import Selected
 from app.terminal.terminal_filters import NoControl, quiet_driver
@@ -212,8 +212,7 @@ class WatchApp(App[int]):
             self.attention.look(now)
 
     def to_terminal(self, sequences: str) -> None:
-        if self._driver is not None:
-            self._driver.write(sequences)
+        textual_internals.write(self, sequences)
 
     def shown_screens(self) -> list[WatchScreen]:
         """The screens that can be seen: the top one, and what lies under it as far as it is modal."""

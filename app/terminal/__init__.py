@@ -1,1 +1,1 @@
-"""The terminal around the screen: painting, themes, clipboard, bell, tmux."""
+"""The terminal around the screen: what is used of Textual itself, themes, clipboard, bell, tmux."""

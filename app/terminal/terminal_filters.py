@@ -16,6 +16,7 @@ from textual.filter import LineFilter
 
 from app.input.paste import Pasted, PasteFilter
 from app.input.typing_pace import Pace
+from app.terminal import textual_internals
 from app.terminal.cell_table import placed
 
 # All of these are zero cells wide for Textual, so deleting them moves nothing: controls, bidirectional and zero-width
@@ -150,13 +151,8 @@ def quiet_driver(pace: Pace) -> type[Any] | None:
 
     if constants.DRIVER is not None:
         return None
-    try:
-        from textual._xterm_parser import XTermParser
-        from textual.drivers import linux_driver
-    except ImportError:
-        return None
 
-    class QuietParser(XTermParser):
+    class QuietParser(textual_internals.Parser):
         """Textual's parser behind both filters."""
 
         def __init__(self, debug: bool = False) -> None:
@@ -194,11 +190,9 @@ def quiet_driver(pace: Pace) -> type[Any] | None:
                     pace.arrived(event.time)
                 yield event
 
-    # The driver makes its parser by this module-level name inside a long loop; naming ours there is the smallest way
-    # in.
-    vars(linux_driver)["XTermParser"] = QuietParser
+    textual_internals.use_parser(QuietParser)
 
-    class PlacingDriver(linux_driver.LinuxDriver):
+    class PlacingDriver(textual_internals.Driver):
         """The Linux driver that writes each character where the screen believes it."""
 
         def write(self, data: str) -> None:

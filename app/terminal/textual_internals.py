@@ -1,7 +1,7 @@
-"""Only what changed is painted, and what a key changed at once.
+"""Every use of names that Textual calls private; a test fails when another version than `READ_FROM` is installed.
 
-Textual paints all that changed at the turn of a frame, up to 17 ms later, and has every widget on the screen draw all
-of its lines for it, however few of them are asked for.
+Painting: Textual paints all that changed at the turn of a frame, up to 17 ms later, and has every widget draw all of
+its lines for it. Here only the rows that changed are drawn, and what a key changed is painted at once.
 """
 
 from __future__ import annotations
@@ -10,12 +10,38 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from textual._compositor import Compositor
+from textual._xterm_parser import XTermParser
+from textual.app import App
+from textual.drivers import linux_driver
 from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
 
+READ_FROM = "8.2.8"
+"""The version of Textual that this module was read from."""
+Parser = XTermParser
+"""What makes events of the terminal's input."""
+Driver = linux_driver.LinuxDriver
+"""What reads and writes the terminal."""
 
-class RowsCompositor(Compositor):
+
+def use_parser(parser: type[XTermParser]) -> None:
+    """Have the driver parse its input by this one: it makes its parser by a name of its module, inside a long loop."""
+    vars(linux_driver)["XTermParser"] = parser
+
+
+def write(app: App[None], sequences: str) -> None:
+    """Send sequences to the terminal, where there is one."""
+    if app._driver is not None:
+        app._driver.write(sequences)
+
+
+def draw_rows(screen: Screen[object]) -> None:
+    """Have a screen's widgets draw the rows that are painted, and no others."""
+    screen._compositor = _RowsCompositor()
+
+
+class _RowsCompositor(Compositor):
     """Has widgets draw the rows that are painted, and no others."""
 
     _bands: tuple[Region, ...] = ()

@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import json
 import os
-import secrets
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +22,10 @@ NAME = "IDENTITY"
 OWNER = "owner.json"
 """In the runtime folder: whose sockets these are."""
 _FORMAT = 1
-_ADOPT = "if nothing else drives its sessions: watchfloor adopt"
+_HINT = (
+    "it can be looked at (watchfloor ls, show, logs, cost, verify); nothing in it runs. To go on with it here:"
+    " watchfloor adopt"
+)
 
 
 class Mark(NamedTuple):
@@ -32,7 +34,6 @@ class Mark(NamedTuple):
     ``mark`` is the inode of the mark's own file: restoring files into the same folder changes it.
     """
 
-    fleet: str
     machine: str
     boot: str
     path: str
@@ -43,15 +44,15 @@ class Mark(NamedTuple):
 
 
 class Foreign(NamedTuple):
-    """A state folder that must not be driven as it is.
+    """A state folder that is not the one of its mark, which stood at ``path``, and must not be driven as it is.
 
-    ``kind``: copy, moved, restored, machine, alias, damaged; ``why`` and ``hint`` are for people.
+    ``moved``: it is that very folder, so the processes that it names are its own; otherwise they may be the original's.
     """
 
-    kind: str
     path: str
     why: str
-    hint: str
+    moved: bool = False
+    hint: str = _HINT
 
 
 class ForeignState(FolderError):
@@ -84,7 +85,7 @@ def _boot() -> str:
         return ""
 
 
-def observe(state: Path, fleet: str = "") -> Mark:
+def observe(state: Path) -> Mark:
     """The folder as it is now. Raises OSError."""
     real = os.path.realpath(state)
     st = os.stat(real)
@@ -92,7 +93,7 @@ def observe(state: Path, fleet: str = "") -> Mark:
         own = os.stat(os.path.join(real, NAME), follow_symlinks=False).st_ino
     except FileNotFoundError:
         own = 0
-    return Mark(fleet, machine(), _boot(), real, st.st_dev, os.statvfs(real).f_fsid, st.st_ino, own)
+    return Mark(machine(), _boot(), real, st.st_dev, os.statvfs(real).f_fsid, st.st_ino, own)
 
 
 def read(state: Path) -> Mark | None:
@@ -103,16 +104,7 @@ def read(state: Path) -> Mark | None:
         return None
     except ValueError as exc:
         raise ValueError(f"{state / NAME} is not JSON: {exc}") from exc
-    kinds = {
-        "fleet": str,
-        "machine": str,
-        "boot": str,
-        "path": str,
-        "device": int,
-        "filesystem": int,
-        "inode": int,
-        "mark": int,
-    }
+    kinds = {name: int for name in Mark._fields} | {"machine": str, "boot": str, "path": str}
     if not isinstance(raw, dict) or any(not isinstance(raw.get(name), kind) for name, kind in kinds.items()):
         raise ValueError(f"{state / NAME} does not name a folder")
     return Mark(**{name: raw[name] for name in kinds})
@@ -127,36 +119,17 @@ def same_folder(known: Mark, seen: Mark) -> bool:
     return known.inode == seen.inode and disk
 
 
-def judge(known: Mark, seen: Mark, original_there: bool) -> Foreign | None:
-    """None when the folder is the one that was marked; otherwise what it is instead.
-
-    ``original_there``: the marked one still has its place.
-    """
-    look = "it can be looked at (watchfloor ls, show, logs, cost, verify); nothing in it runs"
-    adopt = f"{look}. To go on with it here: watchfloor adopt"
-    if known.machine and seen.machine and known.machine != seen.machine:
-        return Foreign(
-            "machine",
-            known.path,
-            f"the state folder {seen.path} was made on another machine (there it was {known.path})",
-            adopt,
-        )
-    if same_folder(known, seen) and known.mark == seen.mark:
-        if known.path == seen.path:
-            return None
-        if original_there:
-            hint = f"use it by that name: WATCHFLOOR_STATE={known.path}"
-            return Foreign(
-                "alias", known.path, f"the state folder {seen.path} is {known.path} under another name", hint
-            )
-        return Foreign("moved", known.path, f"the state folder {seen.path} was moved here from {known.path}", adopt)
-    if known.path == seen.path:
-        why = (
-            f"the state folder {seen.path} was put back from a copy: what happened after the copy was made is not in it"
-        )
-        return Foreign("restored", known.path, why, adopt)
-    where = "which is still there" if original_there else "which is gone"
-    return Foreign("copy", known.path, f"the state folder {seen.path} is a copy of {known.path}, {where}", adopt)
+def judge(known: Mark, seen: Mark) -> Foreign | None:
+    """None when the folder is the one that was marked."""
+    moved = known.machine in ("", seen.machine) or not seen.machine
+    moved = moved and same_folder(known, seen) and known.mark == seen.mark
+    if moved and known.path == seen.path:
+        return None
+    why = (
+        f"the state folder {seen.path} is not the one of its mark ({known.path}): it was copied, moved, put back from a"
+        " backup or brought from another machine"
+    )
+    return Foreign(known.path, why, moved)
 
 
 def look(state: Path) -> Foreign | None:
@@ -165,36 +138,20 @@ def look(state: Path) -> Foreign | None:
         known = read(state)
         if known is None:
             return None
-        return judge(known, observe(state), _there(known))
+        return judge(known, observe(state))
     except ValueError as exc:
-        return Foreign(
-            "damaged",
-            "",
-            f"nobody can say whose state this is: {exc}",
-            _ADOPT,
-        )
+        return Foreign("", f"nobody can say whose state this is: {exc}")
     except OSError as exc:
         raise FolderError(f"cannot look at {exc.filename or state}: {exc.strerror or exc}") from exc
 
 
-def _there(known: Mark) -> bool:
-    """True while the marked folder, or another with its mark, still stands at its path."""
-    place = Path(known.path)
-    try:
-        other = read(place)
-        return (other is not None and other.fleet == known.fleet) or same_folder(known, observe(place))
-    except (OSError, ValueError):
-        return False
-
-
-def write(state: Path, fleet: str = "") -> Mark:
-    """Mark this folder as it is now, durably, as ``fleet`` or as a new one. Raises OSError."""
+def write(state: Path) -> None:
+    """Mark this folder as it is now, durably. Raises OSError."""
     real = Path(os.path.realpath(state))
     with durable.swapping(real / NAME, real / f".{NAME}.part") as fd:
-        made = observe(real, fleet or secrets.token_hex(16))._replace(mark=os.fstat(fd).st_ino)
+        made = observe(real)._replace(mark=os.fstat(fd).st_ino)
         durable.write_all(fd, (json.dumps({"format": _FORMAT, **made._asdict()}) + "\n").encode("ascii"))
     durable.sync_folder(real)
-    return made
 
 
 def who(state: Path) -> dict[str, str | int]:
@@ -223,34 +180,30 @@ def other_fleet(told: object, state: Path) -> str:
     )
 
 
-def _listening(folders: Folders) -> dict[int, str]:
-    """Processes that listen in the runtime folder: what each is, in words, by its number."""
+def _living(folders: Folders) -> str:
+    """Who listens in the runtime folder, and what to do about it; empty when nobody does."""
     found = {}
     for path in (folders.supervisor_socket, *sorted(folders.keeper_sockets.glob("*.sock"))):
         with contextlib.suppress(OSError), frames.connect(path, 1.0) as sock:
-            found[frames.peer(sock)[0]] = (
-                "the supervisor" if path == folders.supervisor_socket else f"the keeper of session {path.stem}"
-            )
-    return found
+            what = "the supervisor" if path == folders.supervisor_socket else f"the keeper of session {path.stem}"
+            pid = frames.peer(sock)[0]
+            found[pid] = f"{what} (process {pid})"
+    if not found:
+        return ""
+    end = f"end them (kill {' '.join(map(str, found))})"
+    return f"{'; '.join(found.values())}; {end}, or put that folder back in its place, then try again"
 
 
 def replaced(told: object, folders: Folders) -> str:
     """What to do when a process named our state folder's path and means the folder that was there before; empty when it
-    does not.
+    does not, or when nothing of it runs.
     """
     real = os.path.realpath(folders.state)
     if not isinstance(told, dict) or told.get("path") != real or not other_fleet(told, folders.state):
         return ""
+    living = _living(folders)
     why = f"the state folder {real} was replaced by another one while processes of the one before it run"
-    found = _listening(folders)
-    return f"{why}: {_ending(found)}" if found else f"{why}; try again"
-
-
-def _ending(found: dict[int, str]) -> str:
-    """Who lives on without its state folder, and what to do."""
-    named = "; ".join(f"{what} (process {pid})" for pid, what in found.items())
-    end = f"end them (kill {' '.join(map(str, found))})"
-    return f"{named}; {end}, or put that folder back in its place, then try again"
+    return f"{why}: {living}" if living else ""
 
 
 def bereft(folders: Folders) -> str:
@@ -262,8 +215,8 @@ def bereft(folders: Folders) -> str:
         told = None if os.path.lexists(real) else json.loads(own_file.read(folders.runtime / OWNER))
     except (OSError, ValueError):
         return ""
-    found = _listening(folders) if isinstance(told, dict) and told.get("path") == real else {}
-    return f"the state folder {real} is gone while processes of it run: {_ending(found)}" if found else ""
+    living = _living(folders) if isinstance(told, dict) and told.get("path") == real else ""
+    return f"the state folder {real} is gone while processes of it run: {living}" if living else ""
 
 
 def claim_runtime(folders: Folders) -> None:
@@ -284,19 +237,16 @@ def claim_runtime(folders: Folders) -> None:
     # then it came along with a copy, and no socket did
     inside = os.path.realpath(folders.runtime).startswith(f"{mine['path']}/")
     if not inside and isinstance(told, dict) and other_fleet(told, folders.state):
-        owner = str(told["path"])
-        living = _listening(folders)
-        if living and (why := replaced(told, folders)):
+        if why := replaced(told, folders):
             raise FolderError(why)
+        owner = str(told["path"])
+        ids = (told.get("device"), told.get("inode"))
         try:
             st = os.stat(owner)
-            there = (st.st_dev, st.st_ino) == (told.get("device"), told.get("inode")) and (st.st_dev, st.st_ino) != (
-                mine["device"],
-                mine["inode"],
-            )
+            there = (st.st_dev, st.st_ino) == ids != (mine["device"], mine["inode"])
         except OSError:
             there = False
-        if there or living:
+        if there or _living(folders):
             raise FolderError(
                 f"the runtime folder {folders.runtime} belongs to the fleet in {owner}, so nothing is started for"
                 f" {mine['path']}; set WATCHFLOOR_RUNTIME to another folder, or do not set it (then it lies inside the"

@@ -50,8 +50,6 @@ def adopt(folders: Folders) -> dict[str, object]:
     """
     ensure_private(folders.state)
     foreign = identity.look(folders.state)
-    if foreign is not None and foreign.kind == "alias":
-        raise Refused(f"{foreign.why}; {foreign.hint}", EXIT_REFUSED)
     _unused(folders)
     for folder in (folders.runtime, folders.sessions, folders.worktrees):
         ensure_private(folder)
@@ -61,16 +59,11 @@ def adopt(folders: Folders) -> dict[str, object]:
         identity.claim_runtime(folders)
         outcomes = [_session(folders, sid, foreign) for sid in session_folders(folders.sessions) if is_session_id(sid)]
         if foreign is not None or identity.read(folders.state) is None:
-            identity.write(folders.state, _fleet(folders) if foreign is not None and foreign.kind == "moved" else "")
+            identity.write(folders.state)
     finally:
         os.close(lock)
     listed = [{"sid": o.sid, "name": o.name, "ended": o.ended, "driven": not o.why, "why": o.why} for o in outcomes]
-    return {"kind": foreign.kind if foreign else "", "from": foreign.path if foreign else "", "sessions": listed}
-
-
-def _fleet(folders: Folders) -> str:
-    known = identity.read(folders.state)
-    return known.fleet if known is not None else ""
+    return {"from": foreign.path if foreign else "", "sessions": listed}
 
 
 def _unused(folders: Folders) -> None:
@@ -113,7 +106,7 @@ def _settle(folder: SessionFolder, sid: str, state: SessionState, foreign: ident
     """Close in the log what was open between two processes of the original: nothing of it is carried out here on its
     old word.
     """
-    if foreign is None or foreign.kind != "moved":
+    if foreign is None or not foreign.moved:
         for leader in folder.spool.glob("*.pid"):  # they name processes of the original
             leader.unlink()
     log = LogWriter.open(folder.log, sid)
@@ -129,29 +122,26 @@ def closing(state: SessionState, foreign: identity.Foreign | None) -> list[t.Bod
     """The records that make a session independent of its original's processes.
 
     What waits for a person is judged and asked anew, with this as the difference. What a machine would have begun by
-    itself is begun after a move, and after a copy it is not: the original may have done it. Calls that had started are
-    left to the session's keeper: they are in doubt.
+    itself is not begun: the original may have done it. Calls that had started are left to the session's keeper: they
+    are in doubt.
     """
-    moved = foreign is not None and foreign.kind == "moved"
     told = foreign.why if foreign is not None else "this session was taken over from another state folder"
-    text = f"{told}; it goes on here" + (
-        "" if moved else "; what its original did after it was copied is not in this log"
-    )
+    text = f"{told}; it goes on here; what its original did after it was copied is not in this log"
     bodies: list[t.Body] = [t.HarnessNote(level="warning", text=text, component="state folder")]
     if state.lease is not None:
         bodies.append(t.LeaseEnded(gen=state.lease.gen, reason="the state folder was adopted", exit_code=None))
-    difference = [told if moved else f"{told}; the original may have been allowed this since"]
+    difference = [f"{told}; the original may have been allowed this since"]
     for call in state.calls.open.values():
-        if call.stage == CallStage.ASKED or (moved and call.stage in (CallStage.JUDGED, CallStage.DECIDED)):
+        if call.stage == CallStage.ASKED:
             bodies.append(t.ApprovalStale(approval_id=call.approval_id, call_id=call.call_id, difference=difference))
-        elif not moved and call.stage in (CallStage.PROPOSED, CallStage.JUDGED, CallStage.DECIDED):
+        elif call.stage in (CallStage.PROPOSED, CallStage.JUDGED, CallStage.DECIDED):
             bodies.append(t.ToolEnded(call_id=call.call_id, status=CallEnd.CANCELLED, preview=_NOT_RUN))
     return bodies
 
 
 _NOT_RUN = (
-    "Not run here: Watchfloor's state folder was copied before this call began, and whether the original ran it is not"
-    " known. Look first, then ask again."
+    "Not run here: Watchfloor's state folder was copied or moved before this call began, and whether the original ran"
+    " it is not known. Look first, then ask again."
 )
 
 

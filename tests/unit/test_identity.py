@@ -14,41 +14,40 @@ from harness.protocol.connection import frames
 from harness.protocol.identity import Mark, judge, same_folder
 from harness.protocol.paths import FolderError, Folders
 
-HOME = Mark("fleet", "m1", "b1", "/home/u/state", 7, 99, 1000, 1001)
+HOME = Mark("m1", "b1", "/home/u/state", 7, 99, 1000, 1001)
 
 
 @pytest.mark.parametrize(
-    ("changed", "there", "kind"),
+    ("changed", "refused"),
     [
-        ({}, True, None),
-        ({"boot": "b2"}, True, None),
-        ({"boot": "b2", "device": 8, "filesystem": 5}, True, None),
-        ({"device": 8}, True, None),  # the same file system, mounted anew
-        ({"device": 8, "filesystem": 5}, True, "restored"),
-        ({"machine": ""}, True, None),
-        ({"machine": "m2"}, False, "machine"),
-        ({"machine": "m2", "path": "/other"}, False, "machine"),
-        ({"path": "/mnt/state"}, False, "moved"),
-        ({"path": "/mnt/state"}, True, "alias"),
-        ({"path": "/copy", "inode": 5, "mark": 6}, True, "copy"),
-        ({"path": "/copy", "inode": 5, "mark": 6}, False, "copy"),
-        ({"inode": 5, "mark": 6}, True, "restored"),
-        ({"inode": 5}, True, "restored"),
-        ({"mark": 6}, True, "restored"),  # a backup that was unpacked into the same folder
-        ({"mark": 0}, True, "restored"),
+        ({}, False),
+        ({"boot": "b2"}, False),
+        ({"boot": "b2", "device": 8, "filesystem": 5}, False),
+        ({"device": 8}, False),  # the same file system, mounted anew
+        ({"machine": ""}, False),
+        ({"device": 8, "filesystem": 5}, True),
+        ({"machine": "m2"}, True),
+        ({"machine": "m2", "path": "/other"}, True),
+        ({"path": "/mnt/state"}, True),
+        ({"path": "/copy", "inode": 5, "mark": 6}, True),
+        ({"inode": 5, "mark": 6}, True),
+        ({"inode": 5}, True),
+        ({"mark": 6}, True),  # a backup that was unpacked into the same folder
+        ({"mark": 0}, True),
     ],
 )
-def test_judge(changed: dict[str, object], there: bool, kind: str | None) -> None:
-    found = judge(HOME, HOME._replace(**changed), there)
-    assert (found.kind if found else None) == kind
+def test_judge(changed: dict[str, object], refused: bool) -> None:
+    found = judge(HOME, HOME._replace(**changed))
+    assert (found is not None) == refused
     if found is not None:
         assert HOME.path in found.why
-        assert "WATCHFLOOR_STATE" in found.hint if kind == "alias" else "watchfloor adopt" in found.hint
+        assert "watchfloor adopt" in found.hint
+        assert found.moved == (changed.keys() == {"path"}), "only then are the processes that it names its own"
 
 
 def test_a_machine_without_an_id_is_not_another_one() -> None:
     unnamed = HOME._replace(machine="")
-    assert judge(unnamed, HOME, True) is None
+    assert judge(unnamed, HOME) is None
     assert same_folder(unnamed, HOME)
 
 
@@ -72,26 +71,18 @@ def test_the_mark_on_disk(tmp_path: Path) -> None:
     assert identity.look(tmp_path / "link") is None, "another way to the same folder"
 
 
-def kind(path: Path) -> str:
-    found = identity.look(path)
-    return found.kind if found else "ours"
-
-
 def test_copies_and_moves_on_disk(tmp_path: Path) -> None:
     home = state(tmp_path / "state")
     shutil.copytree(home, tmp_path / "copy")
-    assert kind(tmp_path / "copy") == "copy"
-    assert kind(home) == "ours"
+    assert identity.look(tmp_path / "copy") is not None
+    assert identity.look(home) is None
     home.rename(tmp_path / "moved")
-    assert kind(tmp_path / "moved") == "moved"
-    assert kind(tmp_path / "copy") == "copy"
+    assert identity.look(tmp_path / "moved") is not None
     (tmp_path / "copy").rename(home)
-    assert kind(home) == "restored"
-    assert "gone" not in str(identity.look(home))
-    (tmp_path / "moved").rename(tmp_path / "back")
+    assert identity.look(home) is not None
     shutil.rmtree(home)
-    (tmp_path / "back").rename(home)
-    assert kind(home) == "ours", "moved away and back again"
+    (tmp_path / "moved").rename(home)
+    assert identity.look(home) is None, "moved away and back again"
 
 
 def test_files_restored_into_the_same_folder(tmp_path: Path) -> None:
@@ -100,7 +91,7 @@ def test_files_restored_into_the_same_folder(tmp_path: Path) -> None:
     (home / "keeps-the-old-inode").hardlink_to(home / identity.NAME)
     (home / identity.NAME).unlink()
     (home / identity.NAME).write_bytes(mark)
-    assert kind(home) == "restored"
+    assert identity.look(home) is not None
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "not json", '{"fleet": 1}'])
@@ -109,7 +100,6 @@ def test_a_damaged_mark_is_said(tmp_path: Path, text: str) -> None:
     (home / identity.NAME).write_text(text)
     found = identity.look(home)
     assert found is not None
-    assert found.kind == "damaged"
     assert identity.NAME in found.why
 
 
@@ -164,7 +154,6 @@ def test_who_answers_is_compared(tmp_path: Path) -> None:
     two = state(tmp_path / "two")
     assert identity.other_fleet(identity.who(one), one) == ""
     assert identity.other_fleet(identity.who(one), two) == os.path.realpath(one)
-    assert identity.other_fleet(None, two) == "", "an older supervisor does not say"
     gone = tmp_path / "not-there-yet"
     assert identity.other_fleet(identity.who(one), gone) == os.path.realpath(one), "a folder that is yet to be made"
     told = identity.who(two)

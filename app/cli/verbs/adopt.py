@@ -37,16 +37,13 @@ def adopt(ctx: Context, args: argparse.Namespace) -> int:
     if args.json:
         emit(told)
         return exits.OK
-    if told["kind"] and told["kind"] != "moved":
+    if told["from"]:
         say(
-            f"adopted; what the original ({safe(str(told['from']))}) did after the copy was made is not known here and"
-            " may be done again"
+            f"adopted; it came from {safe(str(told['from']))}. What an original did after it was copied is not known"
+            " here and may be done again"
         )
     else:
-        say(
-            "adopted"
-            + (f"; it came from {safe(str(told['from']))}" if told["from"] else "; the folder was this fleet's already")
-        )
+        say("adopted")
     for session in told["sessions"]:
         what = "ended" if session["ended"] else "goes on"
         if not session["driven"]:

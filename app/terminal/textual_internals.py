@@ -30,7 +30,7 @@ def use_parser(parser: type[XTermParser]) -> None:
     vars(linux_driver)["XTermParser"] = parser
 
 
-def write(app: App[None], sequences: str) -> None:
+def write(app: App[int], sequences: str) -> None:
     """Send sequences to the terminal, where there is one."""
     if app._driver is not None:
         app._driver.write(sequences)

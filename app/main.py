@@ -12,64 +12,6 @@ if TYPE_CHECKING:
     import argparse
 
 
-VERBS = {
-    "launch": ("cli.verbs.sessions", "launch"),
-    "ls": ("cli.verbs.sessions", "ls"),
-    "show": ("cli.verbs.sessions", "show"),
-    "logs": ("cli.verbs.logs", "logs"),
-    "say": ("cli.verbs.sessions", "message"),
-    "compact": ("cli.verbs.compact", "compact"),
-    "contract": ("cli.verbs.contract", "show"),
-    "diff": ("cli.verbs.merge", "diff"),
-    "why": ("cli.verbs.why", "why"),
-    "merge": ("cli.verbs.merge", "merge"),
-    "pr": ("cli.verbs.pr", "pr"),
-    "open": ("cli.verbs.open", "opened"),
-    "cost": ("cli.verbs.sessions", "cost"),
-    "pause": ("cli.verbs.sessions", "desire"),
-    "resume": ("cli.verbs.sessions", "desire"),
-    "stop": ("cli.verbs.sessions", "desire"),
-    "snooze": ("cli.verbs.alarms", "snooze"),
-    "rm": ("cli.verbs.sessions", "remove"),
-    "purge": ("cli.verbs.archive", "purge"),
-    "approvals": ("cli.verbs.queue", "approvals"),
-    "approve": ("cli.verbs.queue", "approve"),
-    "reject": ("cli.verbs.queue", "reject"),
-    "deny": ("cli.verbs.queue", "deny"),
-    "answer": ("cli.verbs.queue", "answer"),
-    "defer": ("cli.verbs.queue", "defer"),
-    "grants": ("cli.verbs.grants", "grants"),
-    "grant": ("cli.verbs.grants", "grant"),
-    "revoke": ("cli.verbs.grants", "revoke"),
-    "undo": ("cli.verbs.undo", "undo"),
-    "jobs": ("cli.verbs.jobs", "jobs"),
-    "checkpoints": ("cli.verbs.checkpoints", "listed"),
-    "checkpoint": ("cli.verbs.checkpoints", "make"),
-    "restore": ("cli.verbs.checkpoints", "restore"),
-    "fork": ("cli.verbs.checkpoints", "fork"),
-    "score": ("cli.verbs.score", "score"),
-    "brief": ("cli.verbs.brief", "brief"),
-    "receipts": ("cli.verbs.receipts", "receipts"),
-    "continue": ("cli.verbs.continue_", "go_on"),
-    "plan": ("cli.verbs.plan", "show"),
-    "spec": ("cli.verbs.spec", "check"),
-    "memory": ("cli.verbs.memory", "memory"),
-    "policy": ("cli.verbs.policy", "policy"),
-    "roles": ("cli.verbs.roles", "roles"),
-    "judge": ("cli.verbs.judge", "judge"),
-    "verify": ("cli.verbs.health", "verify"),
-    "export": ("cli.verbs.export", "export"),
-    "doctor": ("cli.verbs.health", "doctor"),
-    "supervisor": ("cli.verbs.supervisor", "supervisor"),
-    "adopt": ("cli.verbs.adopt", "adopt"),
-    "service": ("cli.verbs.service", "verb"),
-    "completion": ("cli.verbs.extras", "completion"),
-    "keys": ("cli.verbs.extras", "keys"),
-    "demo": ("demo", "run"),
-}
-"""Verb → its module below `app` and the function there: a verb loads only what it needs."""
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code (see `app.cli.base.exits`)."""
     try:
@@ -194,7 +136,9 @@ def _screen(ctx: object, session: str | None) -> int:
 def _carry_out(ctx: object, args: argparse.Namespace | SimpleNamespace) -> int:
     from importlib import import_module
 
-    module, function = VERBS[args.verb]
+    from app.cli.grammar.registry import VERBS
+
+    module, _, function = VERBS[args.verb].run.partition(":")
     verb: Callable[..., int] = getattr(import_module(f"app.{module}"), function)
     return verb(ctx, args)
 

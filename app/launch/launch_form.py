@@ -12,7 +12,7 @@ from harness.domain.cap import Cap
 from harness.domain.settings import amounts
 from harness.events.body import Caps
 from harness.protocol.config import config as configuration
-from harness.protocol.config.sections import FRESH, JUDGE_AT
+from harness.protocol.config.choices import FRESH, JUDGE_AT
 from harness.views.launch_request import LaunchWish
 
 WRITTEN = "feature_list.json"

@@ -29,7 +29,7 @@ from app.screens.dialogs.picking import Choice, Picker
 from harness.domain.text.display_safe import to_display
 from harness.protocol.client import SupervisorError, Unreachable
 from harness.protocol.config import config as configuration
-from harness.protocol.config.sections import FRESH, JUDGE_AT
+from harness.protocol.config.choices import FRESH, JUDGE_AT
 from harness.roles import shelf
 from harness.views.launch_request import LaunchWish
 from harness.views.replies import Launched, PhrasesLook, Starts

@@ -26,7 +26,7 @@ from harness.plan.digest import MOST_BYTES, Around, digest
 from harness.plan.files.formats import read
 from harness.plan.iterations import Begin, Note, Prepare, Recheck
 from harness.projections.state.iterations import Chore
-from harness.protocol.config import sections
+from harness.protocol.config import choices
 from harness.tools import registry
 from tests.unit.test_brain_loop import World, shape, text, use
 
@@ -481,8 +481,8 @@ def test_no_entry_passes_whose_phase_waits_for_a_persons_word(fresh: str) -> Non
 
 
 def test_the_configuration_knows_the_same_ways() -> None:
-    assert sections.FRESH == iteration_events.FRESH
-    assert sections.JUDGE_AT == (evaluation_events.AT_END, evaluation_events.AT_TASK)
+    assert choices.FRESH == iteration_events.FRESH
+    assert choices.JUDGE_AT == (evaluation_events.AT_END, evaluation_events.AT_TASK)
 
 
 COMMANDS = [f"make {n}" for n in range(5)]

@@ -15,8 +15,8 @@ from app.cli.grammar import parser
 from app.cli.verbs import sessions
 from app.launch import launch_form, launch_history
 from app.launch.launch_form import FieldError, Wish
+from harness.protocol.config.choices import FRESH, JUDGE_AT
 from harness.protocol.config.config import Config
-from harness.protocol.config.sections import FRESH, JUDGE_AT
 
 CFG = Config(file=Path("/nowhere/config.toml"))
 TEXT = st.text(min_size=1, max_size=20).filter(lambda text: bool(text.strip()))

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-
-Verb = Callable[..., argparse.ArgumentParser]
-"""Adds a verb to the grammar: its name, what it does in words."""
 
 
 def named(p: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ import argparse
 
 from app.cli.base.session_place import named
 from harness.domain.cap import Cap
-from harness.protocol.config.sections import FRESH, JUDGE_AT, MOST_EVIDENCE_ROUNDS
+from harness.protocol.config.choices import FRESH, JUDGE_AT, MOST_EVIDENCE_ROUNDS
 
 _COUNT = "N"
 _CAPS = {

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
 from harness.domain.settings.amounts import DURATION, MEMORY, MOST, MOST_BYTES, MOST_S, NANO, SIZE, USD
+from harness.protocol.config.choices import MOST_EVIDENCE_ROUNDS, Fresh, JudgeAt, Screen
 from harness.protocol.config.forms import ADDRESS, ARGUMENT, FILE, FILLED, FOLDER, PATTERN, tokens
 
-Fresh = Literal["per-task", "per-iteration", "never"]
-FRESH: tuple[str, ...] = get_args(Fresh)
-JudgeAt = Literal["end", "task"]
-JUDGE_AT: tuple[str, ...] = get_args(JudgeAt)
-Screen = Literal["bell", "osc9", "osc777", "off"]
 DAY = 86_400
 LEAST_CONTEXT = 20_000
 CONTEXT = "a number of tokens, with room for a hand-off and the turns beside it"
@@ -22,7 +18,6 @@ LEAST_CLEARING = 10_000
 LEAST_COMPACTION = 50_000
 LONGEST_RUN_S = 3600
 """Seconds that anything in the fence may take at most (`tools.MAX_TIMEOUT_S`): a setting cannot ask for more."""
-MOST_EVIDENCE_ROUNDS = 20
 MOST_WITNESSES = 20
 
 

@@ -19,8 +19,9 @@ from harness.linux.scarce import scarce
 from harness.plan import progress
 from harness.plan.files import phrases
 from harness.plan.files.formats import BadPlan, Plan
+from harness.protocol.config.choices import FRESH, JUDGE_AT, MOST_EVIDENCE_ROUNDS
 from harness.protocol.config.credential import Credential
-from harness.protocol.config.sections import FRESH, JUDGE_AT, MOST_EVIDENCE_ROUNDS, PlanConfig
+from harness.protocol.config.sections import PlanConfig
 from harness.protocol.session_names import SessionName
 from harness.supervisor.base.errors import OpError
 from harness.supervisor.calls.repository import project_rules

@@ -1,27 +1,18 @@
-"""The grammar of the verbs that take a session's work."""
+"""Verbs that take a session's work."""
 
 from __future__ import annotations
 
 import argparse
 
+from app.cli.base.session_place import named
+from app.cli.grammar.verb import Group
 
-def add_diff(p: argparse.ArgumentParser) -> None:
-    p.add_argument("id", metavar="ID", help="session id, the beginning of one, or its name")
-    p.add_argument("--stat", action="store_true", help="only the files, with the lines added and removed in each")
-
-
-def add_why(p: argparse.ArgumentParser) -> None:
-    p.add_argument("file", metavar="FILE[:LINE]", help="a file of a repository or of a session's worktree")
-    p.add_argument(
-        "--session",
-        metavar="ID",
-        default="",
-        help="only this session, a removed one too (default: all of the repository)",
-    )
-    p.add_argument("--all", action="store_true", help="all changes on record (default: the newest 10)")
+GROUP = Group("take the work")
+verb = GROUP.verb
 
 
-def add_merge(p: argparse.ArgumentParser) -> None:
+@verb("merge", "cli.verbs.merge:merge", "bring a session's work into your branch; its checks run on the result first")
+def merge(p: argparse.ArgumentParser) -> None:
     p.add_argument("id", metavar="ID", help="session id, the beginning of one, or its name")
     how = p.add_mutually_exclusive_group()
     how.add_argument("--squash", action="store_true", help="as one commit")
@@ -38,14 +29,8 @@ def add_merge(p: argparse.ArgumentParser) -> None:
     p.add_argument("--no-checks", action="store_true", help="do not run its checks on the result first")
 
 
-def add_open(p: argparse.ArgumentParser) -> None:
-    p.add_argument("id", metavar="ID", help="session id, the beginning of one, or its name")
-    how = p.add_mutually_exclusive_group()
-    how.add_argument("--editor", action="store_true", help="in $VISUAL or $EDITOR instead of a shell")
-    how.add_argument("--path", action="store_true", help="only print the folder")
-
-
-def add_pr(p: argparse.ArgumentParser) -> None:
+@verb("pr", "cli.verbs.pr:pr", "push a session's work and open a request for review with gh or glab")
+def pr(p: argparse.ArgumentParser) -> None:
     p.add_argument("id", metavar="ID", help="session id, the beginning of one, or its name")
     p.add_argument("--remote", metavar="NAME", default="origin", help="remote of the repository (default: origin)")
     p.add_argument(
@@ -73,3 +58,29 @@ def add_pr(p: argparse.ArgumentParser) -> None:
     only = p.add_mutually_exclusive_group()
     only.add_argument("--push-only", action="store_true", help="push the branch, and open nothing")
     only.add_argument("--dry-run", action="store_true", help="show what would be pushed and opened; nothing is sent")
+
+
+@verb("open", "cli.verbs.open:opened", "open your shell or editor in a session's worktree", json=False)
+def open_(p: argparse.ArgumentParser) -> None:
+    p.add_argument("id", metavar="ID", help="session id, the beginning of one, or its name")
+    how = p.add_mutually_exclusive_group()
+    how.add_argument("--editor", action="store_true", help="in $VISUAL or $EDITOR instead of a shell")
+    how.add_argument("--path", action="store_true", help="only print the folder")
+
+
+@verb("export", "cli.verbs.export:export", "write a session into one file that can be checked and read anywhere")
+def export(p: argparse.ArgumentParser) -> None:
+    named(p)
+    p.add_argument(
+        "file", metavar="FILE", nargs="?", default="", help="to make (default: NAME-ID.watchfloor.tar, in this folder)"
+    )
+    p.add_argument(
+        "--thin",
+        action="store_true",
+        help="commits since its start only, which need its repository to be unpacked (default: all their history)",
+    )
+    p.add_argument(
+        "--checkpoints",
+        action="store_true",
+        help="its checkpoints and kept work, too: they hold files that git ignores, such as .env (default: its branch)",
+    )

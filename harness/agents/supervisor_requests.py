@@ -15,7 +15,7 @@ from harness.protocol.connection.op import Op, Yes
 
 
 class Greeted(msgspec.Struct, frozen=True):
-    """The agent's process is known to the supervisor of this epoch."""
+    """The supervisor knows the agent's process."""
 
     epoch: int
 
@@ -52,8 +52,8 @@ class Reserve(Op[Reservation]):
 
 
 class Admitted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"reserved": "reservation"}):
-    """``held`` says in words why the endpoint is not to be asked for long, ``since`` since when; else it may be asked,
-    and when ``probe`` the first words are told of. ``reservation``: what was wanted with it, when it is not held.
+    """Whether the endpoint may be asked now. ``held`` says in words why not, ``since`` since when; with ``probe`` the
+    agent reports the first words of the reply. ``reservation``: what was wanted with it, when it is not held.
     """
 
     probe: bool = False
@@ -122,7 +122,7 @@ class AttemptOutcome(msgspec.Struct, frozen=True):
 class Settlement(
     msgspec.Struct, frozen=True, omit_defaults=True, rename={"nano": "cost_nano", "source": "price_source"}
 ):
-    """What an attempt cost, and where the price came from."""
+    """What an attempt cost, and where its price came from."""
 
     nano: int
     source: str

@@ -20,7 +20,7 @@ It holds none of them: when it is answered, or the endpoint answers, all go on.
 
 
 class EndpointView(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One gate that is not open. An endpoint that answers has none.
+    """An endpoint that is not answering as it should. An endpoint that answers has none.
 
     ``state``: `DOWN` and `LIMITED` wait by themselves until ``next_try``; `PERSON` waits for the answer to
     ``approval_id``. ``why`` holds the endpoint's own words, so it is untrusted text. Times are UTC RFC 3339;

@@ -6,8 +6,8 @@ import msgspec
 
 
 class Steered(msgspec.Struct, frozen=True):
-    """``line`` is 0 where it is the file as a whole. Texts are untrusted: whoever shows them passes the display
-    function.
+    """A place that changes how tests run; ``line`` is 0 for the file as a whole. Texts are untrusted: whoever shows
+    them passes the display function.
     """
 
     path: str

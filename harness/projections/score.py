@@ -30,7 +30,7 @@ CHECKS = "checks"
 
 
 class Phase(msgspec.Struct, frozen=True):
-    """Points of one phase: one for each criterion that passes, and the share of its checks that pass for another."""
+    """Points of one phase: 1 for each criterion that passes, else the share of its checks that pass."""
 
     name: str
     points: float

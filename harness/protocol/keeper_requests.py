@@ -16,7 +16,7 @@ CLASSES = ("A", "B", "C")
 
 @dataclass(frozen=True, slots=True)
 class KeeperHello:
-    """Who a keeper says it is, and where its log stands."""
+    """A keeper's identity, and where its log ends."""
 
     sid: str
     pid: int
@@ -92,7 +92,7 @@ def _class(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """``seq`` of the first and the last record, and the log's hash behind them."""
+    """Numbers of the first and the last record, and the log's hash after them."""
 
     first: int
     last: int
@@ -111,7 +111,7 @@ class Append(Op[Appended]):
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """How a payload is named from now on, and how large it is."""
+    """Name and size of a stored payload."""
 
     sha: str
     bytes: int
@@ -127,7 +127,7 @@ class PutBlob(Op[Stored]):
 
 @dataclass(frozen=True, slots=True)
 class Subscribed:
-    """The newest record when the feed began."""
+    """The newest record at the beginning of the feed."""
 
     head: int
 
@@ -142,7 +142,7 @@ class Subscribe(Op[Subscribed]):
 
 @dataclass(frozen=True, slots=True)
 class WaitsFor:
-    """What a keeper that answers waits for all the same, in words: its vault, and means for a call."""
+    """What a living keeper waits for, in words: its snapshot store, or means for a call."""
 
     waits: str | None = None
     lacks: str | None = None
@@ -157,7 +157,7 @@ class Ping(Op[WaitsFor]):
 
 @dataclass(frozen=True, slots=True)
 class ProcessMemory:
-    """Bytes of a keeper's process, by name as the kernel has them."""
+    """Memory of a keeper's process in bytes, by the kernel's names."""
 
     pss: int = 0
     rss: int = 0
@@ -166,7 +166,7 @@ class ProcessMemory:
 
 @dataclass(frozen=True, slots=True)
 class KeeperSizes:
-    """Of a keeper: what nobody else of this user may look into."""
+    """Size of a keeper's log and process."""
 
     head: int
     connections: int

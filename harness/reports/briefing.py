@@ -56,7 +56,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """How much of what happened; money in nano-USD, by what replies reported."""
+    """How much happened; money in nano-USD, as replies reported it."""
 
     records: bool = False
     """Anything at all was recorded."""
@@ -84,7 +84,7 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 class Brief(msgspec.Struct, frozen=True):
-    """A stretch of time of one session: ``lines`` in the order of the log, and the open requests, however old."""
+    """What happened in one session: lines in the order of the log, and its open requests, however old."""
 
     figures: Figures
     lines: tuple[Line, ...]
@@ -96,7 +96,7 @@ class Brief(msgspec.Struct, frozen=True):
 
 
 class Briefed(msgspec.Struct, frozen=True, kw_only=True):
-    """The reply of ``brief``; ``upcoming`` is the entry of its plan that comes next, in words."""
+    """The reply of ``brief``; ``upcoming`` is the next entry of the session's plan, in words."""
 
     sid: str
     name: str

@@ -37,7 +37,7 @@ _OUTCOMES = {EFFECT: "effect seen", TAKEN: "under way", DECIDED: "nothing follow
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One thing that became of a request, at record ``seq``."""
+    """One step of what became of a request, at record ``seq``."""
 
     stage: str
     seq: int
@@ -46,7 +46,9 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """One request. ``outcome``: open, decided (nothing followed yet), taken, effect, stale, withdrawn, lost."""
+    """One request and what became of it. ``outcome``: open, decided (nothing followed yet), taken, effect, stale,
+    withdrawn, lost.
+    """
 
     approval_id: str
     kind: str

@@ -86,7 +86,7 @@ class Observe(Op[Observed]):
 
 @dataclass(frozen=True, slots=True)
 class StateExported:
-    """As `vault.export.Exported` of the state that was kept for it."""
+    """The kept state whose content was exported (`vault.export.Exported`)."""
 
     snapshot: str
     changed: int
@@ -110,7 +110,9 @@ class Export(Op[StateExported]):
 
 @dataclass(frozen=True, slots=True)
 class StateBroughtBack:
-    """``before`` is what was there; ``refused`` are the first names that could not be brought back, and why."""
+    """``before`` is the state that was there; ``refused`` are the first names that could not be brought back, with
+    the reason.
+    """
 
     before: str
     written: int
@@ -134,7 +136,7 @@ class BringBack(Op[StateBroughtBack]):
 
 @dataclass(frozen=True, slots=True)
 class KeptState:
-    """One state that is kept: its name, what it was taken for, when, and how many names changed with it."""
+    """A kept state of the worktree: its name, what it was taken for, when, and how many names changed with it."""
 
     id: str
     label: str
@@ -145,7 +147,7 @@ class KeptState:
 
 @dataclass(frozen=True, slots=True)
 class StateList:
-    """All of them, oldest first; ``stored`` bytes."""
+    """Kept states, oldest first, and their size in bytes (``stored``)."""
 
     marks: tuple[KeptState, ...]
     stored: int

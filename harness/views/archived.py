@@ -17,8 +17,8 @@ _MOST = 1 << 20
 
 
 class Archived(msgspec.Struct, frozen=True, kw_only=True):
-    """A removed session; ``archived`` is when, ``state`` how it had ended, ``kept`` the refs that hold its work,
-    ``lost`` what was not saved, ``unread`` why nothing more is known of it.
+    """A removed session: when (``archived``), how it had ended (``state``), the refs that hold its work (``kept``),
+    what was not saved (``lost``), and why nothing more is known (``unread``).
     """
 
     sid: str

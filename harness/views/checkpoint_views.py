@@ -9,7 +9,7 @@ from harness.projections.state.checkpoints import Checkpoint, Checkpoints
 
 
 class CheckpointView(msgspec.Struct, frozen=True, kw_only=True):
-    """One that stands: ``passing`` names the entries that passed, where there was a plan, ``passed`` counts them."""
+    """A checkpoint; ``passing`` names the entries of the plan that passed, ``passed`` counts them."""
 
     id: str
     label: str
@@ -26,14 +26,14 @@ class CheckpointView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckpointList(msgspec.Struct, frozen=True, kw_only=True):
-    """Those that stand, the newest first; ``made``: so many were ever made."""
+    """A session's checkpoints, newest first; ``made`` counts all that were ever made."""
 
     checkpoints: list[CheckpointView]
     made: int
 
 
 class CheckpointMade(msgspec.Struct, frozen=True, kw_only=True):
-    """The newest."""
+    """The new checkpoint."""
 
     checkpoint: CheckpointView
 

@@ -9,8 +9,8 @@ from harness.views.session_views import FleetView
 
 
 class Paid(msgspec.Struct, frozen=True, kw_only=True):
-    """The ledger's figures of one session, or of several: dollars beside the tokens they were for. What counts as spent
-    has the requests of unknown outcome in full, as ``unknown_…`` says.
+    """What one session, or several, cost by the ledger: dollars and tokens. What counts as spent has the requests of
+    unknown outcome in full, as ``unknown_…`` says.
     """
 
     spent_nano: int = 0
@@ -25,7 +25,7 @@ class Paid(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionPaid(Paid, frozen=True, kw_only=True):
-    """Of one session."""
+    """What one session cost."""
 
     sid: str
     name: str
@@ -35,7 +35,7 @@ class SessionPaid(Paid, frozen=True, kw_only=True):
 
 
 class DayPaid(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one day, ``YYYY-MM-DD`` in UTC."""
+    """What one day cost (``YYYY-MM-DD``, UTC)."""
 
     day: str
     nano: int

@@ -8,7 +8,7 @@ from harness.events.body import By
 
 
 class UseView(msgspec.Struct, frozen=True, kw_only=True):
-    """One call that a rule let run; ``ts`` is when, RFC 3339 in UTC."""
+    """A call that a rule let run, and when (RFC 3339, UTC)."""
 
     sid: str
     call_id: str
@@ -17,7 +17,7 @@ class UseView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RevokedView(msgspec.Struct, frozen=True, kw_only=True):
-    """Who took a rule back, when and why."""
+    """Who revoked a rule, when and why."""
 
     by: By
     ts: str
@@ -25,9 +25,9 @@ class RevokedView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GrantView(msgspec.Struct, frozen=True, kw_only=True):
-    """One rule. ``ended`` says why it covers nothing more (revoked, expired, used up); empty while it stands. ``of``
-    is the session's id or the repository's common git folder; ``by`` who made it, ``uses`` every call that it let run,
-    the oldest first.
+    """A rule that lets requests through. ``ended`` says why it covers nothing more (revoked, expired, used up); empty
+    while it stands. ``of`` is the session's id or the repository's common git folder; ``by`` who made it, ``uses``
+    every call that it let run, the oldest first.
     """
 
     grant: str
@@ -54,9 +54,7 @@ class GrantView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PastRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request of the past that a rule would have covered; ``decision`` is what became of it, ``open`` while it
-    waits.
-    """
+    """A past request that a rule would have covered; ``decision`` is ``open`` while it waits."""
 
     sid: str
     session: str
@@ -67,8 +65,8 @@ class PastRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GrantPreview(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule before it is made: what it says, whether it needs the session's name typed, what it would have covered,
-    and how many requests were looked at. ``problem`` says why it cannot be made.
+    """A rule before it is made: what it says, whether the session's name must be typed, which past requests it would
+    have covered, and how many were looked at. ``problem`` says why it cannot be made.
     """
 
     words: list[str]
@@ -85,13 +83,13 @@ class GrantList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GrantPreviewed(msgspec.Struct, frozen=True, kw_only=True):
-    """What a rule would say and would have covered."""
+    """The reply of ``grant_preview``."""
 
     preview: GrantPreview
 
 
 class Granted(msgspec.Struct, frozen=True, kw_only=True):
-    """The rule stands, and decided so many requests that were open."""
+    """The rule is made, and decided this many open requests."""
 
     grant: GrantView
     decided: int

@@ -6,8 +6,8 @@ import msgspec
 
 
 class JobView(msgspec.Struct, frozen=True):
-    """``what`` is its command on one line, ``since`` when it began, ``printed`` the bytes it printed, ``last`` its
-    newest lines.
+    """A running job: its command on one line (``what``), since when, how many bytes it printed, its newest lines
+    (``last``).
     """
 
     sid: str
@@ -23,13 +23,13 @@ class JobView(msgspec.Struct, frozen=True):
 
 
 class JobList(msgspec.Struct, frozen=True, kw_only=True):
-    """Those that run."""
+    """Running jobs."""
 
     jobs: list[JobView]
 
 
 class JobOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of what one printed, in base64: from ``offset`` on, ``end`` is behind its last byte."""
+    """A piece of a job's output, in base64, from ``offset``; ``end`` is behind the last byte printed."""
 
     data: str
     offset: int

@@ -6,7 +6,7 @@ import msgspec
 
 
 class VersionView(msgspec.Struct, frozen=True, kw_only=True):
-    """One version; ``by`` says whose word it is, in words; ``sha`` is empty for a deletion."""
+    """A version of a memory; ``by`` names its author in words, ``sha`` is empty for a deletion."""
 
     version: int
     op: str
@@ -32,8 +32,8 @@ class MemoryView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LessonView(msgspec.Struct, frozen=True, kw_only=True):
-    """What agents want remembered: ``pending``, ``accepted`` or ``rejected``. ``standing`` is the hash of what it was
-    made on, empty for nothing.
+    """A lesson that an agent wants remembered: ``pending``, ``accepted`` or ``rejected``. ``standing`` is the hash of
+    what it was made on, empty for nothing.
     """
 
     lesson: str
@@ -50,26 +50,26 @@ class LessonView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoriesShown(msgspec.Struct, frozen=True, kw_only=True):
-    """What is remembered, and the lessons."""
+    """Memories and lessons."""
 
     memories: list[MemoryView]
     lessons: list[LessonView]
 
 
 class MemoriesFound(msgspec.Struct, frozen=True, kw_only=True):
-    """The best first."""
+    """Memories that match, best first."""
 
     memories: list[MemoryView]
 
 
 class MemoryVersions(msgspec.Struct, frozen=True, kw_only=True):
-    """One memory, and its versions, the newest first."""
+    """One memory and its versions, newest first."""
 
     memory: MemoryView
     versions: list[VersionView]
 
 
 class MemoryWritten(msgspec.Struct, frozen=True, kw_only=True):
-    """What a change wrote; nothing when it stood there already."""
+    """What was written; empty when nothing had to change."""
 
     written: list[VersionView]

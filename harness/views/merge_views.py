@@ -11,7 +11,7 @@ from harness.projections.state.merging import MergeLook
 
 
 class MergeLooked(msgspec.Struct, frozen=True, kw_only=True):
-    """Where it would go."""
+    """The reply of ``merge_look``."""
 
     merge: MergeLook
 
@@ -23,7 +23,7 @@ class Merged(MergeEnded, frozen=True, kw_only=True):
 
 
 class HandedBack(msgspec.Struct, frozen=True, kw_only=True):
-    """The agent brings ``into``, which stands on ``onto``, into its work."""
+    """The agent is bringing ``into``, which is at commit ``onto``, into its work."""
 
     sid: str
     name: str

@@ -8,7 +8,7 @@ from harness.domain.outcomes import PASSED, UNKNOWN
 
 
 class EntryView(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry; ``state`` is one of the words of `plan_state`, ``evidence`` are records of the newest verdicts on it.
+    """An entry of the plan; ``evidence`` are the records of its newest verdicts.
 
     ``waits_for``: entries that have to pass first; ``undecided``: so many of its criteria no check decides;
     ``before``: what each of its checks said before the work: passed, failed or unknown; ``outcome``: now_passes when it
@@ -38,9 +38,9 @@ class EntryView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PhaseView(msgspec.Struct, frozen=True, kw_only=True):
-    """A phase: a plan without phases is one, without a name. ``gate`` is why it needs a person's word, if it does;
-    ``held``: nothing of it goes on before that word, ``opened``: it was given.
-    ``asks``: kinds of effect of which each call needs one.
+    """A phase of the plan; a plan without phases is one phase without a name. ``gate`` is why it needs a person's
+    word, if it does; ``held``: nothing of it goes on before that word, ``opened``: it was given. ``asks``: kinds of
+    effect of which each call needs one.
     """
 
     name: str
@@ -68,7 +68,7 @@ class PlanBoard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckView(msgspec.Struct, frozen=True, kw_only=True):
-    """One check as it stands on the files as they are; ``passed`` is None for one that has not run on them yet.
+    """A check on the files as they are; ``passed`` is None while it has not run on them.
 
     ``before``: what it said before the work: passed, failed or unknown; ``outcome``: now_passes, still_passes, passes
     or fails, empty for one that has not run.
@@ -83,7 +83,7 @@ class CheckView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlanShown(msgspec.Struct, frozen=True, kw_only=True):
-    """The plan of a session, None when it has none, and all the checks that decide whether it is done."""
+    """The plan of a session (None without one), and every check that decides whether it is done."""
 
     plan: PlanBoard | None
     checks: list[CheckView]

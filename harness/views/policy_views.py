@@ -8,8 +8,8 @@ import msgspec
 
 
 class PolicyCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether a text is a policy: how many rules, or what is wrong at which line; as a repository's own also what of
-    it would be ignored.
+    """Whether a text is a policy: the number of rules, or the problem and its line; for a repository's own also what
+    would be ignored.
     """
 
     rules: int
@@ -18,7 +18,7 @@ class PolicyCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """What the policy in force says of one action and why; ``grants`` are rules of the person that would cover it."""
+    """How the policy in force decides an action, and why; ``grants`` are rules of the person that would cover it."""
 
     title: str
     verdict: str
@@ -30,8 +30,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Changed(msgspec.Struct, frozen=True, kw_only=True):
-    """One call of the past that another policy would judge otherwise: what was said ``then``, and what the policy in
-    force says (``now``) and the tried one (``tried``, by ``rule``).
+    """A recorded call that another policy would decide differently: the verdict ``then``, ``now`` by the policy in
+    force, and by the ``tried`` one (its ``rule``).
     """
 
     sid: str
@@ -46,8 +46,8 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """A policy held against the past. ``counts`` are the changes by ``now → tried``; ``changed`` the newest of them;
-    ``unread`` names sessions whose log could not be read.
+    """How another policy would have decided recorded calls. ``counts`` are the changes by ``now → tried``;
+    ``changed`` the newest of them; ``unread`` names sessions whose log could not be read.
     """
 
     looked_at: int

@@ -11,7 +11,7 @@ from harness.projections.state.publishing import PullView
 
 
 class PullLooked(msgspec.Struct, frozen=True, kw_only=True):
-    """What would be sent."""
+    """The reply of ``pull_look``."""
 
     pull: PullView
 
@@ -23,7 +23,7 @@ class SecretsFound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pulled(PullEnded, frozen=True, kw_only=True):
-    """How a push ended, whose work it was, and what of it is there."""
+    """How a push ended, whose work it was, and what arrived."""
 
     name: str
     pull: PullView

@@ -16,14 +16,14 @@ from harness.views.session_views import ApprovalView, FleetView, SessionRow, Tro
 
 
 class Done(msgspec.Struct, frozen=True):
-    """There is nothing more to say."""
+    """It is done."""
 
 
 DONE = Done()
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True):
-    """Who answers: its protocol, the epoch of its fleet, and whose folder it drives."""
+    """Who answers: protocol, epoch of the fleet, version, process, and state folder."""
 
     proto: int
     epoch: int
@@ -36,7 +36,7 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sessions(msgspec.Struct, frozen=True, kw_only=True):
-    """Every session, and what they come to."""
+    """Every session, and the totals."""
 
     rows: list[SessionRow]
     fleet: FleetView
@@ -59,7 +59,7 @@ class ApprovalsPush(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FenceTest(msgspec.Struct, frozen=True):
-    """One act that the fence's self-test tried."""
+    """One forbidden act that the sandbox's self-test tried."""
 
     name: str
     ok: bool
@@ -67,8 +67,8 @@ class FenceTest(msgspec.Struct, frozen=True):
 
 
 class LimitHeld(msgspec.Struct, frozen=True):
-    """What limits one resource of a call here; ``hard``: the kernel itself refuses more; ``needs``: what it takes for
-    that, where it can.
+    """How one resource of a call is limited here. ``hard``: the kernel itself refuses more; ``needs``: what that
+    would take.
     """
 
     what: str
@@ -80,7 +80,7 @@ class LimitHeld(msgspec.Struct, frozen=True):
 
 
 class FenceTested(msgspec.Struct, frozen=True, kw_only=True):
-    """What the fence's self-test found; ``reason`` says why tools refuse to run, empty when they may."""
+    """The result of the sandbox's self-test; ``reason`` says why tools do not run, empty when they do."""
 
     ok: bool
     reason: str = ""
@@ -133,7 +133,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogChecked(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether a log holds; ``problem`` says where not."""
+    """Whether a log is intact; ``problem`` says where not."""
 
     ok: bool
     records: int
@@ -141,21 +141,21 @@ class LogChecked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionChecked(LogChecked, frozen=True, kw_only=True):
-    """The same of a session's."""
+    """Whether a session's log is intact."""
 
     sid: str
     name: str
 
 
 class Verified(msgspec.Struct, frozen=True, kw_only=True):
-    """Logs that were checked; of the ledger nothing when one session was asked about."""
+    """The logs that were checked; without the ledger when one session was asked about."""
 
     sessions: list[SessionChecked]
     ledger: LogChecked | None = None
 
 
 class ViolationView(msgspec.Struct, frozen=True, kw_only=True):
-    """An invariant that does not hold, of a session unless ``sid`` is empty."""
+    """A broken invariant, of one session unless ``sid`` is empty."""
 
     id: str
     sid: str
@@ -163,13 +163,13 @@ class ViolationView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Invariants(msgspec.Struct, frozen=True, kw_only=True):
-    """Every one that does not hold."""
+    """Every invariant that does not hold."""
 
     violations: list[ViolationView]
 
 
 class Halted(msgspec.Struct, frozen=True, kw_only=True):
-    """The supervisor leaves; the stop of these sessions is on no record."""
+    """The supervisor is leaving; the stop of these sessions could not be recorded."""
 
     unrecorded: list[str]
 
@@ -188,19 +188,19 @@ class Launched(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ForkBegun(Launched, frozen=True, kw_only=True):
-    """It began from a checkpoint."""
+    """A session began from a checkpoint."""
 
     checkpoint_id: str
 
 
 class Starts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session may begin from, the newest first."""
+    """Branches and commits that a session may begin from, newest first."""
 
     starts: list[str]
 
 
 class PhraseOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """A phrase that ``count`` criteria of a plan say and no command decides; ``guess`` is a command, or empty."""
+    """A phrase that ``count`` criteria use and no command decides; ``guess`` is a command, or empty."""
 
     text: str
     count: int
@@ -208,8 +208,8 @@ class PhraseOffer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PhrasesLook(msgspec.Struct, frozen=True, kw_only=True):
-    """Which phrases a person may bind before a launch. ``file`` is the digest of the repository's own phrases while
-    they do not count, ``offered`` what they would bind; ``bound`` is what counts.
+    """Phrases that a person may bind to commands before a launch. ``file`` is the digest of the repository's own
+    phrases while they do not count, ``offered`` what they would bind; ``bound`` is what counts.
     """
 
     unbound: list[PhraseOffer]
@@ -219,26 +219,26 @@ class PhrasesLook(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
-    """``note``: what a person should know of when it is read; empty when at the next turn."""
+    """``note`` says when the agent will read the message, if not at its next turn."""
 
     note: str
 
 
 class Wished(msgspec.Struct, frozen=True, kw_only=True):
-    """``note``: what a session that is wanted running waits for all the same; empty when it goes on."""
+    """``note`` says what a resumed session still waits for; empty when it goes on."""
 
     note: str = ""
 
 
 class WentOn(msgspec.Struct, frozen=True, kw_only=True):
-    """An ended session was taken up again."""
+    """An ended session goes on."""
 
     sid: str
     name: str
 
 
 class Removed(msgspec.Struct, frozen=True, kw_only=True):
-    """``kept`` are the refs that hold its work, ``lost`` what was not saved; ``archived``: its log stays."""
+    """``kept`` are refs that hold the work, ``lost`` is what was not saved; ``archived``: its log stays."""
 
     kept: list[str]
     lost: list[str]
@@ -253,13 +253,13 @@ class ArchivedSessions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Purged(msgspec.Struct, frozen=True, kw_only=True):
-    """Nothing is kept of it any more."""
+    """Nothing is kept of the session any more."""
 
     sid: str
 
 
 class SessionShown(msgspec.Struct, frozen=True, kw_only=True):
-    """One session; ``state`` is its fold as JSON has it, for who loads the fold, ``folder`` where its log is."""
+    """One session; ``state`` is its folded state as JSON, ``folder`` where its log is."""
 
     row: SessionRow
     state: dict[str, object]
@@ -268,7 +268,7 @@ class SessionShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Snoozed(msgspec.Struct, frozen=True, kw_only=True):
-    """Of these alarms nobody is reminded before ``until``."""
+    """These alarms do not ring before ``until``."""
 
     name: str
     alarms: list[str]
@@ -276,7 +276,7 @@ class Snoozed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileDiff(msgspec.Struct, frozen=True):
-    """One file against the base; counts are None for binary files."""
+    """A file compared with the base; counts are None for binary files."""
 
     path: str
     status: str
@@ -285,8 +285,8 @@ class FileDiff(msgspec.Struct, frozen=True):
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """A session's work; ``seen`` names what somebody who reads it has seen, ``touches`` where it touches how tests are
-    found, run, compared or ended.
+    """A session's diff. ``seen`` stands for what its reader has seen; ``touches`` names where it changes how tests
+    are found, run, compared or ended.
     """
 
     files: list[FileDiff]
@@ -297,8 +297,8 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogPiece(msgspec.Struct, frozen=True, kw_only=True):
-    """Raw records; ``next`` is the first that is not among them, ``head`` the newest (-1: none yet), ``closed``: nobody
-    wrote this log when it was read.
+    """Raw records. ``next`` is the number after the last of them, ``head`` the newest record (-1: none); ``closed``:
+    nobody was writing the log.
     """
 
     lines: list[str]
@@ -325,7 +325,7 @@ class ApprovalList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Approval(msgspec.Struct, frozen=True, kw_only=True):
-    """One of them."""
+    """One request."""
 
     approval: ApprovalView
 

@@ -11,7 +11,9 @@ from harness.projections.score import Score
 
 
 class Artifact(msgspec.Struct, frozen=True):
-    """``how``: A, M, D or T (another kind of thing); ``sha256`` of the content as committed, empty for what is gone."""
+    """A file that a session changed. ``how``: A, M, D or T (another kind of thing); ``sha256`` of the content as
+    committed, empty for a deleted file.
+    """
 
     path: str
     how: str
@@ -20,7 +22,7 @@ class Artifact(msgspec.Struct, frozen=True):
 
 
 class Artifacts(msgspec.Struct, frozen=True):
-    """The files, by name; ``count`` is how many there are in all."""
+    """Files that a session changed, by name; ``count`` is how many there are in all."""
 
     commit: str
     count: int
@@ -28,7 +30,7 @@ class Artifacts(msgspec.Struct, frozen=True):
 
 
 class SessionScore(Score, frozen=True, kw_only=True):
-    """The figures of one session; ``artifacts`` None: there is no branch to look at any more, unset: nobody asked."""
+    """The figures of one session; ``artifacts`` is None without a branch to look at, and unset when nobody asked."""
 
     sid: str
     name: str
@@ -36,6 +38,6 @@ class SessionScore(Score, frozen=True, kw_only=True):
 
 
 class Scores(msgspec.Struct, frozen=True, kw_only=True):
-    """Of those that were asked about."""
+    """The figures of one session, or of every session."""
 
     scores: list[SessionScore]

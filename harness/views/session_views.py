@@ -72,7 +72,7 @@ class ApprovalView(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SessionRow(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One row of the floor. ``state`` is one of design §8; ``source``/``evidence`` say why it was chosen."""
+    """A session's row on the floor. ``state`` is one of design §8; ``source``/``evidence`` say why it was chosen."""
 
     sid: str
     name: str

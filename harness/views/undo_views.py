@@ -8,7 +8,7 @@ import msgspec
 
 
 class UndoPoint(msgspec.Struct, frozen=True):
-    """A state that can be had back: the one before ``call_id`` (a call, or an undo).
+    """A state that can be brought back: the one before ``call_id`` (a call or an undo).
 
     ``changed`` counts names that differ after it, ``yours`` those that a person's commit changed before the next one.
     """
@@ -26,7 +26,7 @@ class UndoPoint(msgspec.Struct, frozen=True):
 
 
 class UndoPoints(msgspec.Struct, frozen=True, kw_only=True):
-    """The newest first, and how many bytes the states take."""
+    """States that can be brought back, newest first, and how many bytes they take."""
 
     points: list[UndoPoint]
     store_bytes: int
@@ -47,7 +47,7 @@ class BroughtBack(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Undone(BroughtBack, frozen=True, kw_only=True):
-    """It is what it was before call ``to``; ``commits`` are the first that the branch lost by it."""
+    """The worktree is what it was before call ``to``; ``commits`` are the first commits that the branch lost."""
 
     to: str
     title: str
@@ -56,6 +56,6 @@ class Undone(BroughtBack, frozen=True, kw_only=True):
 
 
 class Restored(BroughtBack, frozen=True, kw_only=True):
-    """It is what it was at a checkpoint."""
+    """The worktree is what it was at a checkpoint."""
 
     checkpoint_id: str

@@ -15,7 +15,7 @@ READS_BEFORE_WORK = "before work, only reads"
 
 
 class ToolProposed(Body, frozen=True, kw_only=True):
-    """The model (or the harness, for ``check``) wants one effect.
+    """The agent (or the harness, for ``check``) wants one effect.
 
     ``call_id`` is ``c<seq>.<i>``, strictly increasing; ``ref`` is the agent's own name for the call, empty for the
     harness's.
@@ -126,7 +126,7 @@ class ApprovalDecided(Body, frozen=True, kw_only=True):
 
 
 class ApprovalStale(Body, frozen=True, kw_only=True):
-    """What was approved no longer is what would run; ``difference`` says where. The call is judged again."""
+    """What was approved is no longer what would run; ``difference`` says why. The call is judged again."""
 
     TYPE = "approval.stale"
     approval_id: str
@@ -151,7 +151,7 @@ class ApprovalDeferred(Body, frozen=True, kw_only=True):
 
 
 class ToolStarted(Body, frozen=True, kw_only=True):
-    """Durable before the effect. ``effect``: read, reversible, contained, irreversible."""
+    """A call starts; this is durable before the effect. ``effect``: read, reversible, contained, irreversible."""
 
     TYPE = "tool.started"
     call_id: str
@@ -197,7 +197,7 @@ class ToolEnded(Body, frozen=True, kw_only=True):
 
 
 class ToolInDoubt(Body, frozen=True, kw_only=True):
-    """Started, outcome unknown."""
+    """A call started and nobody saw how it ended."""
 
     TYPE = "tool.in_doubt"
     call_id: str

@@ -18,8 +18,8 @@ def grant_of(rule: str) -> str:
 
 
 class GrantMade(Body, frozen=True, kw_only=True):
-    """A rule was made of a request of this session. ``words`` say what must be so, ``scope`` is session, repository or
-    fleet.
+    """A person made a rule of a request of this session. ``words`` say what must be so, ``scope`` is session,
+    repository or fleet.
     """
 
     TYPE = "grant.made"

@@ -33,9 +33,9 @@ class JobWaiting(Body, frozen=True, kw_only=True):
 
 
 class JobEnded(Body, frozen=True, kw_only=True):
-    """Nothing of the job is left. ``status``: ok, error, timeout, cancelled, lost (nobody saw its end). ``last`` are
-    its last lines, ``printed`` the bytes it printed, ``output`` what is kept of them; ``told`` is the call whose result
-    tells the agent, empty when a message of the harness has to.
+    """A job has ended, and no process of it is left. ``status``: ok, error, timeout, cancelled, lost (nobody saw its
+    end). ``last`` are its last lines, ``printed`` the bytes it printed, ``output`` what is kept of them; ``told`` is
+    the call whose result tells the agent, empty when a message of the harness has to.
     """
 
     TYPE = "job.ended"

@@ -6,8 +6,8 @@ from harness.events.body import Body
 
 
 class PolicyRead(Body, frozen=True, kw_only=True):
-    """The policy of the commit that a session began from, whole: SHA-256 of the file, its text, and what of it does
-    not count because it would loosen or cannot be read, a sentence each.
+    """The repository's policy in the commit that the session began from: its SHA-256, its text, and what of it is
+    ignored because it would loosen or cannot be read.
     """
 
     TYPE = "policy.read"

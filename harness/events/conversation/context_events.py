@@ -6,7 +6,7 @@ from harness.events.body import BlobRef, Body, By, Usage
 
 
 class ContextCleared(Body, frozen=True, kw_only=True):
-    """Results and large inputs of the turns before record ``before`` stand in their short forms from now on.
+    """Results and large inputs of turns before record ``before`` are shown in their short forms from now on.
 
     ``tokens`` were measured when it was decided, ``after`` is foreseen; ``trigger`` says why in words.
     """
@@ -71,7 +71,7 @@ class ContextCompacted(Body, frozen=True, kw_only=True):
 
 
 class ContextKept(Body, frozen=True, kw_only=True):
-    """No compaction was made of what a person wanted: nothing is left that it would make shorter."""
+    """No compaction was made, although a person wanted one: nothing could become shorter."""
 
     TYPE = "context.kept"
     why: str

@@ -8,7 +8,7 @@ from harness.events.body import Body
 
 
 class RulesKnown(Body, frozen=True, kw_only=True):
-    """Where the commit that the session began from has files of rules."""
+    """Where the commit that the session began from has rules files (``AGENTS.md`` and the like)."""
 
     TYPE = "rules.known"
     paths: list[str]
@@ -27,7 +27,7 @@ class RulesPart(msgspec.Struct, frozen=True):
 
 
 class RulesRead(Body, frozen=True, kw_only=True):
-    """A file of rules as it is in the context from now on: SHA-256 and size of the whole, the beginning of its text.
+    """A rules file as the context shows it from now on: SHA-256 and size of the whole, and the beginning of its text.
 
     ``sha`` is empty when there is no such file any more, or it is left out. ``real`` is where it lies when ``path`` is
     a link; ``left_out`` are names with the reason, this file's own among them.

@@ -20,7 +20,7 @@ class ContractWanted(msgspec.Struct, frozen=True):
 
 
 class ContractOpened(Body, frozen=True, kw_only=True):
-    """What planner and evaluator are shown stands in ``brief``, made by the supervisor.
+    """Work on a contract begins; ``brief`` is what planner and evaluator are shown.
 
     ``role``, ``version`` and ``model`` are the planner's; ``evaluator`` is the model that is asked whether it agrees;
     objections go back to the planner ``revisions`` times.
@@ -36,7 +36,7 @@ class ContractOpened(Body, frozen=True, kw_only=True):
 
 
 class ContractDrafted(Body, frozen=True, kw_only=True):
-    """The planner's ``n``-th contract, and the objections to the one before that it answers."""
+    """The planner's ``n``-th draft, and the objections that it answers."""
 
     TYPE = "contract.drafted"
     n: int
@@ -45,7 +45,7 @@ class ContractDrafted(Body, frozen=True, kw_only=True):
 
 
 class ContractAgreed(Body, frozen=True, kw_only=True):
-    """From here on ``text``, the newest draft, holds, with the ``objections`` that were not met; work may begin.
+    """The newest draft, ``text``, is the contract, with the ``objections`` that were not met; work may begin.
 
     ``usage`` and ``cost_nano`` are those of all ``requests`` that were answered.
     """

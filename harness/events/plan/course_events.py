@@ -12,8 +12,8 @@ ASSUMPTION = "assumption"
 
 
 class PlanUpdated(Body, frozen=True, kw_only=True):
-    """The course changed. With ``trigger`` (one of those above) this is a replan, for ``reason``; ``about`` is the
-    record that the harness saw it in, ``call_id`` the agent's call that asked for it.
+    """The agent changed its course. With ``trigger`` (one of those above) this is a replan, for ``reason``; ``about``
+    is the record that the harness saw it in, ``call_id`` the agent's call that asked for it.
 
     ``steps`` are those of the current phase from now on (None = as before). ``entry`` has the ``state`` in_progress or
     blocked from now on, or only a ``note``.

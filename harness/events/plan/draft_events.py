@@ -6,7 +6,7 @@ from harness.events.body import Body
 
 
 class PlanTried(Body, frozen=True, kw_only=True):
-    """The plan at ``path`` is one: its commands run, before it is put before anybody or counts."""
+    """The plan at ``path`` can be read, and its commands are run before anybody is asked about it."""
 
     TYPE = "plan.tried"
     path: str
@@ -14,8 +14,8 @@ class PlanTried(Body, frozen=True, kw_only=True):
 
 
 class PlanDrafted(Body, frozen=True, kw_only=True):
-    """The agent says the plan at ``path`` is written, and the harness looked: ``count`` entries (0: it is no plan), and
-    what is wrong with it. ``sent_back``: the agent was told; otherwise a person is asked, or it counts.
+    """The agent says that the plan at ``path`` is written; ``count`` entries were found (0: it is no plan), and these
+    problems. ``sent_back``: the agent was told; otherwise a person is asked, or it counts.
     """
 
     TYPE = "plan.drafted"

@@ -45,8 +45,8 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class EvaluationRequested(Body, frozen=True, kw_only=True):
-    """The work is said to be done and every check passed: the judge is to look. ``entry``: at this task of the plan
-    alone.
+    """The agent says that the work is done, every check passed, and the judge is to look. ``entry``: at this task of
+    the plan alone.
     """
 
     TYPE = "evaluation.requested"
@@ -55,7 +55,7 @@ class EvaluationRequested(Body, frozen=True, kw_only=True):
 
 
 class EvaluationStarted(Body, frozen=True, kw_only=True):
-    """What the judge will see stands in ``case``, made by the supervisor; ``criteria`` are the names in it.
+    """The judge begins; ``case`` is what it will see, ``criteria`` are the names in it.
 
     ``rubric`` is the SHA-256 of the judge's role; it may have ``runs`` commands run.
     """

@@ -56,7 +56,7 @@ class IterationEnded(Body, frozen=True, kw_only=True):
 
 
 class ApproachFailed(Body, frozen=True, kw_only=True):
-    """What was tried for an entry, in the agent's words, and by what the harness saw that it failed."""
+    """An attempt at an entry failed: what was tried, in the agent's words, and what showed the failure."""
 
     TYPE = "approach.failed"
     entry: str
@@ -65,8 +65,8 @@ class ApproachFailed(Body, frozen=True, kw_only=True):
 
 
 class EditsLooked(Body, frozen=True, kw_only=True):
-    """Whether the agent's commands since the last look changed files, the first of which are named: then what runs
-    after edits is due, as after an edit by a file tool.
+    """Whether commands of the agent changed files since the last look, with the first names: then hooks after edits
+    are due.
     """
 
     TYPE = "edits.looked"
@@ -75,16 +75,14 @@ class EditsLooked(Body, frozen=True, kw_only=True):
 
 
 class SetupFound(Body, frozen=True, kw_only=True):
-    """A script that makes the place ready came to the worktree after the session began: it runs before the next
-    task.
-    """
+    """The agent added a setup script to the worktree; it runs before the next task."""
 
     TYPE = "setup.found"
     path: str
 
 
 class HooksEnded(Body, frozen=True, kw_only=True):
-    """What ran after the agent's edits had something to say: the agent reads ``text`` once, in its next request."""
+    """Hooks after edits printed something, which the agent reads once, in its next request."""
 
     TYPE = "hooks.ended"
     text: str
@@ -92,8 +90,8 @@ class HooksEnded(Body, frozen=True, kw_only=True):
 
 
 class ProgressKept(Body, frozen=True, kw_only=True):
-    """The record of progress as it stands after task ``n``, by its SHA-256. ``did``: what the agent had done to earlier
-    entries, which stand again; ``by_harness``: it wrote none, so the harness did.
+    """The progress record after task ``n``, by its SHA-256. ``did``: what the agent had done to earlier entries,
+    which stand again; ``by_harness``: it wrote none, so the harness did.
     """
 
     TYPE = "progress.kept"
@@ -105,7 +103,7 @@ class ProgressKept(Body, frozen=True, kw_only=True):
 
 
 class PlanArchived(Body, frozen=True, kw_only=True):
-    """The plan before this one, of another ``branch``, and the record of its progress lie in this folder now."""
+    """The plan before this one, of another ``branch``, and its progress record were moved to this folder."""
 
     TYPE = "plan.archived"
     folder: str

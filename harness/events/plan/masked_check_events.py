@@ -26,9 +26,7 @@ class MaskedCheck(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ChecksLooked(Body, frozen=True, kw_only=True):
-    """These checks were looked at, by the scripts of the commit that the session began from; ``masked`` are those with
-    which something is wrong.
-    """
+    """The scripts of these checks were examined; ``masked`` are checks whose exit code says little."""
 
     TYPE = "checks.looked"
     commands: list[str]

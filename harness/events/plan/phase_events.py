@@ -6,14 +6,14 @@ from harness.events.body import Body, By
 
 
 class PhaseBegun(Body, frozen=True, kw_only=True):
-    """Every entry of the phases before passes; the steps of the phase before are no longer those of this one."""
+    """A phase begins: every entry of the phases before passes."""
 
     TYPE = "phase.begun"
     phase: str
 
 
 class GateOpened(Body, frozen=True, kw_only=True):
-    """A person lets a phase with a gate go on; nothing of it was admitted before."""
+    """A person lets a phase with a gate begin."""
 
     TYPE = "gate.opened"
     phase: str

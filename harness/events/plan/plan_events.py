@@ -9,7 +9,7 @@ from harness.events.body import BlobRef, Body, By
 
 
 class CheckVerdict(Body, frozen=True, kw_only=True):
-    """Whether the result of a check counts, by the supervisor. ``why`` it does not although it exited with 0.
+    """Whether the result of a check counts, decided by the supervisor. ``why`` it does not although it exited with 0.
 
     ``ran`` tests had an outcome, ``excused`` were skipped or expected to fail; None when its output tells of none.
     ``before``: what it said before the work, ``passed`` or ``failed``; empty when nobody knows.
@@ -35,8 +35,8 @@ class CheckVerdict(Body, frozen=True, kw_only=True):
 
 
 class CheckedBefore(Body, frozen=True, kw_only=True):
-    """What a check said before the work began, on the files as they were then. ``passed`` is None when it was not run
-    through no doing of its own; one whose program is missing, or that took too long, failed.
+    """The result of a check before the work began. ``passed`` is None when it was not run through no doing of its
+    own; one whose program is missing, or that took too long, failed.
 
     ``ran`` and ``excused`` as in `CheckVerdict`; ``why`` as there, or why it was not run.
     """
@@ -59,7 +59,7 @@ class CheckedBefore(Body, frozen=True, kw_only=True):
 
 
 class ChecksSkipped(Body, frozen=True, kw_only=True):
-    """A person does not wait for what these say before the work: it stays unknown."""
+    """A person skipped checks before the work; their results from then stay unknown."""
 
     TYPE = "checks.skipped"
     commands: list[str]
@@ -77,8 +77,8 @@ class ViolatedFile(msgspec.Struct, frozen=True):
 
 
 class RatchetViolation(Body, frozen=True, kw_only=True):
-    """Files that decide whether the work is done are not as they were at the start; they are put back before a check
-    runs. What was there lies in the session's folder, under ``aside/<violation_id>/<index>``.
+    """Protected files are not as they were at the start; they are put back before a check runs. What was there lies
+    in the session's folder, under ``aside/<violation_id>/<index>``.
 
     Without files it is a ``check`` that hides an exit code; ``why`` that is so.
     """
@@ -94,8 +94,8 @@ class RatchetViolation(Body, frozen=True, kw_only=True):
 
 
 class RatchetRestored(Body, frozen=True, kw_only=True):
-    """The originals stand again; with ``allowed``, what a person allowed does. ``refused`` says what could not be
-    brought there.
+    """Protected files were put back; with ``allowed`` to the version that a person allowed. ``refused`` says what
+    could not be brought there.
     """
 
     TYPE = "ratchet.restored"
@@ -106,7 +106,9 @@ class RatchetRestored(Body, frozen=True, kw_only=True):
 
 
 class RatchetAnswered(Body, frozen=True, kw_only=True):
-    """A person's word on violations: ``allow`` (their content counts from now on) or ``keep`` (the originals do)."""
+    """A person's answer on changed protected files: ``allow`` (the agent's version counts from now on) or ``keep``
+    (the original).
+    """
 
     TYPE = "ratchet.answered"
     violations: list[str]
@@ -163,7 +165,7 @@ class PlanLoaded(Body, frozen=True, kw_only=True):
 
 
 class PlanAllowed(Body, frozen=True, kw_only=True):
-    """A person's word on the entries of a plan whose criteria all held before the work: these may pass by it."""
+    """A person accepted entries whose criteria all held before the work: they may pass."""
 
     TYPE = "plan.allowed"
     names: list[str]
@@ -171,7 +173,7 @@ class PlanAllowed(Body, frozen=True, kw_only=True):
 
 
 class PlanFlipped(Body, frozen=True, kw_only=True):
-    """The harness sets ``passes`` of an entry, by what it saw in ``calls``; nobody else does."""
+    """The harness set ``passes`` of an entry, by what it saw in ``calls``."""
 
     TYPE = "plan.flipped"
     entry: str
@@ -181,7 +183,9 @@ class PlanFlipped(Body, frozen=True, kw_only=True):
 
 
 class PlanRestored(Body, frozen=True, kw_only=True):
-    """The agent changed the plan; ``did`` says what, one sentence each. It is as the harness wrote it again."""
+    """The agent changed the plan, and the change was undone; ``did`` describes it, a sentence each. It is as the
+    harness wrote it again.
+    """
 
     TYPE = "plan.restored"
     call_id: str

@@ -20,7 +20,7 @@ class AlarmRaised(Body, frozen=True, kw_only=True):
 
 
 class AlarmCleared(Body, frozen=True, kw_only=True):
-    """What was raised is over; ``why`` in words."""
+    """An alarm is over; ``why`` in words."""
 
     TYPE = "alarm.cleared"
     alarm: str
@@ -28,7 +28,7 @@ class AlarmCleared(Body, frozen=True, kw_only=True):
 
 
 class AlarmSnoozed(Body, frozen=True, kw_only=True):
-    """A person saw what is raised and wants no reminder before ``until``; an alarm of another kind still comes.
+    """A person put the present alarms off until ``until``; an alarm of another kind still rings.
 
     `harness.domain.problems.HELD` among ``alarms``: what has failed or stands still waits at the end of the queue.
     """

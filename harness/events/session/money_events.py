@@ -6,8 +6,8 @@ from harness.events.body import Body, By, Caps, Usage
 
 
 class BudgetReached(Body, frozen=True, kw_only=True):
-    """A cap would be passed by the next request or call. ``cap``: session.usd, session.tokens, session.wall,
-    session.calls, day.usd, fleet.usd …
+    """The next request or call would pass a cap. ``cap``: session.usd, session.tokens, session.wall, session.calls,
+    day.usd, fleet.usd …
 
     ``day`` is the window of a cap of the day.
     """
@@ -39,14 +39,16 @@ class CapsRaised(Body, frozen=True, kw_only=True):
 
 
 class FinishUp(Body, frozen=True, kw_only=True):
-    """The human lets the session end with one last, capped reply."""
+    """A person lets the session end with one last reply, up to an allowance."""
 
     TYPE = "budget.finish_up"
     allowance_nano: int
 
 
 class ModelSettled(Body, frozen=True, kw_only=True):
-    """What a reply cost that nobody could settle when it came: its own record has its worst case, ``recorded_nano``."""
+    """The cost of a reply that could not be settled when it came; its own record has the worst case,
+    ``recorded_nano``.
+    """
 
     TYPE = "model.settled"
     request_id: str
@@ -64,8 +66,8 @@ class ModelSettled(Body, frozen=True, kw_only=True):
 
 
 class BillsBelieved(Body, frozen=True, kw_only=True):
-    """A person lets the session go on with an endpoint whose reported usage cannot be: each such reply counts as what
-    was reserved for it, and nobody is asked again.
+    """A person lets the session go on with an endpoint that reports impossible usage: such a reply counts as what was
+    reserved for it.
     """
 
     TYPE = "bills.believed"

@@ -6,8 +6,8 @@ from harness.events.body import Body
 
 
 class TimePassed(Body, frozen=True, kw_only=True):
-    """Seconds that nobody worked in though the clock moved on: the machine slept, or its clock was set (back, when
-    negative).
+    """Seconds in which nobody could work although the clock moved: the machine slept, or its clock was set (negative:
+    back).
     """
 
     TYPE = "time.passed"
@@ -16,7 +16,7 @@ class TimePassed(Body, frozen=True, kw_only=True):
 
 
 class HarnessNote(Body, frozen=True, kw_only=True):
-    """Something the harness wants on record: ``level`` info, warning or error."""
+    """A note of the harness; ``level`` is info, warning or error."""
 
     TYPE = "harness.note"
     level: str

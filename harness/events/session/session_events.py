@@ -15,7 +15,7 @@ from harness.events.work.checkpoint_events import Forked
 
 
 class SessionIntent(Body, frozen=True, kw_only=True):
-    """The launch spec, durable before anything is created for the session."""
+    """What the launch asked for, durable before anything is made for the session."""
 
     TYPE = "session.intent"
     name: str
@@ -61,7 +61,7 @@ class SessionIntent(Body, frozen=True, kw_only=True):
 
 
 class SessionCreated(Body, frozen=True, kw_only=True):
-    """The worktree stands; ``base`` is the commit it started from."""
+    """The worktree is made; ``base`` is the commit that it began from."""
 
     TYPE = "session.created"
     base: str
@@ -73,7 +73,7 @@ class SessionCreated(Body, frozen=True, kw_only=True):
 
 
 class SessionDesired(Body, frozen=True, kw_only=True):
-    """What the user wants: ``running``, ``paused`` or ``stopped``; durable before it is acted on."""
+    """What the person wants: ``running``, ``paused`` or ``stopped``; durable before it is acted on."""
 
     TYPE = "session.desired"
     state: str
@@ -102,9 +102,9 @@ class SessionParked(Body, frozen=True, kw_only=True):
 
 
 class SessionEnded(Body, frozen=True, kw_only=True):
-    """Terminal until somebody continues it: ``done``, ``failed`` or ``stopped``. ``verified``: every check passed on
-    the originals, and at least one of them failed before the work; ``still``: every check passed, as each of them did
-    before; ``judged``: a judge was satisfied.
+    """The session has ended, until somebody continues it: ``done``, ``failed`` or ``stopped``. ``verified``: every
+    check passed on the originals, and at least one of them failed before the work; ``still``: every check passed, as
+    each of them did before; ``judged``: a judge was satisfied.
     """
 
     TYPE = "session.ended"
@@ -132,7 +132,7 @@ class SessionEnded(Body, frozen=True, kw_only=True):
 
 
 class SessionContinued(Body, frozen=True, kw_only=True):
-    """An ended session goes on: the one record that lifts an end, and with it a stop.
+    """An ended session goes on; the only record that lifts an end or a stop.
 
     ``rounds`` per instruction (0 = as before); ``caps`` and ``checks`` are all that hold from now on (None = as
     before).
@@ -146,7 +146,7 @@ class SessionContinued(Body, frozen=True, kw_only=True):
 
 
 class LeaseGranted(Body, frozen=True, kw_only=True):
-    """A brain incarnation owns the thinking; ``gen`` grows by one each time and fences older ones."""
+    """A new agent process may write to the log; ``gen`` grows by one each time and shuts out older ones."""
 
     TYPE = "lease.granted"
     gen: int
@@ -176,7 +176,7 @@ class KeeperStarted(Body, frozen=True, kw_only=True):
 
 
 class LogRecovered(Body, frozen=True, kw_only=True):
-    """A torn tail was cut at ``at`` and kept in ``file``."""
+    """A torn end of the log was cut off at ``at`` and kept in ``file``."""
 
     TYPE = "log.recovered"
     at: int
@@ -186,7 +186,7 @@ class LogRecovered(Body, frozen=True, kw_only=True):
 
 
 class Quarantined(Body, frozen=True, kw_only=True):
-    """Restarts hit their limit; nothing starts again until the user resumes."""
+    """A part of the session was restarted too often; it starts again when the person resumes the session."""
 
     TYPE = "session.quarantined"
     part: str

@@ -9,7 +9,7 @@ from harness.events.plan.plan_events import CheckedBefore
 
 
 class Handed(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A line of another session's log: record ``seq`` of session ``sid``. ``why`` and ``entry`` are an approach's
+    """A line from another session's log: record ``seq`` of session ``sid``. ``why`` and ``entry`` are an approach's
     that failed.
     """
 
@@ -72,7 +72,7 @@ class CheckpointCreated(Body, frozen=True, kw_only=True):
 
 
 class CheckpointDropped(Body, frozen=True, kw_only=True):
-    """The oldest are kept no longer; the newest ``keep`` stay."""
+    """The oldest checkpoints were deleted; the newest ``keep`` stay."""
 
     TYPE = "checkpoint.dropped"
     checkpoint_ids: list[str]
@@ -80,9 +80,7 @@ class CheckpointDropped(Body, frozen=True, kw_only=True):
 
 
 class CheckpointRestored(Body, frozen=True, kw_only=True):
-    """The undo ``undo_id`` brought the worktree back to the checkpoint, and the plan's state was brought there with
-    it.
-    """
+    """Undo ``undo_id`` brought worktree and plan back to a checkpoint."""
 
     TYPE = "checkpoint.restored"
     checkpoint_id: str

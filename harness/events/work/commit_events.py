@@ -15,9 +15,9 @@ class Commit(msgspec.Struct, frozen=True):
 
 
 class WorkCommitted(Body, frozen=True, kw_only=True):
-    """The session's branch stands at ``head`` now, before at ``before``; ``commits`` are new in it, oldest first, the
-    newest of them when there are ``more``. None are new when it went back. ``files`` are the first that differ between
-    the two.
+    """The session's branch moved from ``before`` to ``head``; ``commits`` are the new ones, oldest first, the newest
+    of them when there are ``more``. None are new when it went back. ``files`` are the first that differ between the
+    two.
     """
 
     TYPE = "work.committed"
@@ -32,7 +32,7 @@ HELD_BACK = "its newest commits are not on its branch yet"
 
 
 class WorkHeldBack(Body, frozen=True, kw_only=True):
-    """The session's end left its newest commits off its branch, for ``why``: whoever takes its work brings them in."""
+    """The session's newest commits are not on its branch yet, for ``why``; taking the work brings them in."""
 
     TYPE = "work.held_back"
     why: str

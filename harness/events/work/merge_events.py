@@ -25,7 +25,7 @@ BROKEN_OFF = "broken off"
 
 
 class MergeStarted(Body, frozen=True, kw_only=True):
-    """``result`` is made and lies beside every branch; nothing of the person's was touched yet.
+    """The result of a merge is made; nothing of the person's was touched yet.
 
     ``how``: fast-forward, merge, squash, rebase. ``into`` is a branch of ``repo``, which stood on ``onto``;
     ``commits`` of the session, up to ``head``, are in the result. ``decides`` names files that decide whether work is
@@ -66,7 +66,7 @@ class MergeChecked(Body, frozen=True, kw_only=True):
 
 
 class CheckedOn(msgspec.Struct, frozen=True):
-    """A check on the result of a merge, and how it stands there against what it said before the work."""
+    """A check on the result of a merge, and how that compares with its result before the work."""
 
     command: str
     outcome: str
@@ -95,7 +95,7 @@ class MergeEnded(Body, frozen=True, kw_only=True):
 
 
 class MergeHandedBack(Body, frozen=True, kw_only=True):
-    """The agent is to bring ``into``, which stands on ``onto``, into its own work, since that could not be merged.
+    """The agent is to bring ``into``, at commit ``onto``, into its work, because that could not be merged.
 
     ``files`` decide whether work is done, and ``into`` has them otherwise than the session began with: as they are
     there they count from now on, too.

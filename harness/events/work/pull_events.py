@@ -37,7 +37,7 @@ class PullEnded(Body, frozen=True, kw_only=True):
 
 
 class PullOpened(Body, frozen=True, kw_only=True):
-    """A program of the person's opened a request for ``branch``, by its own word at ``address``."""
+    """A program of the person opened a request for review of ``branch``; ``address`` is what it printed."""
 
     TYPE = "pull.opened"
     branch: str

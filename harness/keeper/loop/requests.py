@@ -63,8 +63,8 @@ class JobLimits:
 
 @dataclass(frozen=True, slots=True)
 class CallBegun:
-    """A call has started, or why it must not now: what is no longer as it was allowed for, or why the state before it
-    cannot be kept.
+    """A call has started; or why not: what has changed since it was allowed, or why the state before it cannot be
+    kept.
     """
 
     started: bool = False

@@ -17,8 +17,8 @@ _NAMED = 3
 
 
 class MergeLook(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a session's work would go now: ``into`` is the branch that the checkout ``repo`` shows, empty when it is on
-    none; ``commits`` it has not. ``no`` and ``hint`` say why it cannot be tried, and what to do; empty when it can.
+    """Where a merge would go: the branch ``into`` that the checkout ``repo`` shows (empty for none), and how many
+    ``commits`` it lacks. ``no`` and ``hint`` say why it cannot be tried, and what to do; empty when it can.
     """
 
     repo: str

@@ -13,7 +13,7 @@ from harness.events.work import pull_events as p
 
 
 class PlanEntryLine(msgspec.Struct, frozen=True):
-    """An entry of the plan, as a request for review names it."""
+    """An entry of the plan as a request for review names it."""
 
     id: str
     title: str
@@ -21,7 +21,7 @@ class PlanEntryLine(msgspec.Struct, frozen=True):
 
 
 class CheckLine(msgspec.Struct, frozen=True):
-    """A check, whether it passed, and how it stands against what it said before the work (`outcomes`)."""
+    """A check, whether it passed, and how that compares with its result before the work."""
 
     command: str
     passed: bool

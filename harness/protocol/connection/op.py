@@ -36,7 +36,7 @@ class Op(Generic[R_co]):
 
 @dataclass(frozen=True, slots=True)
 class Yes:
-    """The reply that says no more than yes."""
+    """It is done."""
 
 
 def reader(kind: type[T]) -> Callable[[Mapping[str, object]], T]:

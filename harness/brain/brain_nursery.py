@@ -7,7 +7,7 @@ import gc
 import sys
 
 from harness.agents import fork_server
-from harness.linux import groups, heap, shared_memory
+from harness.linux import groups, heap
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -23,7 +23,8 @@ def main(argv: list[str] | None = None) -> int:
 
     context = httpx2.create_ssl_context()  # shared by all brains; it holds no connection
     nursery = fork_server.Nursery(sock, lambda spec, desk: BuiltIn(spec, desk, context))
-    shared_memory.freeze()
+    gc.collect()
+    gc.freeze()
     with contextlib.suppress(ConnectionError):  # the supervisor is gone: the end of the stream, met while writing
         nursery.serve()
     return 0

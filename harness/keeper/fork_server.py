@@ -23,7 +23,7 @@ from typing import NoReturn
 
 from harness.executor import runner
 from harness.keeper import main
-from harness.linux import groups, heap, kernel, shared_memory
+from harness.linux import groups, heap, kernel
 from harness.protocol.connection import frames
 from harness.protocol.paths import Folders, SessionFolder
 from harness.sandbox import bubblewrap
@@ -197,7 +197,9 @@ def run(argv: list[str]) -> int:
         # remembered, so that no keeper has to probe before its first call; a failure is tried again then
         bubblewrap.find()
     runner.learn()
-    shared_memory.freeze()
+    gc.collect()
+    gc.disable()
+    gc.freeze()
     with socket.socket(fileno=int(argv[1])) as sock:
         sock.set_inheritable(False)
         Nursery(sock).run()

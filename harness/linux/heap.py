@@ -16,7 +16,8 @@ _LARGE = 128 * 1024
 def give_back() -> None:
     """Large blocks go back to the system when they are freed, and so does a free end of the heap: a request is a
     little larger each turn, and the heap would grow by every one of them. Left alone, glibc takes blocks as large as
-    the largest that was freed from the heap, and keeps twice as much free at its end.
+    the largest that was freed from the heap, and keeps twice as much free at its end. `Spares` says what a keeper
+    takes without both.
     """
     _set({_M_MMAP_THRESHOLD: _LARGE, _M_TRIM_THRESHOLD: _LARGE})
 

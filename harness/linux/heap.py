@@ -9,7 +9,6 @@ import ctypes
 
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
-_M_ARENA_MAX = -8
 _LARGE = 128 * 1024
 
 
@@ -20,11 +19,6 @@ def give_back() -> None:
     takes without both.
     """
     _set({_M_MMAP_THRESHOLD: _LARGE, _M_TRIM_THRESHOLD: _LARGE})
-
-
-def one_arena() -> None:
-    """All threads share one heap: many threads that mostly wait would keep half-empty ones each."""
-    _set({_M_ARENA_MAX: 1})
 
 
 def _set(options: dict[int, int]) -> None:

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable
 from typing import TypeVar
 
-from harness.linux import heap, kernel
+from harness.linux import kernel
 from harness.linux.proc import identify
 from harness.protocol import locks
 from harness.protocol.paths import FolderError, Folders, resolve
@@ -83,7 +83,6 @@ def main(argv: list[str] | None = None) -> int:
     fd: int = arguments.credentials_fd
     sign: int = arguments.sign_fd
     os.umask(0o077)
-    heap.one_arena()
     say_without_fail()
     guardian = identify(os.getppid()) if fd >= 0 else None
     for given in (fd, sign):

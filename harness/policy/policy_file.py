@@ -31,7 +31,7 @@ class PolicyError(Unusable):
 
 def _tool(pattern: str) -> str:
     if not any(fnmatch.fnmatchcase(tool, pattern) for tool in registry.ALL):
-        raise ValueError(f"no such tool: {pattern!r}; known: {', '.join(registry.ALL)}")
+        raise ValueError(f"no such tool: {pattern[:60]!r}; known: {', '.join(registry.ALL)}")
     return pattern
 
 

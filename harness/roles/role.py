@@ -45,7 +45,7 @@ class RoleError(Unusable):
 
 def _tool(name: str) -> str:
     if name != EVERY_TOOL and name not in tools.ALL:
-        raise ValueError(f"no such tool: {name}; known: {', '.join(tools.ALL)}")
+        raise ValueError(f"no such tool: {name[:60]}; known: {', '.join(tools.ALL)}")
     return name
 
 

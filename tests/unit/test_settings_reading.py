@@ -15,9 +15,9 @@ from harness.domain.settings.toml_text import Place, Unusable, lines
 TEXT = '''# a comment
 top = 1
 prompt = """
-tools = "not this one"
+tools = "not this one" \\"""
 [limits]
-"""
+""""
 tools = [
   "a", # ]
   ["]"],
@@ -58,6 +58,18 @@ tool = 'b'
 )
 def test_each_key_has_the_line_in_which_it_begins(place: Place, line: int, ending: str) -> None:
     assert lines(TEXT.replace("\n", ending))[place] == line
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = [\n" + '"]",\n' * 20_000 + "]\n",
+        "[" + ".".join("a" * 30_000) + "]\n",
+        'x = """' + '\n"]' * 20_000 + '"""""\n',
+    ],
+)
+def test_no_text_holds_up_who_looks_for_a_line(text: str) -> None:
+    assert lines(f"{text}last = 1\n[z]\n")[("z",)] == text.count("\n") + 2
 
 
 class Inner(msgspec.Struct, frozen=True):

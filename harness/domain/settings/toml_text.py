@@ -8,7 +8,12 @@ from pathlib import Path
 
 Place = tuple[str | int, ...]
 """The way to a value: names of keys, and numbers of the tables of an array."""
-_CLOSING = re.compile(r"[\]}]|\"\"\"|'''")
+_TOKEN = re.compile(
+    r'''"""(?:\\.|[^\\])*?"{3,5}|'{3}.*?'{3,5}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*|[\[\]{}\n]''', re.DOTALL
+)
+"""A text, a comment, a bracket or the end of a line."""
+_DEEPEST = 8
+"""Names of a key that are told apart; no setting has more."""
 
 
 class Unusable(Exception):
@@ -56,23 +61,23 @@ def lines(text: str) -> dict[Place, int]:
 
 def _statements(text: str) -> Iterator[tuple[int, bool, list[str], bool]]:
     """Line, whether it is a header, the names in it, and whether they end in an array: each statement of a file can be
-    parsed by itself.
+    parsed by itself. Linear in the text, which somebody may have written to hold up its reader.
     """
     import tomllib
 
-    begun: list[str] = []
-    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
-        begun.append(line)
-        if len(begun) > 1 and not _CLOSING.search(line):
+    text = text.replace("\r\n", "\n") + "\n"
+    start, line, depth = 0, 1, 0
+    for token in _TOKEN.finditer(text):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
+        if token[0] != "\n" or depth:
             continue
-        try:
-            value: object = tomllib.loads("\n".join(begun))
-        except ValueError:
-            continue
+        statement = text[start : token.start()]
+        value: object = tomllib.loads(statement)
         names: list[str] = []
-        while isinstance(value, dict) and len(value) == 1:
+        while isinstance(value, dict) and len(value) == 1 and len(names) < _DEEPEST:
             ((name, value),) = value.items()
             names.append(name)
         if names:
-            yield number - len(begun) + 1, begun[0].lstrip().startswith("["), names, isinstance(value, list)
-        begun = []
+            yield line, statement.lstrip().startswith("["), names, isinstance(value, list)
+        line += statement.count("\n") + 1
+        start = token.end()

@@ -5,17 +5,12 @@ Standard library only.
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
 from pathlib import Path
 from typing import BinaryIO
 
 from harness.eventlog.framing import BadLine
-
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
-_OTHER = {errno.ELOOP: "a symbolic link", errno.ENXIO: "a socket or a device"}
-_KINDS = {stat.S_IFIFO: "a named pipe", stat.S_IFDIR: "a folder"}
+from harness.linux import safe_files
 
 
 def descriptor(path: Path) -> int:
@@ -24,16 +19,9 @@ def descriptor(path: Path) -> int:
     Raises BadLine when it is something else, OSError.
     """
     try:
-        fd = os.open(path, _READ)
-    except OSError as exc:
-        if exc.errno in _OTHER:
-            raise BadLine(f"{path.name} is {_OTHER[exc.errno]}, not a file") from exc
-        raise
-    mode = os.fstat(fd).st_mode
-    if stat.S_ISREG(mode):
-        return fd
-    os.close(fd)
-    raise BadLine(f"{path.name} is {_KINDS.get(stat.S_IFMT(mode), 'a device')}, not a file")
+        return safe_files.regular(path)
+    except safe_files.Unreadable as exc:
+        raise BadLine(f"{path.name} {exc.strerror}") from exc
 
 
 def opened(path: Path, buffering: int = -1) -> BinaryIO:

@@ -1,7 +1,5 @@
-"""Paths that cannot lead out of a folder, whatever anybody swaps meanwhile. Standard library only.
-
-The kernel walks every path in one step with ``openat2(RESOLVE_BENEATH)``; kernels without it get a walk that follows no
-link at all.
+"""Paths of the file tools, which cannot lead out of the worktree whatever anybody swaps meanwhile. Standard library
+only. Kernels without ``openat2`` get a walk that follows no link at all.
 """
 
 from __future__ import annotations
@@ -12,10 +10,8 @@ import os
 import stat
 from collections.abc import Iterator
 
-from harness.linux import kernel
+from harness.linux import safe_files
 
-_FOLLOW = kernel.RESOLVE_BENEATH | kernel.RESOLVE_NO_MAGICLINKS
-_STRICT = _FOLLOW | kernel.RESOLVE_NO_SYMLINKS
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
@@ -54,28 +50,9 @@ class Root:
     def open(self, relative: str, flags: int, *, strict: bool = False) -> int:
         """Open what is there; links are followed only while they stay beneath (``strict``: never). Raises PathError."""
         try:
-            try:
-                return kernel.openat2(self.fd, relative, flags, 0, _STRICT if strict else _FOLLOW)
-            except OSError as exc:
-                if exc.errno != errno.ENOSYS:
-                    raise
-                return self._walk(relative, flags)
+            return safe_files.beneath(self.fd, relative, flags, follow=not strict)
         except OSError as exc:
             raise PathError(_reason(relative, exc)) from exc
-
-    def _walk(self, relative: str, flags: int) -> int:
-        parts = [part for part in relative.split("/") if part not in ("", ".")] or ["."]
-        folder = os.dup(self.fd)
-        try:
-            for part in parts[:-1]:
-                if stat.S_ISLNK(os.stat(part, dir_fd=folder, follow_symlinks=False).st_mode):
-                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), part)
-                below = os.open(part, _DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
-                os.close(folder)
-                folder = below
-            return os.open(parts[-1], flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-        finally:
-            os.close(folder)
 
     def canonical(self, relative: str) -> str | None:
         """Where the path really leads, relative to the root and free of links; None when nothing is there.
@@ -117,19 +94,12 @@ class Root:
 
     def read(self, relative: str, limit: int) -> bytes:
         """Bytes of a regular file of at most ``limit`` bytes. Raises PathError."""
-        fd = self.open(relative, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
         try:
-            info = os.fstat(fd)
-            if not stat.S_ISREG(info.st_mode):
-                raise PathError(f"{relative} is {_kind(info.st_mode)}, not a file")
-            if info.st_size > limit:
-                raise PathError(
-                    f"{relative} has {info.st_size} bytes, over the limit of {limit}; use exec or shell for it"
-                )
-            with open(fd, "rb", closefd=False) as file:
-                return file.read(limit)
-        finally:
-            os.close(fd)
+            return safe_files.bounded(safe_files.opened(self.open(relative, os.O_PATH), relative), limit, relative)
+        except safe_files.Unreadable as exc:
+            raise PathError(f"{exc}; use exec or shell for it" if exc.errno == errno.EFBIG else str(exc)) from exc
+        except OSError as exc:
+            raise PathError(_reason(relative, exc)) from exc
 
     def replace(self, relative: str, data: bytes) -> str:
         """Write a whole file durably (temporary file, fsync, rename, fsync of the folder); returns its link-free
@@ -188,14 +158,8 @@ def _mode(parent: int, name: str, shown: str) -> int:
     if stat.S_ISLNK(info.st_mode):
         raise PathError(f"{shown} is a symbolic link to nothing that exists; remove it or write to its target")
     if not stat.S_ISREG(info.st_mode):
-        raise PathError(f"{shown} is {_kind(info.st_mode)}, not a file")
+        raise PathError(f"{shown} is {safe_files.kind(info.st_mode)}, not a file")
     return stat.S_IMODE(info.st_mode) & 0o777
-
-
-def _kind(mode: int) -> str:
-    if stat.S_ISDIR(mode):
-        return "a folder"
-    return "a named pipe" if stat.S_ISFIFO(mode) else "a device or socket"
 
 
 def _reason(path: str, exc: OSError) -> str:

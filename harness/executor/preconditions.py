@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from harness.domain.actions.action import Action, ExecAction, PushAction
 from harness.domain.addresses import strip_credential
 from harness.domain.text import fields
-from harness.executor import deleted, safe_read
-from harness.linux import programs
+from harness.executor import deleted
+from harness.linux import programs, safe_files
 
 ABSENT = "absent"
 FOREIGN = "that of another repository"
@@ -137,10 +137,10 @@ def file_state(path: str) -> str:
 def _state(path: str, room: int) -> tuple[str, int]:
     """(state, bytes read) of one file of which at most ``room`` bytes may be read."""
     try:
-        fd = safe_read.regular(os.path.realpath(path))
+        fd = safe_files.regular(os.path.realpath(path))
     except (FileNotFoundError, NotADirectoryError):
         return ABSENT, 0
-    except safe_read.Unreadable:
+    except safe_files.Unreadable:
         return "not a regular file", 0
     except (OSError, ValueError) as exc:
         return f"unreadable: {exc.strerror if isinstance(exc, OSError) else exc}", 0
@@ -250,7 +250,7 @@ def _pointer(folder: str, name: str) -> str:
     own.
     """
     try:
-        return safe_read.read_beneath(folder, name, safe_read.SMALL).decode("utf-8", "replace").strip()
+        return safe_files.read_beneath(folder, name, safe_files.SMALL).decode("utf-8", "replace").strip()
     except (FileNotFoundError, NotADirectoryError):
         return ABSENT
     except (OSError, ValueError):
@@ -282,6 +282,6 @@ def remote_url(common: str, remote: str) -> str:
 def _text(path: str, limit: int = _CONFIG) -> str:
     """The text of a file that the repository's owner keeps; empty when there is none that can be read."""
     try:
-        return safe_read.read(path, limit).decode("utf-8", "replace").strip()
+        return safe_files.read(path, limit).decode("utf-8", "replace").strip()
     except (OSError, ValueError):
         return ""

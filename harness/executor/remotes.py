@@ -16,6 +16,7 @@ from urllib.parse import unquote_to_bytes
 
 from harness.domain.actions.destination import LocalRemote, Named
 from harness.domain.addresses import strip_credential
+from harness.linux import safe_files
 from harness.sandbox import fork_exec
 
 HOOKS = (
@@ -312,16 +313,11 @@ def _hooks_folder(setting: str, folder: str, common: str, env: Mapping[str, str]
 def _small(path: str, limit: int = _SMALL) -> str:
     """The text of a small regular file, read without following a link or waiting. Raises PushError."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        return safe_files.read(path, limit).decode("utf-8", "surrogateescape").strip()
+    except safe_files.Unreadable as exc:
+        raise PushError(f"{path} is not a file of a repository: it is no regular file or too large") from exc
     except OSError as exc:
         raise PushError(f"{path} cannot be read: {exc.strerror}") from exc
-    try:
-        info = os.fstat(fd)
-        if not stat.S_ISREG(info.st_mode) or info.st_size > limit:
-            raise PushError(f"{path} is not a file of a repository: it is no regular file or too large")
-        return os.read(fd, limit).decode("utf-8", "surrogateescape").strip()
-    finally:
-        os.close(fd)
 
 
 def account(place: Place) -> LocalRemote | None:

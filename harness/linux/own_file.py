@@ -10,6 +10,8 @@ import select
 import stat
 from pathlib import Path
 
+from harness.linux import safe_files
+
 LIMIT = 4 << 20
 _PIECE = 1 << 16
 _TOO_LARGE = "it has more than {:,} bytes"
@@ -17,17 +19,8 @@ _TOO_LARGE = "it has more than {:,} bytes"
 
 def read(path: Path, limit: int = LIMIT) -> bytes:
     """The bytes of the regular file that ``path`` is or leads to. Raises OSError, for one that is too large too."""
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file", str(path))
-        with open(fd, "rb", closefd=False) as file:
-            data = file.read(limit + 1)
-    finally:
-        os.close(fd)
-    if len(data) > limit:
-        raise OSError(errno.EFBIG, _TOO_LARGE.format(limit), str(path))
-    return data
+    seen = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    return safe_files.bounded(safe_files.opened(seen, str(path)), limit, str(path))
 
 
 def text(path: Path, limit: int = LIMIT) -> str:

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from harness.domain.actions.action import from_wire
-from harness.executor import preconditions, safe_read
+from harness.executor import preconditions
+from harness.linux import safe_files
 from harness.protocol.config.config import FenceConfig
 from harness.supervisor.calls import doubt
 from harness.supervisor.calls.queue import cards
@@ -324,5 +325,5 @@ def test_reading_is_bounded_and_names_what_it_met(tmp_path: Path) -> None:
         if kind == "garbage":
             continue
         with pytest.raises(OSError) as met:
-            safe_read.read(path)
+            safe_files.read(path)
         assert kind in str(met.value)

@@ -9,7 +9,8 @@ from harness.domain.calls.approval_kind import Request
 from harness.domain.calls.call_lifecycle import Call
 from harness.domain.decision import Decision
 from harness.events import types as t
-from harness.executor import files, push, safe_read
+from harness.executor import files, push
+from harness.linux import safe_files
 from harness.supervisor.base import ids
 from harness.supervisor.calls.on_record import action_of, input_of
 from harness.supervisor.calls.queue import cards
@@ -35,7 +36,7 @@ def file_outcome(action: Action, given: object) -> tuple[str, str]:
     path = action.path
     content: bytes | None
     try:
-        content = safe_read.read_named(action.cwd, path, files.MAX_READ)
+        content = safe_files.read_named(action.cwd, path, files.MAX_READ)
     except (FileNotFoundError, NotADirectoryError):
         content = None
     except OSError as exc:

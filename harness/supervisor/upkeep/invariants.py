@@ -26,7 +26,7 @@ from harness.eventlog import reader
 from harness.eventlog.framing import LogError
 from harness.events import types as t
 from harness.events.body import UNSETTLED
-from harness.executor import safe_read
+from harness.linux import safe_files
 from harness.linux.proc import Identity, alive
 from harness.projections.apply import advance
 from harness.projections.state import merging
@@ -332,7 +332,7 @@ def _unregistered(folders: Folders, known: Mapping[str, _Books]) -> Iterator[Vio
     for sid in known:
         saved = folders.session(sid).git / "workspace.json"
         with contextlib.suppress(OSError, ValueError):
-            value = json.loads(safe_read.read(saved))
+            value = json.loads(safe_files.read(saved))
             root = Path(value["root"])
             admin = Path(value["admin"])
             if value.get("ready") and root.is_dir() and not admin.is_dir():

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.domain.denied import NOTHING, Denied
-from harness.executor import safe_read
-from harness.linux import durable
+from harness.linux import durable, safe_files
 from harness.workspace.git import commit_files, index_stamps, shown_config
 from harness.workspace.git.run import Git, Repository
 from harness.workspace.git.scratch import scratch
@@ -125,7 +124,7 @@ def ruled(repository: Repository, oids: Sequence[str]) -> bool:
     """
     texts = [*_blobs(Git(repository.common), oids).values()]
     with contextlib.suppress(OSError):
-        texts.append(safe_read.read_beneath(repository.common, "info/attributes", _MOST_BYTES))
+        texts.append(safe_files.read_beneath(repository.common, "info/attributes", _MOST_BYTES))
     return any(b"filter" in text for text in texts)
 
 
@@ -299,10 +298,10 @@ def stands_for(ours: Path, sha: str, oid: str) -> bool:
     own git cleaned it, which is believed of no object that was laid.
     """
     try:
-        text = safe_read.read_beneath(ours / FOLDER, f"known/{sha}", _MOST_BYTES)
+        text = safe_files.read_beneath(ours / FOLDER, f"known/{sha}", _MOST_BYTES)
     except OSError:
         try:
-            text = safe_read.read_beneath(ours / MADE, f"new/{sha}", _MOST_BYTES)
+            text = safe_files.read_beneath(ours / MADE, f"new/{sha}", _MOST_BYTES)
         except OSError:
             return False
         named = pointer(text)

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import msgspec
 
-from harness.executor import preconditions, safe_read
-from harness.linux import durable
+from harness.executor import preconditions
+from harness.linux import durable, safe_files
 from harness.workspace.git.errors import GitFailed, PublishFailed
 from harness.workspace.git.object_transfer import Source, let_go
 from harness.workspace.git.run import Git
@@ -49,7 +49,7 @@ class Module(msgspec.Struct, frozen=True):
 def of(ours: Path) -> list[Module]:
     """The submodules of a session that have a git of their own; ``ours`` is the folder beside its private one."""
     try:
-        return msgspec.json.decode(safe_read.read(ours / FILE), type=list[Module])
+        return msgspec.json.decode(safe_files.read(ours / FILE), type=list[Module])
     except (OSError, msgspec.DecodeError):
         return []
 

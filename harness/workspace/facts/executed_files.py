@@ -18,7 +18,7 @@ from harness.checks import check_scripts
 from harness.domain.actions.access import Access
 from harness.domain.actions.action import Action, ExecAction, ShellAction, command_of
 from harness.domain.calls.card_facts import RunFile
-from harness.executor import safe_read
+from harness.linux import safe_files
 from harness.policy.effects import inside
 from harness.workspace.facts import run_names
 from harness.workspace.facts.run_names import Name
@@ -129,7 +129,7 @@ def _followed(action: Action, root: str, direct: list[str]) -> tuple[list[str], 
 
 def _text_of(root: str, name: str) -> str:
     try:
-        return safe_read.read_beneath(root, name, _MOST_FOLLOWED).decode("utf-8", "replace")
+        return safe_files.read_beneath(root, name, _MOST_FOLLOWED).decode("utf-8", "replace")
     except OSError:
         return ""  # it stands on the card, and why it is not shown
 
@@ -151,7 +151,7 @@ def _names(action: Action) -> Iterator[Name]:
 
 def _read(root: str, name: str, targets: Sequence[str]) -> RunFile:
     try:
-        text = safe_read.read_beneath(root, name, _MOST_BYTES).decode()
+        text = safe_files.read_beneath(root, name, _MOST_BYTES).decode()
     except UnicodeDecodeError:
         return RunFile(name[:_TEXT], problem="it is no text")
     except OSError as exc:

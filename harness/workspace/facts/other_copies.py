@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.domain.text.formatting import counted
-from harness.executor import safe_read
+from harness.linux import safe_files
 from harness.policy.effects import inside
 from harness.workspace.git.commit_files import blob_id
 from harness.workspace.git.errors import WorkspaceError
@@ -93,7 +93,7 @@ def _home(folder: str) -> _Home | None:
     mark = f"{at}/.git"
     git_dir = mark
     if not stat.S_ISDIR(os.lstat(mark).st_mode):
-        text = safe_read.read(mark, 4096).decode("utf-8", "surrogateescape").strip()
+        text = safe_files.read(mark, 4096).decode("utf-8", "surrogateescape").strip()
         git_dir = os.path.join(at, text.removeprefix("gitdir:").strip())
     real = Path(os.path.realpath(git_dir))
     common = Path(os.path.realpath(real / common_of(real)))
@@ -162,7 +162,7 @@ def _ids(files: Sequence[str], length: int) -> dict[str, str]:
             if stat.S_ISLNK(os.lstat(file).st_mode):
                 content = os.fsencode(os.readlink(file))
             else:
-                content = safe_read.read(file, room)
+                content = safe_files.read(file, room)
         except OSError:
             continue
         room -= len(content)
@@ -216,7 +216,7 @@ def _in_checkout(home: _Home, file: str, oid: str, gone: list[str]) -> str:
             continue
         try:
             same = (
-                os.lstat(other).st_size == size and blob_id(safe_read.read_beneath(root, name, size), len(oid)) == oid
+                os.lstat(other).st_size == size and blob_id(safe_files.read_beneath(root, name, size), len(oid)) == oid
             )
         except OSError:
             continue

@@ -10,7 +10,7 @@ import os
 import re
 from pathlib import Path
 
-from harness.executor import safe_read
+from harness.linux import safe_files
 from harness.workspace.git.errors import GitFailed, PublishFailed
 from harness.workspace.git.run import Git
 from harness.workspace.git.scratch import quoted
@@ -65,9 +65,9 @@ def let_go(store: Path, branch: str) -> None:
     mark = f"{_KEEP} {branch}"
     for file in (store / "pack").glob("pack-*.keep"):
         try:
-            if safe_read.read(file).decode("utf-8", "replace").strip() == mark:
+            if safe_files.read(file).decode("utf-8", "replace").strip() == mark:
                 file.unlink()
-        except (FileNotFoundError, safe_read.Unreadable):
+        except (FileNotFoundError, safe_files.Unreadable):
             continue
 
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.executor import safe_read
+from harness.linux import safe_files
 from harness.linux.scarce import scarce
 from harness.workspace.git import processes
 from harness.workspace.git.errors import GitFailed, GitMissing, GitTooOld, NoCommits, NotARepository
@@ -82,7 +82,7 @@ _WHOSE = ("XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONF
 def common_of(git_dir: Path) -> Path:
     """The git directory that holds the objects and branches of the one of a worktree; of any other itself."""
     try:
-        return git_dir / safe_read.read_beneath(git_dir, "commondir", 4096).decode("utf-8", "surrogateescape").rstrip(
+        return git_dir / safe_files.read_beneath(git_dir, "commondir", 4096).decode("utf-8", "surrogateescape").rstrip(
             "\n"
         )
     except OSError:
@@ -230,7 +230,7 @@ class Git:
         GitFailed.
         """
         with contextlib.suppress(OSError, GitFailed):  # git says what is wrong with it
-            text = safe_read.read_beneath(common_of(self.git_dir), "config")
+            text = safe_files.read_beneath(common_of(self.git_dir), "config")
             if not _FURTHER.search(text):
                 return entries(text)
         return parted(self.run("config", "--list", "-z"))

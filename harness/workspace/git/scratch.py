@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.executor import safe_read
+from harness.linux import safe_files
 from harness.workspace.git.run import Git
 from harness.workspace.git.untrusted_dir import Ground
 
@@ -135,7 +135,7 @@ def alternates(common: Path) -> list[Path]:
     while pending and len(found) < 64:
         store = pending.pop(0)
         try:
-            lines = safe_read.read(store / "info" / "alternates").split(b"\n")
+            lines = safe_files.read(store / "info" / "alternates").split(b"\n")
         except OSError:
             continue
         for line in lines:

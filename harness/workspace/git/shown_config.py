@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.domain.addresses import strip_credential
-from harness.executor import safe_read
+from harness.linux import safe_files
 from harness.workspace.git.errors import GitFailed
 from harness.workspace.git.run import Git, entries, parted
 
@@ -65,7 +65,7 @@ def shown(git: Git, file: Path) -> bytes:
 
 def _entries(git: Git, file: Path) -> Sequence[tuple[str, str | None]]:
     with contextlib.suppress(OSError, GitFailed):  # git says what is wrong with it
-        return entries(safe_read.read(file))
+        return entries(safe_files.read(file))
     return parted(git.run("config", "--file", str(file), "--no-includes", "--list", "-z"))
 
 

@@ -7,18 +7,15 @@ named pipe, a device or a socket has a kind and nothing else.
 from __future__ import annotations
 
 import enum
-import errno
 import operator
 import os
 import stat
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from harness.linux import kernel
+from harness.linux import safe_files
 
-_LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_BENEATH = kernel.RESOLVE_BENEATH | kernel.RESOLVE_NO_SYMLINKS | kernel.RESOLVE_NO_MAGICLINKS
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NAME = operator.itemgetter(0)
 
 
@@ -49,7 +46,7 @@ class Ground:
     """
 
     def __init__(self, root: Path) -> None:
-        self._fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        self._fd = os.open(root, _FOLDER)
 
     def __enter__(self) -> Self:
         return self
@@ -59,7 +56,7 @@ class Ground:
 
     def items(self, folder: str, *, stamps: bool = False) -> list[Item]:
         """What lies in a folder, by name; entries that vanish meanwhile are left out. Raises OSError."""
-        fd = _readable(self._at(folder), os.O_DIRECTORY)
+        fd = safe_files.beneath(self._fd, folder, _FOLDER)
         try:
             found: list[Item] = []
             with os.scandir(fd) as entries:
@@ -81,19 +78,11 @@ class Ground:
 
     def file(self, path: str) -> int:
         """A descriptor of a regular file, which the caller closes. Raises OSError when there is none."""
-        seen = self._at(path)
-        if not stat.S_ISREG(os.fstat(seen).st_mode):
-            os.close(seen)
-            raise OSError(errno.EINVAL, "is not a regular file", path)
-        return _readable(seen, 0)
+        return safe_files.opened(self._at(path), path)
 
     def read(self, path: str, limit: int) -> bytes:
         """The bytes of a regular file of at most ``limit`` bytes. Raises OSError, with EFBIG for a larger one."""
-        with open(self.file(path), "rb") as file:
-            data = b"" if os.fstat(file.fileno()).st_size > limit else file.read(limit + 1)
-            if len(data) > limit or os.fstat(file.fileno()).st_size > limit:
-                raise OSError(errno.EFBIG, f"has more than {limit} bytes", path)
-            return data
+        return safe_files.bounded(self.file(path), limit, path)
 
     def link(self, path: str) -> bytes:
         """Where a symbolic link says it leads. Raises OSError."""
@@ -113,35 +102,7 @@ class Ground:
             os.close(seen)
 
     def _at(self, path: str) -> int:
-        if not path:
-            return os.open(".", _LOOK | os.O_DIRECTORY, dir_fd=self._fd)
-        try:
-            return kernel.openat2(self._fd, path, os.O_PATH | os.O_NOFOLLOW, 0, _BENEATH)
-        except OSError as exc:
-            if exc.errno != errno.ENOSYS:
-                raise OSError(exc.errno, os.strerror(exc.errno or 0), path) from exc
-        here = os.dup(self._fd)
-        parts = path.split("/")
-        for number, part in enumerate(parts):
-            if part in ("", ".", ".."):
-                os.close(here)
-                raise OSError(errno.EXDEV, "leads out of the folder", path)
-            try:
-                below = os.open(part, _LOOK | (os.O_DIRECTORY if number < len(parts) - 1 else 0), dir_fd=here)
-            finally:
-                os.close(here)
-            here = below
-        return here
-
-
-def _readable(seen: int, more: int) -> int:
-    """Open for reading the very inode that an O_PATH descriptor holds: what lies under the name by now does not
-    matter.
-    """
-    try:
-        return os.open(f"/proc/self/fd/{seen}", _READ | more)
-    finally:
-        os.close(seen)
+        return safe_files.beneath(self._fd, path)
 
 
 def _kind(entry: os.DirEntry[str]) -> Kind:

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
-from harness.executor import safe_read
-from harness.linux import durable
+from harness.linux import durable, safe_files
 from harness.workspace.clone import filters
 from harness.workspace.git import index_stamps
 from harness.workspace.git.errors import GitFailed, WorkspaceError, held
@@ -71,7 +70,7 @@ class NotFollowed(WorkspaceError):
 def branch_of(git_dir: Path) -> str:
     """The branch that a checkout is on; empty when it is on none."""
     try:
-        text = safe_read.read_beneath(git_dir, "HEAD", 4096).decode("utf-8", "surrogateescape").strip()
+        text = safe_files.read_beneath(git_dir, "HEAD", 4096).decode("utf-8", "surrogateescape").strip()
     except OSError:
         return ""
     ref = text.removeprefix("ref:").strip()
@@ -114,7 +113,7 @@ def rebased_in(git: Git, branch: str) -> str:
     for folder in (common, *sorted((common / "worktrees").glob("*"))):
         for name in _MOVED_BY_REBASE:
             with contextlib.suppress(OSError):
-                if ref in safe_read.read_beneath(folder, name, safe_read.SMALL).split(b"\n"):
+                if ref in safe_files.read_beneath(folder, name, safe_files.SMALL).split(b"\n"):
                     return _root_of(folder, common)
     return ""
 
@@ -122,7 +121,7 @@ def rebased_in(git: Git, branch: str) -> str:
 def _root_of(git_dir: Path, common: Path) -> str:
     if git_dir == common:
         return str(common.parent if common.name == ".git" else common)
-    return os.path.dirname(safe_read.read_beneath(git_dir, "gitdir", 4096).decode("utf-8", "surrogateescape").strip())
+    return os.path.dirname(safe_files.read_beneath(git_dir, "gitdir", 4096).decode("utf-8", "surrogateescape").strip())
 
 
 def changed(place: Place, commit: str, folder: Path, *, staged: bool = True, aside: bool = True) -> list[str]:
@@ -221,8 +220,8 @@ def _strange(git: Git, place: Place, old: str, new: str, folder: Path) -> list[s
 def unlock(git_dir: Path, name: str) -> None:
     """Take away the index's lock that this merge left when it was killed; another's stays. Raises OSError."""
     lock = git_dir / "index.lock"
-    with contextlib.suppress(FileNotFoundError, safe_read.Unreadable):
-        if safe_read.read_beneath(git_dir, "index.lock", 4096) == _MARK + name.encode():
+    with contextlib.suppress(FileNotFoundError, safe_files.Unreadable):
+        if safe_files.read_beneath(git_dir, "index.lock", 4096) == _MARK + name.encode():
             lock.unlink()
 
 

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.executor import preconditions, safe_read
+from harness.executor import preconditions
+from harness.linux import safe_files
 from harness.workspace.git.errors import GitFailed
 from harness.workspace.git.untrusted_dir import Ground, Kind
 from harness.workspace.private_git import private_gitdir as private_dir
@@ -50,7 +51,7 @@ def of(tree: Worktree) -> list[OwnRef]:
 
 def _all(private: Path) -> Iterator[tuple[str, str]]:
     try:
-        packed = shown_repository.parse(safe_read.read_beneath(private, "packed-refs", _MOST_BYTES))
+        packed = shown_repository.parse(safe_files.read_beneath(private, "packed-refs", _MOST_BYTES))
     except OSError:
         packed = {}
     loose = {name: preconditions.ref(str(private), name) for name in _loose(private)}

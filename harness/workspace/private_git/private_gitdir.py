@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.domain.denied import NOTHING, Denied
-from harness.executor import preconditions, safe_read
+from harness.executor import preconditions
+from harness.linux import safe_files
 from harness.workspace.clone import filters, submodule_git, submodules
 from harness.workspace.git import object_transfer
 from harness.workspace.git.errors import DamagedWorktree, GitFailed, PublishFailed
@@ -156,7 +157,7 @@ def _mode(path: Path) -> int:
 def _holds(path: Path, text: str) -> bool:
     """True when a regular file of this name says exactly that: writing it anew costs a file and a change of name."""
     try:
-        return safe_read.read(path) == os.fsencode(text)
+        return safe_files.read(path) == os.fsencode(text)
     except OSError:
         return False
 
@@ -203,7 +204,7 @@ def agent_head(tree: Worktree) -> str | None:
 def agent_branch(tree: Worktree) -> str:
     """The branch of its own that the agent is on, without ``refs/heads/``; empty when its HEAD is detached."""
     try:
-        text = safe_read.read_beneath(tree.private, "HEAD", 4096).decode("utf-8", "replace").strip()
+        text = safe_files.read_beneath(tree.private, "HEAD", 4096).decode("utf-8", "replace").strip()
     except OSError:
         return ""
     return text.removeprefix(_ON) if text.startswith(_ON) else ""
@@ -263,7 +264,7 @@ def _at_rest(tree: Worktree, commit: str) -> bool:
     first too: most calls commit nothing, and starting git only to hear that would cost more than the call.
     """
     try:
-        there = safe_read.read_beneath(tree.common, f"refs/heads/{tree.branch}", 4096)
+        there = safe_files.read_beneath(tree.common, f"refs/heads/{tree.branch}", 4096)
     except OSError:
         return False
     return there.strip() == commit.encode() and agent_head(tree) == commit
@@ -272,7 +273,7 @@ def _at_rest(tree: Worktree, commit: str) -> bool:
 def _published(tree: Worktree) -> str:
     """The agent's commit that was last in step with the session's branch."""
     try:
-        text = safe_read.read(tree.private.parent / "published").decode("ascii", "replace").strip()
+        text = safe_files.read(tree.private.parent / "published").decode("ascii", "replace").strip()
     except FileNotFoundError:
         return tree.base
     return text if _HEX.fullmatch(text) else tree.base

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.domain.denied import NOTHING, Denied
-from harness.executor import safe_read
-from harness.linux import durable
+from harness.linux import durable, safe_files
 from harness.workspace.git import shown_config
 from harness.workspace.git.errors import DamagedWorktree
 from harness.workspace.git.merge_rules import OWN
@@ -194,7 +193,7 @@ def _refs(now: Seen, shown: Path, private: Path, branch: str) -> None:
 def _planted(private: Path, name: str, data: bytes) -> bool:
     """Put a file there unless it is so already: a kept state of the session is not another one for it."""
     with contextlib.suppress(OSError):
-        if safe_read.read_beneath(private, name, _MAX_COPY) == data:
+        if safe_files.read_beneath(private, name, _MAX_COPY) == data:
             return True
     return plant(private, name, data)
 
@@ -202,7 +201,7 @@ def _planted(private: Path, name: str, data: bytes) -> bool:
 def _parsed(private: Path, name: str, otherwise: Mapping[str, str]) -> dict[str, str]:
     """The refs of a file of the agent's git directory; ``otherwise`` when it has none, or spoiled it."""
     try:
-        return parse(safe_read.read_beneath(private, name, _MAX_COPY))
+        return parse(safe_files.read_beneath(private, name, _MAX_COPY))
     except OSError:
         return dict(otherwise)
 

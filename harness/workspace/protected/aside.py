@@ -7,16 +7,15 @@ deleted.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.linux import kernel
+from harness.linux import safe_files
 
 _LINK = "120000"
-_BENEATH = kernel.RESOLVE_BENEATH | kernel.RESOLVE_NO_SYMLINKS | kernel.RESOLVE_NO_MAGICLINKS
+_LOOK = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -108,7 +107,7 @@ class Aside:
     @contextlib.contextmanager
     def _folder(self, path: str) -> Iterator[int]:
         """A folder of the worktree, open; one that its owner may not write is made so."""
-        seen = os.dup(self._root) if not path else _beneath(self._root, path)
+        seen = os.dup(self._root) if not path else safe_files.beneath(self._root, path, _LOOK)
         try:
             mode = stat.S_IMODE(os.fstat(seen).st_mode)
             narrow = mode & 0o700 != 0o700
@@ -121,19 +120,3 @@ class Aside:
                 os.close(fd)
         finally:
             os.close(seen)
-
-
-def _beneath(root: int, path: str) -> int:
-    try:
-        return kernel.openat2(root, path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, 0, _BENEATH)
-    except OSError as exc:
-        if exc.errno != errno.ENOSYS:
-            raise
-    here = os.dup(root)
-    for part in path.split("/"):
-        try:
-            below = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
-        finally:
-            os.close(here)
-        here = below
-    return here

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from harness.executor import safe_read
+from harness.linux import safe_files
 from harness.workspace.git import index_stamps
 from harness.workspace.private_git.private_gitdir import Worktree
 from harness.workspace.protected.aside import Aside
@@ -22,8 +22,8 @@ def reset(tree: Worktree, aside: Path) -> bool:
     """
     try:
         times = os.stat(tree.private / "index", follow_symlinks=False).st_mtime_ns
-        data = safe_read.read_beneath(tree.private, "index", MAX_INDEX)
-    except (safe_read.Unreadable, FileNotFoundError):
+        data = safe_files.read_beneath(tree.private, "index", MAX_INDEX)
+    except (safe_files.Unreadable, FileNotFoundError):
         return False
     oid_bytes = len(tree.base) // 2
     spared = {path for path, one in index_stamps.read(tree.admin / "index", oid_bytes).items() if one.skip}

@@ -11,8 +11,7 @@ from pathlib import Path
 import msgspec
 
 from harness.domain.denied import NOTHING, Denied
-from harness.executor import safe_read
-from harness.linux import durable
+from harness.linux import durable, safe_files
 from harness.workspace.clone import filters, submodule_git, submodules
 from harness.workspace.clone.repository_notes import fetches, fetching
 from harness.workspace.git.branch_names import blocking
@@ -77,7 +76,7 @@ def _save(private: Path, saved: _Saved) -> None:
 
 def _load(private: Path) -> _Saved | None:
     try:
-        saved = msgspec.json.decode(safe_read.read(record(private)), type=_Saved)
+        saved = msgspec.json.decode(safe_files.read(record(private)), type=_Saved)
         if not all(
             os.path.isabs(path) and "\0" not in path
             for path in (saved.root, saved.repo, saved.common, saved.admin or "/")
@@ -255,7 +254,7 @@ def unmovable(private: Path, root: Path) -> str:
         if folder.is_symlink() or not folder.is_dir():
             return f"{what} {folder} is not there"
     try:
-        names = os.fsdecode(safe_read.read(Path(saved.admin) / "gitdir")).strip()
+        names = os.fsdecode(safe_files.read(Path(saved.admin) / "gitdir")).strip()
     except OSError as exc:
         return f"the repository's record of its worktree cannot be read: {exc}"
     names = os.path.normpath(os.path.join(saved.admin, names))

@@ -11,7 +11,8 @@ import msgspec
 
 from harness.domain.actions.action import Action, ExecAction, FileAction, PushAction, RecordAction
 from harness.domain.text.fields import Wire
-from harness.executor import files, safe_read
+from harness.executor import files
+from harness.linux import safe_files
 from harness.projections.state.session_state import OpenApproval, SessionState
 from harness.supervisor.calls.queue import comparison
 from harness.supervisor.calls.queue.comparison import Side
@@ -48,7 +49,7 @@ def title(action: Action) -> str:
 def _now(folder: str, path: str) -> Side:
     """The file as it is; without bytes when it is absent, behind a link, no regular file or too large to compare."""
     try:
-        return Side.of(safe_read.read_named(folder, path, MAX_DIFF_SOURCE))
+        return Side.of(safe_files.read_named(folder, path, MAX_DIFF_SOURCE))
     except (FileNotFoundError, NotADirectoryError):
         return Side(None, _ABSENT)
     except (OSError, ValueError) as exc:

@@ -1,8 +1,9 @@
-"""Reading what an agent may have made: without waiting, following, or end. Standard library only.
+"""Opening what somebody else may have made: without waiting, following, or end. Standard library only.
 
-A name in a worktree or a private git folder can be a named pipe, a device, a link to a secret or a file of a terabyte
-without content. So the name is first looked at without opening what is behind it; only a regular file is opened, and
-never read beyond a limit.
+A name in a worktree, a log's folder or a private git folder can be a named pipe, a device, a link to a secret or a file
+of a terabyte without content. So the name is first looked at without opening what is behind it; only a regular file is
+opened, and never read beyond a limit. Paths are walked beneath an open folder, by the kernel in one step where it has
+``openat2``, and whatever anybody swaps meanwhile does not lead out of it.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ import errno
 import os
 import stat
 
+from harness.linux import kernel
+
 SMALL = 1 << 20
 """Bytes that a file of git's own bookkeeping (HEAD, a ref, ``commondir``, ``alternates``) has at most."""
 _LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLLOW = kernel.RESOLVE_BENEATH | kernel.RESOLVE_NO_MAGICLINKS
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -43,7 +47,7 @@ def regular(path: str | os.PathLike[str]) -> int:
 
     Raises Unreadable, OSError; the caller closes it.
     """
-    return _opened(os.open(path, _LOOK), os.fspath(path))
+    return opened(os.open(path, _LOOK), os.fspath(path))
 
 
 def regular_beneath(folder: str | os.PathLike[str], name: str) -> int:
@@ -52,10 +56,10 @@ def regular_beneath(folder: str | os.PathLike[str], name: str) -> int:
     """
     at = os.open(folder, _LOOK | os.O_DIRECTORY)
     try:
-        found = _walk(at, name)
+        found = beneath(at, name)
     finally:
         os.close(at)
-    return _opened(found, os.path.join(folder, name))
+    return opened(found, os.path.join(folder, name))
 
 
 def read(path: str | os.PathLike[str], limit: int = SMALL) -> bytes:
@@ -63,12 +67,12 @@ def read(path: str | os.PathLike[str], limit: int = SMALL) -> bytes:
 
     Raises Unreadable when it is none, OSError when it cannot be read.
     """
-    return _bytes(regular(path), limit, os.fspath(path))
+    return bounded(regular(path), limit, os.fspath(path))
 
 
 def read_beneath(folder: str | os.PathLike[str], name: str, limit: int = SMALL) -> bytes:
     """The same for a name in a folder, following no link on the way. Raises Unreadable, OSError."""
-    return _bytes(regular_beneath(folder, name), limit, os.path.join(folder, name))
+    return bounded(regular_beneath(folder, name), limit, os.path.join(folder, name))
 
 
 def read_named(folder: str, path: str, limit: int) -> bytes:
@@ -79,27 +83,37 @@ def read_named(folder: str, path: str, limit: int) -> bytes:
     return read_beneath("/", path.lstrip("/"), limit) if os.path.isabs(path) else read_beneath(folder, path, limit)
 
 
-def _walk(at: int, name: str) -> int:
-    """A descriptor (O_PATH) of ``name`` below the folder ``at``, step by step, no step through a link."""
-    parts = [part for part in name.split("/") if part not in ("", ".")] or ["."]
-    if os.path.isabs(name) or ".." in parts:
-        raise OSError(errno.EXDEV, "leads out of the folder", name)
-    here = os.dup(at)
-    for number, part in enumerate(parts, 1):
-        try:
+def beneath(folder: int, path: str, flags: int = _LOOK, *, follow: bool = False) -> int:
+    """A descriptor of ``path`` (relative, without ``..``) below an open folder; empty means the folder itself.
+
+    No part of the way is a link; ``follow``: links are followed while they stay beneath, where the kernel can see to
+    that. Raises OSError, with EXDEV for what leads out and ELOOP for what lies behind a link.
+    """
+    parts = [part for part in path.split("/") if part not in ("", ".")] or ["."]
+    if path.startswith("/") or ".." in parts:
+        raise OSError(errno.EXDEV, "leads out of the folder", path)
+    resolve = _FOLLOW if follow else _FOLLOW | kernel.RESOLVE_NO_SYMLINKS
+    try:
+        return kernel.openat2(folder, "/".join(parts), flags, 0, resolve)
+    except OSError as exc:
+        if exc.errno not in (errno.ENOSYS, errno.ENAMETOOLONG):
+            raise OSError(exc.errno, os.strerror(exc.errno or 0), path) from exc
+    here = os.dup(folder)
+    try:
+        for part in parts[:-1]:
             below = os.open(part, _LOOK, dir_fd=here)
-        finally:
             os.close(here)
-        here = below
-        if number < len(parts) and stat.S_ISLNK(os.fstat(here).st_mode):
-            os.close(here)
-            raise OSError(errno.ELOOP, "lies behind a symbolic link", name)
-    return here
+            here = below
+            if stat.S_ISLNK(os.fstat(here).st_mode):
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        return os.open(parts[-1], flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+    finally:
+        os.close(here)
 
 
-def _opened(seen: int, name: str) -> int:
-    """Open the inode behind an O_PATH descriptor once it is known to be a regular file: what lies under the name now
-    does not matter.
+def opened(seen: int, name: str) -> int:
+    """Open the inode behind an O_PATH descriptor, which is closed, once it is known to be a regular file: what lies
+    under the name now does not matter. Raises Unreadable, OSError.
     """
     try:
         mode = os.fstat(seen).st_mode
@@ -114,7 +128,8 @@ def _opened(seen: int, name: str) -> int:
         os.close(seen)
 
 
-def _bytes(fd: int, limit: int, name: str) -> bytes:
+def bounded(fd: int, limit: int, name: str) -> bytes:
+    """The bytes of an open file of at most ``limit`` bytes, which is closed. Raises Unreadable, OSError."""
     try:
         size = os.fstat(fd).st_size
         if size > limit:

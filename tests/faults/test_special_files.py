@@ -19,7 +19,7 @@ import pytest
 from harness.domain.actions.action import from_wire
 from harness.executor import preconditions
 from harness.linux import safe_files
-from harness.protocol.config.config import FenceConfig
+from harness.protocol.config.sections import FenceConfig
 from harness.supervisor.calls import doubt
 from harness.supervisor.calls.queue import cards
 from harness.workspace.facts import gather as gather_facts

@@ -11,7 +11,7 @@ import pytest
 
 from harness.domain.denied import Denied
 from harness.policy.build import build_action
-from harness.protocol.config.config import FenceConfig
+from harness.protocol.config.sections import FenceConfig
 from harness.workspace.facts.gather import gather
 from harness.workspace.private_git import own_refs
 from harness.workspace.private_git.private_gitdir import Worktree, publish

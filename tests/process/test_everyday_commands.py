@@ -10,7 +10,7 @@ from harness.events import types as t
 from harness.policy.build import build_action
 from harness.policy.decide import INSIDE, Verdict, judge
 from harness.policy.policy_file import default_policy
-from harness.protocol.config.config import FenceConfig
+from harness.protocol.config.sections import FenceConfig
 from harness.workspace.facts.gather import gather
 from harness.workspace.private_git.private_gitdir import Worktree
 from harness.workspace.tree import worktrees

@@ -20,7 +20,7 @@ from harness.domain.actions.action import from_wire
 from harness.executor import runner, spawn
 from harness.linux import proc
 from harness.policy.build import build_action
-from harness.protocol.config.config import FenceConfig
+from harness.protocol.config.sections import FenceConfig
 from harness.sandbox import bubblewrap, egress_relay, namespace_clone
 from harness.workspace.facts.gather import gather
 from tests.process.keeperlib import Keepers, action, allowed, keepers, wait_until

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness.policy.build import build_action
-from harness.protocol.config.config import FenceConfig
+from harness.protocol.config.sections import FenceConfig
 from harness.workspace.facts.gather import gather
 from harness.workspace.git import shown_config
 from harness.workspace.git.errors import PartialClone, UnsavedWork, WorkspaceError

@@ -12,7 +12,7 @@ import pytest
 
 from harness.domain.actions.effect import Effect
 from harness.policy.build import build_action
-from harness.protocol.config.config import FenceConfig
+from harness.protocol.config.sections import FenceConfig
 from harness.workspace.facts.gather import gather
 from harness.workspace.git.errors import WorkspaceError
 from harness.workspace.git.run import Git

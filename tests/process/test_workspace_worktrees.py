@@ -19,7 +19,7 @@ from harness.executor import preconditions
 from harness.policy.build import build_action
 from harness.policy.decide import judge
 from harness.policy.policy_file import default_policy
-from harness.protocol.config.config import FenceConfig
+from harness.protocol.config.sections import FenceConfig
 from harness.sandbox import bubblewrap as hands_fence
 from harness.workspace.facts.gather import gather
 from harness.workspace.git.errors import (

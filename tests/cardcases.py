@@ -59,7 +59,7 @@ def _network(script: str, **more: Any) -> CardCase:
     return CardCase([_shell(script, access="network", why="To fetch what it needs.", **more), "Done."])
 
 
-def _unfenced(call: Calls, *, whole: bool = False) -> CardCase:
+def _unsandboxed(call: Calls, *, whole: bool = False) -> CardCase:
     return CardCase([call, "Done."], whole=whole)
 
 
@@ -99,16 +99,20 @@ CASES: dict[str, CardCase] = {
         [[("write_file", {"path": f"{OUTSIDE}/long.txt", "content": _lines(300)})], "Done."], whole=True
     ),
     "read outside": CardCase([[("read_file", {"path": f"{OUTSIDE}/notes.txt"})], "Done."]),
-    "delete: thirty files": _unfenced(_exec("rm", *(f"{OUTSIDE}/many/{n}.txt" for n in range(30)), access="unfenced")),
-    "delete: folders": _unfenced(_exec("rm", "-rf", *(f"{OUTSIDE}/tree/{n}" for n in range(12)), access="unfenced")),
+    "delete: thirty files": _unsandboxed(
+        _exec("rm", *(f"{OUTSIDE}/many/{n}.txt" for n in range(30)), access="unsandboxed")
+    ),
+    "delete: folders": _unsandboxed(
+        _exec("rm", "-rf", *(f"{OUTSIDE}/tree/{n}" for n in range(12)), access="unsandboxed")
+    ),
     "network: any host": _network("curl -sS https://example.org/data.json -o data.json"),
     "network: one host": _network("pip download thing", hosts=["pypi.org"]),
     "network: eight hosts": _network("make fetch", hosts=[f"mirror-{n}.example.org" for n in range(8)]),
     "network: a script of 30 lines": CardCase([_shell(_lines(30), access="network"), "Done."], whole=True),
-    "unfenced: a command": _unfenced(_exec("systemctl", "--user", "restart", "thing", access="unfenced")),
-    "unfenced: a script of one line": _unfenced(_shell("systemctl --user restart thing", access="unfenced")),
-    "unfenced: a script of 30 lines": _unfenced(_shell(_lines(30), access="unfenced"), whole=True),
-    "unfenced: a script of 300 lines": _unfenced(_shell(_lines(300), access="unfenced"), whole=True),
+    "unsandboxed: a command": _unsandboxed(_exec("systemctl", "--user", "restart", "thing", access="unsandboxed")),
+    "unsandboxed: a script of one line": _unsandboxed(_shell("systemctl --user restart thing", access="unsandboxed")),
+    "unsandboxed: a script of 30 lines": _unsandboxed(_shell(_lines(30), access="unsandboxed"), whole=True),
+    "unsandboxed: a script of 300 lines": _unsandboxed(_shell(_lines(300), access="unsandboxed"), whole=True),
     "protected: a word of a test": _protected("sed -i '8s/1/2/' tests/test_app.py", UNITTEST, TESTED),
     "protected: a test file rewritten": _protected(REWRITE, UNITTEST, TESTED),
     "protected: a test file gone": _protected("git rm -q tests/test_app.py", UNITTEST, TESTED),

@@ -1,8 +1,8 @@
 """Children that a supervisor of a test has from its birth, when it has one thread and knows no key: each becomes a
 program of ours where the supervisor starts it, and is what was started there: its child, with what it was given.
 
-One that nobody needed ends with its supervisor. The self-test of the fence, which says the same of the same machine, is
-carried out by the first; those that would carry it out alike say what that one said.
+One that nobody needed ends with its supervisor. The self-test of the sandbox, which says the same of the same machine,
+is carried out by the first; those that would carry it out alike say what that one said.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def load() -> None:
     importlib.import_module("harness.brain.builtin")
     importlib.import_module("git")
     prices.lookup("claude-haiku-5-5")
-    with contextlib.suppress(bubblewrap.FenceUnavailable, OSError):
+    with contextlib.suppress(bubblewrap.SandboxUnavailable, OSError):
         bubblewrap.find()
 
 

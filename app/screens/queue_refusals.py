@@ -56,7 +56,7 @@ def alone(like: Sequence[ApprovalView]) -> str:
 
 def no_rule(view: ApprovalView) -> str:
     """No rule can be made of it."""
-    return "" if view.kind == Request.TOOL else "only a call that asks to leave the fence can get a rule"
+    return "" if view.kind == Request.TOOL else "only a call that asks to leave the sandbox can get a rule"
 
 
 def not_in_doubt(view: ApprovalView) -> str:

@@ -21,7 +21,7 @@ from widgets.base.fact_list import FactList
 from widgets.base.help_bar import HelpBar
 from widgets.fleet.fleet_bar import Banner
 
-_NONE = "No rule stands: every request that leaves the fence asks. A on a card of the queue makes one."
+_NONE = "No rule stands: every request that leaves the sandbox asks. A on a card of the queue makes one."
 _NO_ENDED = "There has never been a rule. A on a card of the queue makes one."
 
 

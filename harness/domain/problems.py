@@ -462,8 +462,8 @@ FLEET: dict[str, Words] = {
     "index": Words(
         "the index cannot be written", "ended sessions are read from their logs at the next start, which takes longer"
     ),
-    "fence": Words(
-        "tools do not run: no working fence",
+    "sandbox": Words(
+        "tools do not run: no working sandbox",
         "agents think on, and each call is refused",
         "see why",
         command="watchfloor doctor",

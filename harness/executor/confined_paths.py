@@ -170,7 +170,7 @@ def _reason(path: str, exc: OSError) -> str:
     if exc.errno == errno.ENOTDIR:
         return f"a part of {path} is a file, not a folder"
     if exc.errno in (errno.EROFS, errno.EBUSY):
-        return f"{path} is protected and cannot be changed from inside the fence"
+        return f"{path} is protected and cannot be changed from inside the sandbox"
     if exc.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"{path} could not be written: no space left on the device; the old content is unchanged"
     return f"{path}: {exc.strerror}"

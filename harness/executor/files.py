@@ -1,4 +1,4 @@
-"""The file tools, as the fenced runner executes them: read, write, edit, list, search, and reading an output again.
+"""The file tools, as the sandboxed runner executes them: read, write, edit, list, search, and reading an output again.
 Standard library only.
 """
 

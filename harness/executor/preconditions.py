@@ -1,4 +1,4 @@
-"""Preconditions of an action that leaves the fence, observed again just before it starts. Standard library only, no
+"""Preconditions of an action that leaves the sandbox, observed again just before it starts. Standard library only, no
 child process.
 
 Whoever builds an action fills ``pre`` with this same `observe`, so that building and checking can never read the world
@@ -43,12 +43,12 @@ def observe(action: Action) -> dict[str, object]:
     value.
     """
     expected = action.world
-    worktree = action.fence.worktree
+    worktree = action.sandbox.worktree
     seen: dict[str, object] = {}
     if "files" in expected:
         seen["files"] = file_states({path: os.path.join(worktree, path) for path in fields.table(expected, "files")})
     if "head" in expected:
-        seen["head"] = head(worktree, action.fence.binds)
+        seen["head"] = head(worktree, action.sandbox.binds)
     if "worktree" in expected:
         seen["worktree"] = identity(worktree)
     if "cwd" in expected:
@@ -208,7 +208,7 @@ def _common(folder: str) -> str:
 
 
 def head(worktree: str, binds: Sequence[tuple[str, str, str]]) -> str:
-    """Commit of the session's HEAD, read where the fenced agent writes it (the private folder bound over the git
+    """Commit of the session's HEAD, read where the sandboxed agent writes it (the private folder bound over the git
     directory).
 
     "absent" when nothing is there or its branch has no commit, "not a commit" for anything but a commit or a ref, "that

@@ -204,7 +204,7 @@ def probe(action: PushAction) -> str:
     to = action.to
     try:
         check(to.url, to.refspecs)
-        place = place_of(to, env, remotes.closed(action.fence.write, action.fence.binds, ()))
+        place = place_of(to, env, remotes.closed(action.sandbox.write, action.sandbox.binds, ()))
         refs = remote_refs(place.url, [spec.ref for spec in to.refspecs], env)
     except PushError:
         return UNKNOWN

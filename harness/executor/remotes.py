@@ -326,6 +326,6 @@ def account(place: Place) -> LocalRemote | None:
 
 
 def closed(write: Iterable[str], binds: Iterable[tuple[str, str, str]], own: Iterable[str]) -> list[str]:
-    """The folders of a fence that an agent can write (worktree, sources of writable binds), and Watchfloor's own."""
+    """The folders of a sandbox that an agent can write (worktree, sources of writable binds), and Watchfloor's own."""
     sources = [source for source, _, mode in binds if mode == "rw"]
     return list(dict.fromkeys([*write, *sources, *own]))

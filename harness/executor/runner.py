@@ -2,7 +2,7 @@
 Standard library only.
 
 Started as ``python -I -S …/harness/executor/runner.py`` with the plan on descriptor 3 and the result pipe on 4 (see
-`harness.executor.spawn`). Inside the fence it confines itself (limits, Landlock, system-call filter) and executes;
+`harness.executor.spawn`). Inside the sandbox it confines itself (limits, Landlock, system-call filter) and executes;
 outside of it, it stays as parent of the command, so that everything the command started ends with the call.
 """
 
@@ -77,10 +77,10 @@ def main() -> NoReturn:
     try:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         bound(plan)
-        if plan.fenced:
+        if plan.sandboxed:
             way_out(plan)
             confine(plan)
-            fenced(plan, output)
+            sandboxed(plan, output)
         else:
             outside(plan)
     except Refusal as exc:
@@ -96,7 +96,7 @@ def bound(plan: CallPlan) -> None:
     """The limits of the call; without them nothing runs."""
     try:
         rlimits.join_group(plan.limits.group)
-        rlimits.apply(plan.limits, fenced=plan.fenced)
+        rlimits.apply(plan.limits, sandboxed=plan.sandboxed)
     except OSError as exc:
         raise Refusal(f"the limits of this call could not be set: {exc}") from exc
 
@@ -117,10 +117,10 @@ def way_out(plan: CallPlan) -> None:
     """
     if not plan.hosts:
         return
-    from harness.sandbox import egress_relay  # loaded before the fork by `spawn`: inside the fence it cannot be
+    from harness.sandbox import egress_relay  # loaded before the fork by `spawn`: inside the sandbox it cannot be
 
     if os.readlink("/proc/self/ns/net") == plan.host_net:
-        raise Refusal("the fence shares the network of the machine although it must not")
+        raise Refusal("the sandbox shares the network of the machine although it must not")
     if not egress_relay.hand_over():
         raise Refusal("the proxy for the named hosts did not start, so nothing ran")
 
@@ -131,14 +131,14 @@ def confine(plan: CallPlan) -> None:
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
         own_network = os.readlink("/proc/self/ns/net") != plan.host_net
         if not own_network and not plan.network:
-            raise Refusal("the fence shares the network of the machine although it must not")
+            raise Refusal("the sandbox shares the network of the machine although it must not")
         landlock.restrict([path for path in [*plan.writable, "/tmp"] if os.path.exists(path)])
         seccomp.apply(network=plan.network)
     except (OSError, seccomp.Unsupported) as exc:
-        raise Refusal(f"the fence could not be closed: {exc}") from exc
+        raise Refusal(f"the sandbox could not be closed: {exc}") from exc
 
 
-def fenced(plan: CallPlan, output: bytes) -> NoReturn:
+def sandboxed(plan: CallPlan, output: bytes) -> NoReturn:
     """Inside: do the file tool here, or start the command and end with it."""
     if plan.kind == ActionKind.FILE:
         file_tool(plan, output)
@@ -234,7 +234,7 @@ def not_started(argv: list[str], exc: OSError) -> NoReturn:
 
 
 def outside(plan: CallPlan) -> NoReturn:
-    """Outside the fence: run the command as a child and leave nothing of it behind."""
+    """Outside the sandbox: run the command as a child and leave nothing of it behind."""
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGTERM)
     from harness.executor import push

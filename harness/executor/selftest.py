@@ -1,6 +1,7 @@
-"""Does the fence hold on this machine? Forbidden acts are really tried, inside a fence built exactly as for a session.
+"""Does the sandbox hold on this machine? Forbidden acts are really tried, inside a sandbox built exactly as for a
+session.
 
-``python -m harness.executor.selftest [--json]`` ends with 0 when the fence works, else with 1.
+``python -m harness.executor.selftest [--json]`` ends with 0 when the sandbox works, else with 1.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class _Ground:
             cwd=worktree,
             argv=(bubblewrap.base_python(), "-I", "-S", f"{_SHOWN}/sandbox/probe.py", json.dumps(given._asdict())),
             env=bubblewrap.environment(worktree, extra),
-            fence=bubblewrap.profile(worktree, [], [], binds),
+            sandbox=bubblewrap.profile(worktree, [], [], binds),
         )
 
 
@@ -179,8 +180,8 @@ def check(allowed: limits.Limits = limits.DEFAULT) -> dict[str, Any]:
     """Try everything once (about a quarter of a second).
 
     Gives ``{ok, reason, bwrap, origin, version, landlock_abi, seccomp, tests: [{name, ok, detail}], limits: [{what,
-    limit, how, holds, hard}]}``, the last for calls with the limits ``allowed``; never raises for a fence that does not
-    work, but says so in ``reason``.
+    limit, how, holds, hard}]}``, the last for calls with the limits ``allowed``; never raises for a sandbox that does
+    not work, but says so in ``reason``.
     """
     report: dict[str, object] = {
         "ok": False,
@@ -195,7 +196,7 @@ def check(allowed: limits.Limits = limits.DEFAULT) -> dict[str, Any]:
     }
     try:
         bwrap = bubblewrap.find()
-    except bubblewrap.FenceUnavailable as exc:
+    except bubblewrap.SandboxUnavailable as exc:
         return {**report, "reason": str(exc)}
     report |= {"bwrap": bwrap.path, "origin": bwrap.origin, "version": bwrap.version}
     base = Path(tempfile.mkdtemp(prefix="watchfloor-selftest-")).resolve()
@@ -230,7 +231,7 @@ def _repository(ground: _Ground) -> tuple[bytes, bytes]:
 
 
 def _unchanged(ground: _Ground, home: str, before: tuple[bytes, bytes]) -> dict[str, bool]:
-    """What counts for writes is the host afterwards: one that only reached the fence's own /tmp changed nothing."""
+    """What counts for writes is the host afterwards: one that only reached the sandbox's own /tmp changed nothing."""
     config, branch = _repository(ground)
     return {
         "write outside the worktree": not ground.beside.exists(),
@@ -257,7 +258,7 @@ def _judged(results: Mapping[str, tuple[bool, str]], unchanged: Mapping[str, boo
         went, detail = results.get(name, (True, "was not tried"))
         ok = unchanged.get(name, True) and (not went or name in _ONLY_HOST)
         if went and ok:
-            detail = "reached only the fence's own temporary files"
+            detail = "reached only the sandbox's own temporary files"
         if name == _DAEMON:
             detail = "it ended with its call" if unchanged[name] else "it outlived its call"
         tests.append(Tried(name, ok, detail))
@@ -280,7 +281,8 @@ def _tried(ground: _Ground, allowed: limits.Limits) -> dict[str, object]:
         text = output.decode("utf-8", "replace").strip()[-400:]
         return {
             "reason": (
-                f"the fenced call did not run ({outcome.status}, exit code {outcome.exit_code}): {text or outcome.note}"
+                f"the sandboxed call did not run ({outcome.status}, exit code {outcome.exit_code}):"
+                f" {text or outcome.note}"
             )
         }
     results: dict[str, tuple[bool, str]] = {
@@ -293,7 +295,7 @@ def _tried(ground: _Ground, allowed: limits.Limits) -> dict[str, object]:
     failed = [test.name for test in tests if not test.ok]
     reason = "" if said["seccomp"] else "the system-call filter is not in force"
     if failed:
-        reason = f"the fence does not hold: {'; '.join(failed)}"
+        reason = f"the sandbox does not hold: {'; '.join(failed)}"
     return {
         "ok": not reason,
         "reason": reason,
@@ -306,7 +308,7 @@ def _tried(ground: _Ground, allowed: limits.Limits) -> dict[str, object]:
 def main(argv: list[str] | None = None) -> int:
     """Command line; returns the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m harness.executor.selftest", description="Try forbidden acts inside the fence."
+        prog="python -m harness.executor.selftest", description="Try forbidden acts inside the sandbox."
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
@@ -333,8 +335,8 @@ def main(argv: list[str] | None = None) -> int:
         )
     verdict = "works" if report["ok"] else "DOES NOT WORK"
     print(
-        f"fence {verdict}: {report['bwrap'] or 'no bwrap'} {report['version']}, Landlock ABI {report['landlock_abi']}."
-        f" {to_display(report['reason'])}"
+        f"sandbox {verdict}: {report['bwrap'] or 'no bwrap'} {report['version']}, Landlock ABI"
+        f" {report['landlock_abi']}. {to_display(report['reason'])}"
     )
     return 0 if report["ok"] else 1
 

@@ -2,15 +2,16 @@
 
 How the keeper runs a call::
 
-    spawn = command(action, folder, folder.spool / "7")      # may raise SpawnError (FenceUnavailable when there is no
-    fence) out_r, out_w = os.pipe2(os.O_CLOEXEC); res_r, res_w = os.pipe2(os.O_CLOEXEC) pid = start(spawn, out_w, res_w)
-    # closes spawn.action_fd; out_w and res_w stay yours os.close(out_w); os.close(res_w)                          # at
-    once: the child must be their only holder ... read out_r (spool it, at most spawn.output_bytes, count and drop the
+    spawn = command(action, folder, folder.spool / "7")      # may raise SpawnError (SandboxUnavailable when there is no
+    sandbox) out_r, out_w = os.pipe2(os.O_CLOEXEC); res_r, res_w = os.pipe2(os.O_CLOEXEC) pid = start(spawn, out_w,
+    res_w) closes spawn.action_fd; out_w and res_w stay yours os.close(out_w); os.close(res_w)
+    # at once: the child must be their only holder ... read out_r (spool it, at most spawn.output_bytes, count and drop
+    # the
     rest) and res_r (small) until both end ... _, status = os.waitpid(pid, 0) result = outcome(spawn, status,
     result_bytes)             # -> status ok | error | refused, exit code, files changed
 
 In the child: 0 is /dev/null, 1 and 2 are the output pipe, 3 a sealed memfd with the plan (one line of JSON, and behind
-it the output of an earlier call when the tool reads that), 4 the result pipe; in the fence 5 is the host's
+it the output of an earlier call when the tool reads that), 4 the result pipe; in the sandbox 5 is the host's
 ``/proc/sys/kernel``, where cgroups are ours 6 is the call's ``cgroup.procs``, for a call that names hosts 7 is a socket
 to its proxy, all closed by the runner before anything else runs. Nothing else is open.
 The child leads a session of its own. On a time limit or a cancel: ``stop(spawn, pid)``, and ``stop(spawn, pid,
@@ -19,8 +20,8 @@ ends must be close-on-exec: when the keeper dies, their vanishing (and the paren
 half-started child from running.
 
 The result pipe carries JSON lines: ``{"running": true}`` just before the effect, then, except for exec, shell and
-check, one result. A child that ended without the first line had no effect at all: the fence could not be built, and the
-call counts as refused.
+check, one result. A child that ended without the first line had no effect at all: the sandbox could not be built, and
+the call counts as refused.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.domain.actions.access import FENCED, Access
+from harness.domain.actions.access import SANDBOXED, Access
 from harness.domain.actions.action import (
     Action,
     CheckAction,
@@ -51,12 +52,12 @@ from harness.executor import outputs, remotes, runner
 from harness.executor.warm_sandbox import Ready
 from harness.protocol.paths import SessionFolder
 from harness.sandbox import bubblewrap, call_plan, cgroups, egress_relay, fork_exec, namespace_clone, rlimits
-from harness.sandbox.bubblewrap import FenceUnavailable
+from harness.sandbox.bubblewrap import SandboxUnavailable
 from harness.sandbox.call_plan import Bounds, CallPlan
 from harness.sandbox.limits import DEFAULT, Limits
 from harness.tools import registry
 
-__all__ = ["CallOutcome", "FenceUnavailable", "Spawn", "SpawnError", "command", "outcome", "start", "stop"]
+__all__ = ["CallOutcome", "SandboxUnavailable", "Spawn", "SpawnError", "command", "outcome", "start", "stop"]
 
 ACTION_FD = 3
 RESULT_FD = 4
@@ -84,7 +85,7 @@ class Spawn:
     argv: list[str]
     env: dict[str, str]
     cwd: str
-    fenced: bool
+    sandboxed: bool
     action_fd: int
     timeout_s: int
     output_bytes: int
@@ -94,7 +95,7 @@ class Spawn:
     hosts: tuple[str, ...] = ()
     """The only hosts that the call can reach, through a proxy that lives as long as the call."""
     plain: bool = False
-    """It asks for nothing beyond the session's own fence, as the next call most likely does not either."""
+    """It asks for nothing beyond the session's own sandbox, as the next call most likely does not either."""
     reads: bool = False
     """It changes nothing, so others of the kind may run beside it."""
 
@@ -115,11 +116,11 @@ class CallOutcome:
 def command(action: Action, folder: SessionFolder, spool_base: Path, limits: Limits = DEFAULT) -> Spawn:
     """Build the process of one action.
 
-    Raises FenceUnavailable or SpawnError; the caller owns ``action_fd`` until `start`.
+    Raises SandboxUnavailable or SpawnError; the caller owns ``action_fd`` until `start`.
     """
     if isinstance(action, RecordAction):
         raise SpawnError(f"{action.tool} is answered by the supervisor; there is nothing to run")
-    fenced = action.access in FENCED
+    sandboxed = action.access in SANDBOXED
     worktree = _worktree(action)
     group = _group(action, folder)
     given = _input(action, folder)
@@ -135,61 +136,61 @@ def command(action: Action, folder: SessionFolder, spool_base: Path, limits: Lim
         program=fields.table(action.world, "program"),
         root=worktree,
         env=dict(action.env),
-        limits=_bounds(limits, fenced, group is not None),
-        fenced=fenced,
+        limits=_bounds(limits, sandboxed, group is not None),
+        sandboxed=sandboxed,
         no_output=no_output,
     )
-    argv, plan = _fenced(action, plan, folder, limits) if fenced else _open(action, plan, folder, spool_base)
+    argv, plan = _sandboxed(action, plan, folder, limits) if sandboxed else _open(action, plan, folder, spool_base)
     return Spawn(
         call=action.call,
         kind=action.kind,
         argv=argv,
         env={},
         cwd=plan.cwd,
-        fenced=fenced,
+        sandboxed=sandboxed,
         action_fd=_sealed(call_plan.encode(plan) + b"\n" + output),
         timeout_s=action.timeout_s,
         output_bytes=action.output_bytes,
         limits=limits,
-        grows=[worktree, *(source for source, _, mode in action.fence.binds if mode == "rw")],
+        grows=[worktree, *(source for source, _, mode in action.sandbox.binds if mode == "rw")],
         group=group,
         hosts=tuple(plan.hosts),
-        plain=action.access == Access.FENCE,
+        plain=action.access == Access.SANDBOX,
         reads=only_reads(action),
     )
 
 
-def _bounds(limits: Limits, fenced: bool, group: bool) -> Bounds:
+def _bounds(limits: Limits, sandboxed: bool, group: bool) -> Bounds:
     return Bounds(
         nice=limits.nice,
         processes=limits.processes,
         shm=limits.shm,
         file=limits.file,
         each=None if group else limits.each(),
-        sysctl=fenced,
+        sysctl=sandboxed,
         group=group,
         host=rlimits.namespaces(),
     )
 
 
 def only_reads(action: Action) -> bool:
-    """True for a call that changes nothing anywhere: our own code that only reads, or a check in a fence in which no
+    """True for a call that changes nothing anywhere: our own code that only reads, or a check in a sandbox in which no
     place can be written.
     """
     if isinstance(action, CheckAction):
-        return action.access == Access.FENCE and action.fence.fenced and not action.fence.writable
+        return action.access == Access.SANDBOX and action.sandbox.sandboxed and not action.sandbox.writable
     return isinstance(action, FileAction) and not registry.writes_file(action.tool)
 
 
 def start(spawn: Spawn, output_fd: int, result_fd: int, ready: Ready | None = None) -> int:
-    """Start it, in the fence that stands ``ready`` if there is one; returns the pid of the child to wait for.
+    """Start it, in the sandbox that stands ``ready`` if there is one; returns the pid of the child to wait for.
 
     Raises OSError when even the outer program cannot be started.
     """
     opened = [null := os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC), spawn.action_fd]
     fds = {0: null, 1: output_fd, 2: output_fd, ACTION_FD: spawn.action_fd, RESULT_FD: result_fd}
     try:
-        if spawn.fenced:
+        if spawn.sandboxed:
             opened.append(os.open("/proc/sys/kernel", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
             fds[rlimits.SYSCTL_FD] = opened[-1]
         if spawn.group is not None:
@@ -202,7 +203,7 @@ def start(spawn: Spawn, output_fd: int, result_fd: int, ready: Ready | None = No
 
 
 def _begin(spawn: Spawn, fds: dict[int, int], ready: Ready | None) -> int:
-    if not spawn.fenced:
+    if not spawn.sandboxed:
         return fork_exec.spawn(spawn.argv, spawn.env, fds)
     if ready is None or not spawn.plain:
         return namespace_clone.spawn(spawn.argv, fds, runner.main)
@@ -242,16 +243,16 @@ def _start_proxy(channel: int, call: int, hosts: tuple[str, ...]) -> None:
 def stop(spawn: Spawn, pid: int, *, force: bool = False) -> None:
     """Kill the call's whole process tree.
 
-    Outside the fence the first try lets the process that watches over the call do it, which then ends when nothing is
+    Outside the sandbox the first try lets the process that watches over the call do it, which then ends when nothing is
     left.
     """
-    if spawn.group is not None and (spawn.fenced or force):
+    if spawn.group is not None and (spawn.sandboxed or force):
         spawn.group.kill()
     try:
-        if not spawn.fenced and not force:
+        if not spawn.sandboxed and not force:
             os.kill(pid, signal.SIGTERM)
             return
-        if not spawn.fenced:  # a process namespace dies with its first process
+        if not spawn.sandboxed:  # a process namespace dies with its first process
             fork_exec.kill_below(pid)
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -261,7 +262,7 @@ def stop(spawn: Spawn, pid: int, *, force: bool = False) -> None:
 def outcome(spawn: Spawn, wait_status: int, result: bytes) -> CallOutcome:
     """Read the child's end.
 
-    A file tool that died without a result, or a fence that could not be built, is never an ok.
+    A file tool that died without a result, or a sandbox that could not be built, is never an ok.
     """
     code = os.waitstatus_to_exitcode(wait_status)
     exit_code = code if code >= 0 else 128 - code
@@ -278,7 +279,7 @@ def outcome(spawn: Spawn, wait_status: int, result: bytes) -> CallOutcome:
         return _reached(final)
     if not any("running" in line for line in lines):
         return CallOutcome(
-            "refused", exit_code, [], "the fence could not be built, so nothing ran; the output says why"
+            "refused", exit_code, [], "the sandbox could not be built, so nothing ran; the output says why"
         )
     if spawn.kind in (FileAction.KIND, PushAction.KIND):
         return CallOutcome("error", exit_code, [], f"the tool ended with code {exit_code} before it gave its result")
@@ -309,7 +310,7 @@ def _group(action: Action, folder: SessionFolder) -> cgroups.Group | None:
 
 
 def _worktree(action: Action) -> str:
-    path = action.fence.worktree
+    path = action.sandbox.worktree
     if not path.startswith("/"):
         raise SpawnError("the action names no worktree")
     return path
@@ -332,8 +333,8 @@ def _input(action: Action, folder: SessionFolder) -> dict[str, object]:
 
 
 def _output(action: Action, given: Mapping[str, object], folder: SessionFolder) -> tuple[bytes, str]:
-    """What an earlier call gave, for the tool that reads it, or why there is none: the fence shows nothing else of the
-    log.
+    """What an earlier call gave, for the tool that reads it, or why there is none: the sandbox shows nothing else of
+    the log.
     """
     if action.tool != registry.READ_OUTPUT:
         return b"", ""
@@ -352,9 +353,9 @@ def _sealed(data: bytes) -> int:
     return fd
 
 
-def _fenced(action: Action, plan: CallPlan, folder: SessionFolder, limits: Limits) -> tuple[list[str], CallPlan]:
+def _sandboxed(action: Action, plan: CallPlan, folder: SessionFolder, limits: Limits) -> tuple[list[str], CallPlan]:
     bwrap = bubblewrap.find()
-    profile = action.fence
+    profile = action.sandbox
     cwd = os.path.normpath(plan.cwd)
     if cwd != plan.root and not cwd.startswith(plan.root + "/"):
         raise SpawnError(f"cwd {cwd} is not inside the worktree {plan.root}")
@@ -364,8 +365,8 @@ def _fenced(action: Action, plan: CallPlan, folder: SessionFolder, limits: Limit
         raise SpawnError(
             "the action names hosts that are not spelled as they are dialled, or without access to a network"
         )
-    if profile.network != network or not profile.fenced:
-        raise SpawnError("the action contradicts itself: its fence is not that of the access it was judged with")
+    if profile.network != network or not profile.sandboxed:
+        raise SpawnError("the action contradicts itself: its sandbox is not that of the access it was judged with")
     mounts, places = _outside(action, folder) if action.access == Access.OUTSIDE else ([], {})
     # the path as it was judged and shown, not as the model spelled it
     given = {**plan.input, "path": next(iter(places))} if places else plan.input
@@ -392,7 +393,7 @@ def _fenced(action: Action, plan: CallPlan, folder: SessionFolder, limits: Limit
         raise SpawnError(str(exc)) from exc
     for path in profile.read:
         if (owner := _ours(path, folder)) is not None:
-            raise SpawnError(f"the fence would show {path}, which holds Watchfloor's own {owner}")
+            raise SpawnError(f"the sandbox would show {path}, which holds Watchfloor's own {owner}")
     return argv, plan
 
 
@@ -444,17 +445,17 @@ def _ours(path: str, folder: SessionFolder) -> str | None:
 
 
 def _open(action: Action, plan: CallPlan, folder: SessionFolder, spool_base: Path) -> tuple[list[str], CallPlan]:
-    """Outside the fence: the runner stays as the parent of the command, so that everything below it can be found and
+    """Outside the sandbox: the runner stays as the parent of the command, so that everything below it can be found and
     killed.
     """
     if isinstance(action, FileAction):
-        raise SpawnError("a file tool never runs outside the fence; use access outside")
+        raise SpawnError("a file tool never runs outside the sandbox; use access outside")
     plan = plan._replace(
         scratch=f"{spool_base}.scratch",
         push=action.to.to_wire() if isinstance(action, PushAction) else None,
         closed=remotes.closed(
-            action.fence.write,
-            action.fence.binds,
+            action.sandbox.write,
+            action.sandbox.binds,
             (str(folder.root.parent.parent), str(folder.keeper_socket.parent.parent)),
         ),
     )

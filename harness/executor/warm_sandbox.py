@@ -1,7 +1,7 @@
-"""The fence that stands ready for a session's next calls, and the place in it that waits for a call which is about to
+"""The sandbox that stands ready for a session's next calls, and the place in it that waits for a call which is about to
 begin, so that no call waits while they are made. Standard library only.
 
-Every call has a place of its own, so whatever ran before leaves nothing there. A fence that is not exactly what the
+Every call has a place of its own, so whatever ran before leaves nothing there. A sandbox that is not exactly what the
 next call asks for, to the inode of every folder that it shows, is never used.
 """
 
@@ -23,7 +23,7 @@ Key = tuple[tuple[str, ...], tuple[tuple[int, int, int], ...]]
 
 class _Standing(NamedTuple):
     key: Key
-    fence: namespace_clone.Fence
+    sandbox: namespace_clone.Sandbox
     place: namespace_clone.Place | None
 
 
@@ -35,20 +35,20 @@ class Ready:
 
     @property
     def pid(self) -> int:
-        """The child that holds the fence, 0 when none stands."""
-        return self._standing.fence.pid if self._standing is not None else 0
+        """The child that holds the sandbox, 0 when none stands."""
+        return self._standing.sandbox.pid if self._standing is not None else 0
 
     @property
     def pids(self) -> frozenset[int]:
         """The children of ours that stand ready; they are no call."""
         found = {self.pid} if self.pid else set()
         if self._standing is not None and self._standing.place is not None:
-            with contextlib.suppress(OSError):  # the fence ended before it was made
+            with contextlib.suppress(OSError):  # the sandbox ended before it was made
                 found.add(self._standing.place.pid())
         return frozenset(found)
 
     def prepare(self, argv: list[str]) -> None:
-        """Have the fence of this command line stand, unless it does. Raises OSError."""
+        """Have the sandbox of this command line stand, unless it does. Raises OSError."""
         key = _key(argv)
         if self._standing is not None and (self._standing.key != key or self._ended()):
             self.drop()
@@ -56,12 +56,12 @@ class Ready:
             self._standing = _Standing(key, namespace_clone.build(argv, runner.main), None)
 
     def enter(self) -> None:
-        """Have a place wait in the fence that stands, if any: a call is about to begin. Raises OSError."""
+        """Have a place wait in the sandbox that stands, if any: a call is about to begin. Raises OSError."""
         if self._standing is not None and self._standing.place is None:
-            self._standing = self._standing._replace(place=self._standing.fence.place())
+            self._standing = self._standing._replace(place=self._standing.sandbox.place())
 
     def take(self, argv: list[str]) -> namespace_clone.Place:
-        """A place in the fence of this command line for one call. Raises OSError."""
+        """A place in the sandbox of this command line for one call. Raises OSError."""
         self.prepare(argv)
         self.enter()
         assert self._standing is not None
@@ -71,12 +71,12 @@ class Ready:
         return place
 
     def drop(self) -> frozenset[int]:
-        """End the fence that stands, if any, but no call in it. Returns the children of ours to collect."""
+        """End the sandbox that stands, if any, but no call in it. Returns the children of ours to collect."""
         left = self.pids
         for pid in left:
             os.kill(pid, signal.SIGKILL)  # nobody has collected it, so the number is its own
         if self._standing is not None:
-            self._standing.fence.channel.close()
+            self._standing.sandbox.channel.close()
             if self._standing.place is not None:
                 self._standing.place.channel.close()
             self._standing = None
@@ -92,7 +92,7 @@ def _key(argv: list[str]) -> Key:
 
 
 def _identity(path: str) -> tuple[int, int, int]:
-    """Which folder it is; of a file, which may be copied into the fence, also when it was changed."""
+    """Which folder it is; of a file, which may be copied into the sandbox, also when it was changed."""
     try:
         info = os.stat(path)
     except OSError:

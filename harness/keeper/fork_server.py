@@ -193,7 +193,7 @@ def run(argv: list[str]) -> int:
     groups.lower_ours()
     kernel.hide_memory()
     heap.give_back()
-    with contextlib.suppress(bubblewrap.FenceUnavailable):
+    with contextlib.suppress(bubblewrap.SandboxUnavailable):
         # remembered, so that no keeper has to probe before its first call; a failure is tried again then
         bubblewrap.find()
     runner.learn()

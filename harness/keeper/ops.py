@@ -291,7 +291,7 @@ class KeeperOps:
         expected = False
         for kind, data in records:
             if kind in ("tool.judged", "tool.proposed"):
-                expected = expected or standby.leads_to_the_fence(kind, data)
+                expected = expected or standby.leads_to_the_sandbox(kind, data)
             elif kind == "user.message" and data.get("origin", "human") == "human":
                 self._loop.call_later(0, self._gate.waits.spoken)
             elif kind == "tool.resolved":

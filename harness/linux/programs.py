@@ -1,6 +1,6 @@
 """Where programs are: by the folders of a PATH, and bash by its usual places.
 
-Standard library only; also used inside the fence.
+Standard library only; also used inside the sandbox.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def detail(plan: PlanProgress, phase: t.PlanPhase, spent: str) -> dict[str, str]
         "done": _done(before, plan),
         "comes": _listed(entries, plan),
         "spent": spent,
-        "may": "work on these entries; whatever leaves the fence is asked for by itself, as before",
+        "may": "work on these entries; whatever leaves the sandbox is asked for by itself, as before",
     }
 
 

@@ -18,7 +18,7 @@ _MOST = 6000
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Run these commands in the fence, each within so many seconds."""
+    """Run these commands in the sandbox, each within so many seconds."""
 
     commands: tuple[str, ...]
     seconds: int

@@ -26,7 +26,7 @@ REGRESSION = 2
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """Run a chore in the fence: the command, and the seconds that it may take."""
+    """Run a chore in the sandbox: the command, and the seconds that it may take."""
 
     kind: str
     command: str

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from harness.domain.actions.access import FENCED, Access
+from harness.domain.actions.access import SANDBOXED, Access
 from harness.domain.actions.action import (
     Action,
     CheckAction,
@@ -55,7 +55,7 @@ def build_action(
         given = {**asked, "argv": list(push.clean_argv(fields.texts(asked, "argv"), facts.remotes))}
     common: dict[str, object] = {
         "tool": tool,
-        "fence": _fence(found, facts),
+        "sandbox": _sandbox(found, facts),
         "session": sid,
         "call": call_id,
         "ref": ref,
@@ -64,7 +64,7 @@ def build_action(
         "timeout_s": _limit_s(asked, facts),
         "access": found.access,
         "output_bytes": facts.job_log_bytes if asked.get("job") is True else facts.output_bytes,
-        "env": facts.open_env if found.access not in FENCED else facts.env,
+        "env": facts.open_env if found.access not in SANDBOXED else facts.env,
         "effects": found.effects,
         "input": given if input_blob is None else None,
         "input_blob": input_blob,
@@ -147,13 +147,13 @@ def _timeout(asked: object, limit: int) -> int:
     return min(asked, limit) if isinstance(asked, int) and not isinstance(asked, bool) and asked > 0 else limit
 
 
-def _fence(found: Reach, facts: Facts) -> Profile:
+def _sandbox(found: Reach, facts: Facts) -> Profile:
     return Profile(
         worktree=facts.worktree,
-        read=facts.fence.read,
-        write=facts.fence.write,
-        binds=facts.fence.binds,
-        network=found.access in (Access.NETWORK, Access.PUSH, Access.UNFENCED) and not found.hosts,
-        fenced=found.access != Access.UNFENCED,
+        read=facts.sandbox.read,
+        write=facts.sandbox.write,
+        binds=facts.sandbox.binds,
+        network=found.access in (Access.NETWORK, Access.PUSH, Access.UNSANDBOXED) and not found.hosts,
+        sandboxed=found.access != Access.UNSANDBOXED,
         hosts=found.hosts,
     )

@@ -1,4 +1,4 @@
-"""The verdict on one action. Pure: deny beats ask beats allow; what leaves the fence and is not listed asks."""
+"""The verdict on one action. Pure: deny beats ask beats allow; what leaves the sandbox and is not listed asks."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.domain.actions.action import Action, ExecAction, FileAction, PushAction, RecordAction
-from harness.domain.actions.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNFENCED, Effect
+from harness.domain.actions.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNSANDBOXED, Effect
 from harness.domain.decision import Ruling
 from harness.policy import hosts
 from harness.policy.policy_file import RISKS, Policy, Rule
 from harness.tools import registry
 
-INSIDE = "inside-the-fence"
+INSIDE = "inside-the-sandbox"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def judge(action: Action, policy: Policy) -> Verdict:
             if rule.verdict == verdict:
                 return Verdict(verdict, rule.name, rule.reason or _why(effects), rule.risk or risk)
     if not effects:
-        return Verdict(Ruling.ALLOW, INSIDE, "everything it can touch is inside the fence", "low")
+        return Verdict(Ruling.ALLOW, INSIDE, "everything it can touch is inside the sandbox", "low")
     allowing = [r for r in hit if r.verdict == Ruling.ALLOW]
     deciding: list[Rule] = []
     for effect in effects:
@@ -89,13 +89,13 @@ def explain(action: Action, policy: Policy) -> list[str]:
         how = "no allow rule covers it" if cover is None else f"covered by {cover.name}, line {cover.line}"
         lines.append(f"effect {effect} ({_words(effect)}): {how}")
     if not action.effects:
-        lines.append("it has no effect outside the fence")
+        lines.append("it has no effect outside the sandbox")
     return lines
 
 
 def risk_of(action: Action, effect: Effect) -> str:
     """How much one effect can cost when it was a mistake."""
-    if effect == UNFENCED:
+    if effect == UNSANDBOXED:
         return "critical"
     if effect == PUSH_FORCE or (effect.is_outside and registry.writes_file(action.tool)):
         return "high"
@@ -170,8 +170,8 @@ def _words(effect: Effect) -> str:
         return "uses the network: any host, including services on this machine's loopback"
     if effect.host is not None:
         return f"reaches {effect.host} over the network"
-    if effect == UNFENCED:
-        return "runs without the fence"
+    if effect == UNSANDBOXED:
+        return "runs without the sandbox"
     if effect.is_outside:
         return f"reaches {effect.what}, outside the worktree"
     if effect == PUSH_FORCE:

@@ -1,7 +1,8 @@
-"""Which effects of a call leave the fence. Pure. An empty list means: the kernel contains it, nobody needs to be asked.
+"""Which effects of a call leave the sandbox. Pure. An empty list means: the kernel contains it, nobody needs to be
+asked.
 
-The fence, not this analysis, is the barrier. What a call destroys inside the fence can be brought back from the state
-kept before it; only where that state cannot be kept is the loss an effect of its own (`NO_UNDO`).
+The sandbox, not this analysis, is the barrier. What a call destroys inside the sandbox can be brought back from the
+state kept before it; only where that state cannot be kept is the loss an effect of its own (`NO_UNDO`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from harness.domain.actions.access import ASKED, Access
 from harness.domain.actions.access import asked as asked_access
 from harness.domain.actions.action import CheckAction, ExecAction, FileAction, PushAction, RecordAction
-from harness.domain.actions.effect import NETWORK, NO_UNDO, UNFENCED, Effect
+from harness.domain.actions.effect import NETWORK, NO_UNDO, UNSANDBOXED, Effect
 from harness.domain.addresses import BadAddress, normal_host
 from harness.domain.text import fields
 from harness.policy import push, shell
@@ -22,9 +23,9 @@ from harness.tools import registry
 
 _OF_NAME: dict[str, Access] = {str(access): access for access in ASKED}
 _OF_ACCESS: dict[Access, tuple[Effect, ...]] = {
-    Access.FENCE: (),
+    Access.SANDBOX: (),
     Access.NETWORK: (NETWORK,),
-    Access.UNFENCED: (UNFENCED,),
+    Access.UNSANDBOXED: (UNSANDBOXED,),
 }
 
 
@@ -61,7 +62,7 @@ def outcome(tool: str, asked: Mapping[str, object], facts: Facts) -> Reach:
     if registry.kind_of(tool) == FileAction.KIND:
         return _file(tool, str(asked.get("path") or "."), facts)
     if registry.kind_of(tool) == RecordAction.KIND:
-        return Reach(RecordAction.KIND, Access.FENCE, facts.worktree, ())
+        return Reach(RecordAction.KIND, Access.SANDBOX, facts.worktree, ())
     return _program(tool, asked, facts)
 
 
@@ -76,9 +77,9 @@ def _file(tool: str, asked: str, facts: Facts) -> Reach:
     real = facts.resolved.get(asked, written)
     writes = registry.writes_file(tool)
     if "\0" in asked:
-        return Reach(FileAction.KIND, Access.FENCE, base, (), asked, refused="a path holds a NUL character")
+        return Reach(FileAction.KIND, Access.SANDBOX, base, (), asked, refused="a path holds a NUL character")
     if why := _denied(real, facts):
-        return Reach(FileAction.KIND, Access.FENCE, base, (), asked, refused=why)
+        return Reach(FileAction.KIND, Access.SANDBOX, base, (), asked, refused=why)
     if not inside(real, facts.worktree):
         if any(inside(real, own) or inside(own, real) for own in facts.own):
             why = f"{real} belongs to Watchfloor (its state, settings, policy or key), which no tool may open"
@@ -88,13 +89,13 @@ def _file(tool: str, asked: str, facts: Facts) -> Reach:
     if writes and ".git" in relative.casefold().split("/"):
         return Reach(
             FileAction.KIND,
-            Access.FENCE,
+            Access.SANDBOX,
             base,
             (),
             relative,
             refused="files below .git belong to git; use git commands instead",
         )
-    return Reach(FileAction.KIND, Access.FENCE, base, (NO_UNDO,) if writes and facts.unprotected else (), relative)
+    return Reach(FileAction.KIND, Access.SANDBOX, base, (NO_UNDO,) if writes and facts.unprotected else (), relative)
 
 
 def _denied(real: str, facts: Facts) -> str:
@@ -115,13 +116,13 @@ def _program(tool: str, asked: Mapping[str, object], facts: Facts) -> Reach:
     kind = registry.kind_of(tool)
     if access is None:
         why = f"access {wanted!r} is not one of {', '.join(ASKED)}"
-        return Reach(kind, Access.FENCE, facts.worktree, (), refused=why)
+        return Reach(kind, Access.SANDBOX, facts.worktree, (), refused=why)
     if not inside(cwd, facts.worktree):
         return Reach(kind, access, facts.worktree, (), refused=f"cwd {named!r} is outside the worktree")
     argv: Sequence[str] | None = (
         fields.texts(asked, "argv") if kind == ExecAction.KIND else shell.only_command(facts.tree)
     )
-    if argv is not None and kind != CheckAction.KIND and access != Access.UNFENCED and push.is_push(argv):
+    if argv is not None and kind != CheckAction.KIND and access != Access.UNSANDBOXED and push.is_push(argv):
         found = push.pushed(argv, facts)
         return Reach(
             PushAction.KIND, Access.PUSH, cwd, tuple(dict.fromkeys(found.effects)), refused=found.refused, pushed=found
@@ -129,10 +130,10 @@ def _program(tool: str, asked: Mapping[str, object], facts: Facts) -> Reach:
     try:
         hosts = tuple(dict.fromkeys(normal_host(host) for host in fields.texts(asked, "hosts")))
     except BadAddress as exc:
-        return Reach(kind, Access.FENCE, facts.worktree, (), refused=str(exc))
+        return Reach(kind, Access.SANDBOX, facts.worktree, (), refused=str(exc))
     if hosts and access != Access.NETWORK:
         return Reach(
-            kind, Access.FENCE, facts.worktree, (), refused="hosts can only be named together with access network"
+            kind, Access.SANDBOX, facts.worktree, (), refused="hosts can only be named together with access network"
         )
     effects = [Effect.reach(host) for host in hosts] or list(_OF_ACCESS[access])
     if facts.unprotected:

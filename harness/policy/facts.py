@@ -9,22 +9,22 @@ from harness.domain.actions.destination import LocalRemote, Named
 from harness.domain.denied import NOTHING, Denied
 
 Bind = tuple[str, str, str]
-"""(source, destination inside the fence, ``ro`` | ``rw``)"""
+"""(source, destination inside the sandbox, ``ro`` | ``rw``)"""
 
 
 @dataclass(frozen=True, slots=True)
-class FenceFacts:
-    """What the fence of this session makes visible: extra readable paths, writable paths, binds in mount order."""
+class SandboxFacts:
+    """What the sandbox of this session makes visible: extra readable paths, writable paths, binds in mount order."""
 
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
     binds: tuple[Bind, ...] = ()
 
-    def only_read(self) -> FenceFacts:
+    def only_read(self) -> SandboxFacts:
         """The same, with nothing that can be written."""
         written = ((path, path) for path in self.write)
         shown = (*written, *((source, at) for source, at, _ in self.binds))
-        return FenceFacts(self.read, (), tuple((source, at, "ro") for source, at in shown))
+        return SandboxFacts(self.read, (), tuple((source, at, "ro") for source, at in shown))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,11 @@ class Facts:
     """
     target: Target | None = None
     """Where the push in question leads; None for everything else, and for a push that is not understood."""
-    fence: FenceFacts = FenceFacts()
+    sandbox: SandboxFacts = SandboxFacts()
     env: Mapping[str, str] = field(default_factory=dict)
-    """The whole environment of a fenced child."""
+    """The whole environment of a sandboxed child."""
     open_env: Mapping[str, str] = field(default_factory=dict)
-    """The whole environment of a child outside the fence: the user's own home, no secret in a value."""
+    """The whole environment of a child outside the sandbox: the user's own home, no secret in a value."""
     folder: str = "."
     """What relative paths of a call count from, and where it runs when it names no folder, from the top of the
     worktree.
@@ -85,11 +85,11 @@ class Facts:
     cwd_identity: Mapping[str, int] = field(default_factory=dict)
     """``dev`` and ``ino`` of the folder that the call runs in."""
     program: Mapping[str, object] = field(default_factory=dict)
-    """The program of a call outside the fence: ``path`` (links resolved), ``dev``, ``ino``, ``sha``; empty when there
+    """The program of a call outside the sandbox: ``path`` (links resolved), ``dev``, ``ino``, ``sha``; empty when there
     is none.
     """
     deletes: Mapping[str, str] = field(default_factory=dict)
-    """What a plain deletion outside the fence takes away, as `harness.executor.deleted` sees it, by the names it has.
+    """What a plain deletion outside the sandbox takes away, as `harness.executor.deleted` sees it, by the names it has.
     """
     snapshot: str = ""
     """The kept state of the worktree that a person is shown; empty when nobody is asked."""

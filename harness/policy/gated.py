@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 
 from harness.domain import unsnapshotted
 from harness.domain.actions.action import Action, FileAction
-from harness.domain.actions.effect import NO_UNDO, PUSH_FORCE, UNFENCED, Effect
+from harness.domain.actions.effect import NO_UNDO, PUSH_FORCE, UNSANDBOXED, Effect
 from harness.domain.calls import gate_kinds
 from harness.domain.calls.gate_kinds import GateKind
 from harness.domain.decision import Ruling
@@ -18,7 +18,7 @@ from harness.tools import registry
 
 
 def kinds(action: Action, unkept: Collection[str] = ()) -> frozenset[GateKind]:
-    """What the action would do, as far as gates speak of it; nothing for what an undo brings back inside the fence.
+    """What the action would do, as far as gates speak of it; nothing for what an undo brings back inside the sandbox.
 
     ``unkept``: what the kept state of the worktree does not hold, as `left_out` says it.
     """
@@ -36,7 +36,7 @@ def _may_lose(action: Action, unkept: Collection[str]) -> bool:
 
 
 def _of(effect: Effect, writes: bool) -> tuple[GateKind, ...]:
-    if effect == UNFENCED:
+    if effect == UNSANDBOXED:
         return tuple(GateKind)
     if effect == PUSH_FORCE:
         return GateKind.PRODUCTION_WRITE, GateKind.DELETE

@@ -23,7 +23,7 @@ from harness.domain.actions.action import (
     ShellAction,
     canonical,
 )
-from harness.domain.actions.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNFENCED, Effect
+from harness.domain.actions.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNSANDBOXED, Effect
 from harness.domain.calls.gate_kinds import is_gate
 from harness.domain.decision import Ruling
 from harness.domain.text.fields import Wire
@@ -33,7 +33,7 @@ from harness.tools import registry
 _ONE_CALL = ("session", "call", "ref", "input_sha")
 """Fields that only say which call it is."""
 _OURS = ("binds",)
-"""Fields of the fence that the harness makes for each session: its private git folder, as it is mounted."""
+"""Fields of the sandbox that the harness makes for each session: its private git folder, as it is mounted."""
 _SESSION = "{session}"
 _WORKTREE = "{worktree}"
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,@=<>~!+\[\]-]*")
@@ -64,7 +64,7 @@ EXACT = Wider()
 
 def critical(action: Action, risk: str) -> bool:
     """True for what no rule covers unless a person typed the session's name for it: what cannot be brought back."""
-    if risk in _RISKY or any(effect in (UNFENCED, PUSH_FORCE, NO_UNDO) for effect in action.effects):
+    if risk in _RISKY or any(effect in (UNSANDBOXED, PUSH_FORCE, NO_UNDO) for effect in action.effects):
         return True
     if isinstance(action, PushAction) and action.to.local is not None:
         return bool(action.to.local.hooks or action.to.local.programs)
@@ -76,10 +76,10 @@ def shape(action: Action, wider: Wider = EXACT) -> Wire | None:
     if action.refused:
         return None
     wire = {name: value for name, value in action.to_wire().items() if name not in _ONE_CALL}
-    fence = {name: value for name, value in action.fence.to_wire().items() if name not in _OURS}
-    wire["fence"] = _placed(fence, action)
+    sandbox = {name: value for name, value in action.sandbox.to_wire().items() if name not in _OURS}
+    wire["sandbox"] = _placed(sandbox, action)
     wire["env"] = _placed(dict(action.env), action)
-    wire["cwd"] = os.path.relpath(action.cwd, action.fence.worktree)
+    wire["cwd"] = os.path.relpath(action.cwd, action.sandbox.worktree)
     wire["effects"] = sorted(map(str, action.effects))
     wire["pre"] = _lasting(action)
     if isinstance(action, PushAction):
@@ -161,14 +161,14 @@ def words(action: Action, wider: Wider) -> list[str]:
     elif not wider.under:
         lines += [f"effect {effect}" for effect in action.effects]
     if not isinstance(action, FileAction | RecordAction):
-        lines.append(f"in {os.path.join(_WORKTREE, os.path.relpath(action.cwd, action.fence.worktree))}")
+        lines.append(f"in {os.path.join(_WORKTREE, os.path.relpath(action.cwd, action.sandbox.worktree))}")
     program = action.world.get("program")
     if isinstance(program, dict):
         lines.append(f"program {program.get('path')} as it is now (sha {str(program.get('sha'))[:12]})")
     if action.job:
         lines.append("goes on after its call, as a job")
     if isinstance(action, ExecAction | ShellAction):
-        rights = ", with all your rights" if UNFENCED in action.effects else ""
+        rights = ", with all your rights" if UNSANDBOXED in action.effects else ""
         lines.append(f"on the files of the worktree as its agent has them by then{rights}")
     return lines
 
@@ -190,7 +190,7 @@ def _placed(value: object, action: Action) -> object:
     """
     if isinstance(value, str):
         value = value.replace("{", "{{")
-        for own, name in ((action.fence.worktree, _WORKTREE), (action.session, _SESSION)):
+        for own, name in ((action.sandbox.worktree, _WORKTREE), (action.session, _SESSION)):
             value = value.replace(own, name) if own else value
         return value
     if isinstance(value, dict):

@@ -41,7 +41,7 @@ Filled = Annotated[str, Meta(min_length=1)]
 class RuleText(msgspec.Struct, frozen=True):
     """A rule as it is written; every criterion that is set must match.
 
-    ``effect`` None = the rule speaks of no effect outside the fence.
+    ``effect`` None = the rule speaks of no effect outside the sandbox.
     """
 
     verdict: Ruling

@@ -1,6 +1,6 @@
 """Reading a ``git push``: which remote, which refs, how forceful. Pure.
 
-Only this plain form is a push of ours; everything else that calls git stays in the fence, where it has no network.
+Only this plain form is a push of ours; everything else that calls git stays in the sandbox, where it has no network.
 """
 
 from __future__ import annotations

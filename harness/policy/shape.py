@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 
 from harness.domain.actions.access import Access
 from harness.domain.actions.action import Action, ExecAction, FileAction, PushAction, canonical
-from harness.domain.actions.effect import NETWORK, UNFENCED, Effect
+from harness.domain.actions.effect import NETWORK, UNSANDBOXED, Effect
 from harness.domain.calls.approval_shapes import Shape
 from harness.domain.calls.card_facts import Fact
 
@@ -22,7 +22,7 @@ _YOURS = frozenset(
         *("SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "GIT_TERMINAL_PROMPT"),
     )
 )
-"""What a call outside the fence takes over from the person's own environment."""
+"""What a call outside the sandbox takes over from the person's own environment."""
 _SYSTEM = frozenset(("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"))
 """Folders whose programs the person did not make."""
 _LOOKED_AT = frozenset(("cwd", "deletes", "files", "head", "program", "snapshot", "worktree"))
@@ -39,15 +39,15 @@ def facts_of(action: Action, read: Collection[str] = ()) -> dict[str, str]:
 
     ``read``: programs of which the card shows the whole text, which stands above all that is compared.
     """
-    fence = action.fence
+    sandbox = action.sandbox
     pre = action.world
     program = pre.get("program")
     if isinstance(program, dict) and program.get("path") in read:
         program = "shown"
     values: dict[Fact, object] = {
         Fact.PLACE: action.cwd,
-        Fact.REACH: [action.access, fence.fenced, fence.network, list(fence.hosts)],
-        Fact.FOLDERS: [list(fence.read), list(fence.write), [list(bind) for bind in fence.binds]],
+        Fact.REACH: [action.access, sandbox.sandboxed, sandbox.network, list(sandbox.hosts)],
+        Fact.FOLDERS: [list(sandbox.read), list(sandbox.write), [list(bind) for bind in sandbox.binds]],
         Fact.WORLD: [sorted(pre.keys() - {"deletes"}), program, pre.get("url")],
         Fact.ENVIRONMENT: dict(action.env),
         Fact.LIMITS: [action.timeout_s, action.output_bytes],
@@ -72,14 +72,14 @@ def _digest(value: object, sid: str) -> str:
 def ordinary(action: Action, read: Collection[str] = ()) -> frozenset[str]:
     """The facts that say nothing beyond what stands above them on the card: arguments that can be read in one way only,
     the top of the session's own worktree, a limit of time, no folder but the session's own, a reach that it names,
-    an environment that is the fence's or the person's own, and that what is shown is looked at again.
+    an environment that is the sandbox's or the person's own, and that what is shown is looked at again.
 
     ``read``: programs of which the card shows the whole text.
     """
     plain = isinstance(action, ExecAction | PushAction) and all(_PLAIN.fullmatch(part) for part in action.argv)
-    own = action.cwd == action.fence.worktree
+    own = action.cwd == action.sandbox.worktree
     pushes = isinstance(action, PushAction)
-    inside = action.fence.fenced and not pushes
+    inside = action.sandbox.sandboxed and not pushes
     found = {
         Fact.ARGUMENTS: plain,
         Fact.PLACE: own,
@@ -92,17 +92,17 @@ def ordinary(action: Action, read: Collection[str] = ()) -> frozenset[str]:
 
 
 def _usual_push(action: Action) -> bool:
-    return action.access == Access.PUSH and action.fence.fenced and not action.fence.hosts and not action.outside
+    return action.access == Access.PUSH and action.sandbox.sandboxed and not action.sandbox.hosts and not action.outside
 
 
 def _said_reach(action: Action) -> bool:
-    """Each way out of the fence is one of its effects, which stand on the card."""
-    fence = action.fence
+    """Each way out of the sandbox is one of its effects, which stand on the card."""
+    sandbox = action.sandbox
     said = set(action.effects)
-    ways = {Effect.at(path) for path in action.outside} | {Effect.reach(host) for host in fence.hosts}
-    if not fence.fenced:
-        return action.access == Access.UNFENCED and UNFENCED in said and ways <= said
-    return ways <= said and (not fence.network or NETWORK in said)
+    ways = {Effect.at(path) for path in action.outside} | {Effect.reach(host) for host in sandbox.hosts}
+    if not sandbox.sandboxed:
+        return action.access == Access.UNSANDBOXED and UNSANDBOXED in said and ways <= said
+    return ways <= said and (not sandbox.network or NETWORK in said)
 
 
 def _plain_world(action: Action, read: Collection[str]) -> bool:
@@ -121,15 +121,15 @@ def _plain_world(action: Action, read: Collection[str]) -> bool:
 
 def _own_folders(action: Action) -> bool:
     """Nothing is read beyond the system, nothing written but the worktree, and each bound folder is the session's."""
-    fence = action.fence
-    ours = all(action.session in bind[0] or action.session in bind[1] for bind in fence.binds if len(bind) > 1)
-    return bool(action.session) and not fence.read and tuple(fence.write) == (fence.worktree,) and ours
+    sandbox = action.sandbox
+    ours = all(action.session in bind[0] or action.session in bind[1] for bind in sandbox.binds if len(bind) > 1)
+    return bool(action.session) and not sandbox.read and tuple(sandbox.write) == (sandbox.worktree,) and ours
 
 
 def _your_environment(action: Action) -> bool:
     """Only what is the person's own, and no program found by name comes from where the session writes."""
     folders = action.env.get("PATH", "").split(":")
-    theirs = (*action.fence.write, action.fence.worktree)
+    theirs = (*action.sandbox.write, action.sandbox.worktree)
     strange = any(
         os.path.normpath(folder) != folder or not folder.startswith("/") or _within(folder, root)
         for folder in folders

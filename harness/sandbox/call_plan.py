@@ -42,7 +42,7 @@ class CallPlan(NamedTuple):
     root: str
     env: dict[str, str]
     limits: Bounds
-    fenced: bool
+    sandboxed: bool
     no_output: str = ""
     outside: dict[str, list[str]] = {}
     network: bool = False

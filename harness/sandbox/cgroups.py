@@ -8,8 +8,8 @@ Layout below the delegated group, which must not hold processes itself (the kern
     <ours>/wf-<sid>/<call>     one call: what it did is read from its events, and it is killed in one write
 
 The runner enters by writing to a descriptor of ``cgroup.procs`` that it inherits, so nothing of the file system is
-shown inside the fence. ``reference: linux/Documentation/admin-guide/cgroup-v2.rst`` (delegation, no internal processes,
-cgroup.kill since 5.14).
+shown inside the sandbox. ``reference: linux/Documentation/admin-guide/cgroup-v2.rst`` (delegation, no internal
+processes, cgroup.kill since 5.14).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The way out of the fence for a call that names its hosts: a small HTTP proxy that dials those and nothing else.
+"""The way out of the sandbox for a call that names its hosts: a small HTTP proxy that dials those and nothing else.
 Standard library only.
 
-``python -I -S …/proxy.py HOST[:PORT]…`` outside the fence, one process a call. Descriptor 3 is a socket over which the
-runner inside hands out its listening socket (`harness.sandbox.egress_relay`), 4 is the call's pidfd: the proxy ends
+``python -I -S …/proxy.py HOST[:PORT]…`` outside the sandbox, one process a call. Descriptor 3 is a socket over which
+the runner inside hands out its listening socket (`harness.sandbox.egress_relay`), 4 is the call's pidfd: the proxy ends
 when the call does, or the keeper. It takes ``CONNECT host:port`` and plain ``http://`` requests, reads host names
 strictly, resolves a name once and dials that address. Names that lead to this machine or into a private network are
 refused; such an address has to be named itself.
@@ -233,7 +233,7 @@ def pump(source: socket.socket, target: socket.socket) -> None:
 
 
 def confine() -> None:
-    """What parses a fenced agent's bytes outside the fence can write no file and start nothing with more rights.
+    """What parses a sandboxed agent's bytes outside the sandbox can write no file and start nothing with more rights.
 
     Raises OSError.
     """

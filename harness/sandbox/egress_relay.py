@@ -1,4 +1,4 @@
-"""The inner end of the way out for a call that names its hosts: what runs inside the fence. Standard library only,
+"""The inner end of the way out for a call that names its hosts: what runs inside the sandbox. Standard library only,
 nothing of ours.
 
 The call keeps its own empty network. The runner opens a listening socket on that network's loopback and hands it, over
@@ -13,7 +13,7 @@ import socket
 from collections.abc import Iterable
 
 PORT = 61080
-"""On the fence's own loopback, above the ports that a kernel hands out by itself."""
+"""On the sandbox's own loopback, above the ports that a kernel hands out by itself."""
 CHANNEL_FD = 7
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -21,7 +21,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 def environment(hosts: Iterable[str]) -> dict[str, str]:
     """What makes programs use the proxy.
 
-    Loopback names stay the fence's own, unless ``hosts`` (without ports) name them.
+    Loopback names stay the sandbox's own, unless ``hosts`` (without ports) name them.
     """
     address = f"http://127.0.0.1:{PORT}"
     named = set(hosts)

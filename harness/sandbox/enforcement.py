@@ -1,4 +1,4 @@
-"""Which limits hold on this machine and by which means, from what a fenced call found about itself.
+"""Which limits hold on this machine and by which means, from what a sandboxed call found about itself.
 
 Pure. Standard library only.
 """
@@ -82,7 +82,7 @@ def _processes(limits: Limits, facts: Mapping[str, int], no_group: str, *, root:
         return Hold("processes", text, "cgroup v2 (pids.max)", holds=True, hard=True)
     means = [_WATCHED]
     if not root and facts.get("nproc") == limits.processes:
-        means.append("RLIMIT_NPROC within the fence's user namespace")
+        means.append("RLIMIT_NPROC within the sandbox's user namespace")
     if facts.get("pid_max", 1 << 30) <= limits.processes + 300:
         means.append(f"its process namespace has {facts['pid_max']} numbers (kernel.pid_max)")
     hard = len(means) > 1

@@ -1,13 +1,13 @@
-"""Starting a fenced call without building its fence anew and without starting an interpreter: bubblewrap builds all
-mounts once, and each call is a fork that is born into a copy of them and into namespaces of its own. Standard library
-only.
+"""Starting a sandboxed call without building its sandbox anew and without starting an interpreter: bubblewrap builds
+all mounts once, and each call is a fork that is born into a copy of them and into namespaces of its own. Standard
+library only.
 
-Who is who: the *warden* (a fork of the caller) has bubblewrap build the fence, joins it, and ends bubblewrap; from then
-on it only forks. Its forks are *inmates*: each the first process of a process namespace of its own, with mounts of its
-own (`harness.sandbox.private_mounts`) and no capability. An inmate waits for its call, and all of that needs nothing of
-the call, so it can be done before there is one. It is a child of the caller, puts the last walls around itself and then
-does the work, or starts the program and ends with its exit code. The kernel ends everything else in its namespace with
-it, and it with the caller.
+Who is who: the *warden* (a fork of the caller) has bubblewrap build the sandbox, joins it, and ends bubblewrap; from
+then on it only forks. Its forks are *inmates*: each the first process of a process namespace of its own, with mounts of
+its own (`harness.sandbox.private_mounts`) and no capability. An inmate waits for its call, and all of that needs
+nothing of the call, so it can be done before there is one. It is a child of the caller, puts the last walls around
+itself and then does the work, or starts the program and ends with its exit code. The kernel ends everything else in
+its namespace with it, and it with the caller.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ WARDEN = b"wf-warden"
 INMATE = b"wf-inmate"
 """What the processes are called that wait for calls, and the first process of each call."""
 FAILED = 125
-"""Exit code of a call whose fence could not be built or entered; nothing ran."""
+"""Exit code of a call whose sandbox could not be built or entered; nothing ran."""
 FIRST_COPY = 10
 _WAITING = ["/bin/sh", "-c", "printf .; read _"]
-"""What bubblewrap runs: it says that the fence stands, and waits until it was joined."""
+"""What bubblewrap runs: it says that the sandbox stands, and waits until it was joined."""
 _PATIENCE_S = 20.0
-"""Seconds for bubblewrap to build a fence on a machine that is very busy."""
+"""Seconds for bubblewrap to build a sandbox on a machine that is very busy."""
 _LOOK_S = 0.2
 """Seconds between two looks at one that does not answer."""
 _WORDS = 1 << 14
@@ -48,26 +48,26 @@ _STATUS_FD = 3
 _HIGH = 100
 _NS_GET_USERNS = 0xB701
 _SHARED = ("cgroup", "uts", "mnt")
-"""Namespaces of the fence that its calls have in common; of the mounts each gets a copy."""
+"""Namespaces of the sandbox that its calls have in common; of the mounts each gets a copy."""
 
 
 class StandsStill(ConnectionError):
-    """Somebody stopped the process that keeps the fence; nothing was begun in the place that it was asked for."""
+    """Somebody stopped the process that keeps the sandbox; nothing was begun in the place that it was asked for."""
 
 
 class Place(NamedTuple):
-    """A place in a fence, which waits for a call or is about to; ``warden`` keeps the fence."""
+    """A place in a sandbox, which waits for a call or is about to; ``warden`` keeps the sandbox."""
 
     channel: socket.socket
     warden: int
 
     def pid(self) -> int:
-        """The process that waits there; a child of ours. Raises OSError when the fence is gone."""
+        """The process that waits there; a child of ours. Raises OSError when the sandbox is gone."""
         return int(self._said(socket.MSG_PEEK))
 
     def begin(self, fds: dict[int, int]) -> int:
         """Start the call with exactly the descriptors ``{number: ours}``; the pid to wait for, whose exit code is the
-        call's. Raises OSError when the fence is gone, StandsStill before anything was begun.
+        call's. Raises OSError when the sandbox is gone, StandsStill before anything was begun.
         """
         with self.channel:
             pid = int(self._said(0))
@@ -82,24 +82,24 @@ class Place(NamedTuple):
                 said = self.channel.recv(_ASKED, flags)
             except TimeoutError:
                 if proc.stopped(self.warden):
-                    raise StandsStill("the process that keeps the fence is stopped") from None
+                    raise StandsStill("the process that keeps the sandbox is stopped") from None
                 if time.monotonic() > deadline:
                     raise
             else:
                 if not said:
-                    raise ConnectionError("the process that keeps the fence has ended")
+                    raise ConnectionError("the process that keeps the sandbox has ended")
                 return said
 
 
-class Fence(NamedTuple):
-    """A fence that stands or is being built; it ends when its channel is closed, but not the calls in it."""
+class Sandbox(NamedTuple):
+    """A sandbox that stands or is being built; it ends when its channel is closed, but not the calls in it."""
 
     pid: int
     """Of the warden, a child of ours."""
     channel: socket.socket
 
     def place(self) -> Place:
-        """Have a place for one more call. Raises OSError when the fence is gone."""
+        """Have a place for one more call. Raises OSError when the sandbox is gone."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             try:
@@ -110,31 +110,31 @@ class Fence(NamedTuple):
         return Place(ours, self.pid)
 
 
-def build(argv: list[str], inmate: Callable[[], object]) -> Fence:
-    """Begin to build the fence of a bubblewrap command line that ends in ``--``.
+def build(argv: list[str], inmate: Callable[[], object]) -> Sandbox:
+    """Begin to build the sandbox of a bubblewrap command line that ends in ``--``.
 
     ``inmate`` is what runs inside once a call begins and must not return. The caller must be able to fork: one thread,
     or none that holds a lock. Raises OSError when there can be no process.
     """
-    return Fence(*forked.begin(lambda line, caller: _warden(caller, argv, line.detach(), inmate)))
+    return Sandbox(*forked.begin(lambda line, caller: _warden(caller, argv, line.detach(), inmate)))
 
 
 def spawn(argv: list[str], fds: dict[int, int], inmate: Callable[[], object]) -> int:
-    """Start a call in a fence of its own; the pid to wait for. Raises OSError when there can be no process."""
-    fence = build(argv, inmate)
+    """Start a call in a sandbox of its own; the pid to wait for. Raises OSError when there can be no process."""
+    sandbox = build(argv, inmate)
     try:
-        with fence.channel:
-            return fence.place().begin(fds)
+        with sandbox.channel:
+            return sandbox.place().begin(fds)
     finally:
-        os.kill(fence.pid, signal.SIGKILL)  # the call goes on, and one that is stopped would never end by itself
-        os.waitpid(fence.pid, 0)
+        os.kill(sandbox.pid, signal.SIGKILL)  # the call goes on, and one that is stopped would never end by itself
+        os.waitpid(sandbox.pid, 0)
 
 
 # -- the warden --------------------------------------------------------------------------------------
 
 
 class _Unbuilt(Exception):
-    """Bubblewrap built no fence; the message is its own words."""
+    """Bubblewrap built no sandbox; the message is its own words."""
 
 
 class _Entrance(NamedTuple):
@@ -153,7 +153,7 @@ def _warden(caller: int, argv: list[str], channel: int, inmate: Callable[[], obj
         (channel,) = _alone([channel])
         kernel.prctl(kernel.PR_SET_NAME, WARDEN)
         try:
-            entrance = _enter_fence(argv)
+            entrance = _enter_sandbox(argv)
             _die_with(caller)  # joining undid it
             kernel.bound_capabilities()
         except (_Unbuilt, OSError, ValueError, LookupError) as exc:
@@ -209,8 +209,8 @@ def _alone(kept: list[int]) -> list[int]:
     return moved
 
 
-def _enter_fence(argv: list[str]) -> _Entrance:
-    """Have bubblewrap build the fence, and join it. Raises _Unbuilt, OSError."""
+def _enter_sandbox(argv: list[str]) -> _Entrance:
+    """Have bubblewrap build the sandbox, and join it. Raises _Unbuilt, OSError."""
     tickets, gives = os.pipe2(os.O_CLOEXEC)
     waits, hold = os.pipe2(os.O_CLOEXEC)
     status = os.memfd_create("status", os.MFD_CLOEXEC)
@@ -238,7 +238,7 @@ def _enter_fence(argv: list[str]) -> _Entrance:
 def _join(first: int) -> int:
     """Enter the namespaces of the process ``first`` that its calls share; the user namespace that is left to join.
 
-    The fence's mounts may belong to an outer user namespace than its processes: bubblewrap makes a second one when it
+    The sandbox's mounts may belong to an outer user namespace than its processes: bubblewrap makes a second one when it
     needed to be root in the first. Raises OSError.
     """
     opened = {name: _namespace(first, name) for name in (*_SHARED, "user")}
@@ -317,5 +317,5 @@ def _take(channel: int) -> None:
 
 def _complain(exc: BaseException) -> None:
     """Say on the call's output why it did not begin."""
-    why = str(exc) if isinstance(exc, _Unbuilt) else f"the fence could not be entered: {type(exc).__name__}: {exc}"
+    why = str(exc) if isinstance(exc, _Unbuilt) else f"the sandbox could not be entered: {type(exc).__name__}: {exc}"
     os.write(2, f"{why}\n".encode("utf-8", "replace"))

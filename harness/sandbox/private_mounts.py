@@ -1,4 +1,4 @@
-"""What each call gets new inside a fence whose mounts are copies of its session's: its own temporary folders, its own
+"""What each call gets new inside a sandbox whose mounts are copies of its session's: its own temporary folders, its own
 list of processes, its own loopback. Standard library only.
 
 Bubblewrap has made all mounts once, in the way that a call alone would get them; here are the few that a call can write
@@ -65,7 +65,7 @@ class Fresh:
 
 
 def of(argv: list[str]) -> Fresh:
-    """What is new for each call in the fence of a bubblewrap command line."""
+    """What is new for each call in the sandbox of a bubblewrap command line."""
     temporary = tuple((argv[at + 1], argv[at - 1]) for at, word in enumerate(argv) if word == "--tmpfs")
     targets = dict.fromkeys(argv[at + 2] for at, word in enumerate(argv) if word in _BINDS)
     hidden = [path for path in targets if any(path.startswith(f"{folder}/") for folder, _ in temporary)]

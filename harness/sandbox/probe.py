@@ -1,6 +1,6 @@
-"""Forbidden and allowed acts, tried for real from inside the fence; prints one JSON object. Standard library only.
+"""Forbidden and allowed acts, tried for real from inside the sandbox; prints one JSON object. Standard library only.
 
-Run by `harness.executor.selftest` as the tool of a fenced call. Each act gives (it went through, what happened).
+Run by `harness.executor.selftest` as the tool of a sandboxed call. Each act gives (it went through, what happened).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _called(result: int, what: str) -> str:
 
 def _write(path: str) -> str:
     with open(path, "a", encoding="utf-8") as file:
-        file.write("written from inside the fence\n")
+        file.write("written from inside the sandbox\n")
     return f"wrote {path}"
 
 

@@ -1,6 +1,6 @@
-"""What a running call takes of memory and processes, read from outside the fence. Standard library only.
+"""What a running call takes of memory and processes, read from outside the sandbox. Standard library only.
 
-A fence has its own ``/proc``, which lists exactly the processes of the call; it is opened once through a process
+A sandbox has its own ``/proc``, which lists exactly the processes of the call; it is opened once through a process
 inside. Only files of the kernel are read, none of which waits for the process that it is about, except the exact count,
 which is asked for when the cheap one is over.
 """
@@ -24,7 +24,7 @@ _MAPS_BYTES = 4 << 20
 _MEMORY = ("/memfd:", "/dev/zero", "/SYSV", "/dev/shm/")
 """How names of files begin that are memory."""
 _OURS = "1"
-"""The first process of a fence is the one that oversees the call (`harness.executor.runner`)."""
+"""The first process of a sandbox is the one that oversees the call (`harness.executor.runner`)."""
 _FDS_LOOKED_AT = 20_000
 
 
@@ -116,9 +116,9 @@ def _whole(path: str, folder: int | None) -> bytes:
 class Tree:
     """The processes of one call. ``leader`` is the process that the keeper started."""
 
-    def __init__(self, leader: int, *, fenced: bool) -> None:
+    def __init__(self, leader: int, *, sandboxed: bool) -> None:
         self._leader = leader
-        self._fenced = fenced
+        self._sandboxed = sandboxed
         self._proc = -1
         self._tmp = -1
         self._shm = -1
@@ -133,7 +133,7 @@ class Tree:
         self._shm = -1
 
     def _enter(self, pids: list[int]) -> None:
-        """Open the fence's own /proc, /tmp and /dev/shm, once one of these processes of it lets us."""
+        """Open the sandbox's own /proc, /tmp and /dev/shm, once one of these processes of it lets us."""
         ours = os.stat("/proc").st_dev
         for pid in pids:
             try:
@@ -153,13 +153,13 @@ class Tree:
                 return
 
     def _pids(self) -> tuple[list[str], int | None]:
-        if self._fenced and self._proc < 0:
+        if self._sandboxed and self._proc < 0:
             if not (first := children(self._leader)):
-                return [], None  # all of a fence is below the first process in it, which has begun nothing yet
+                return [], None  # all of a sandbox is below the first process in it, which has begun nothing yet
             self._enter(first)
         if self._proc < 0:
             below = descendants(self._leader)  # a look at every process of the machine
-            if self._fenced:
+            if self._sandboxed:
                 self._enter(below)
             if self._proc < 0:
                 return [f"/proc/{pid}" for pid in below], None

@@ -55,13 +55,13 @@ def join_group(given: bool) -> None:
             os.close(GROUP_FD)
 
 
-def apply(limits: Bounds, *, fenced: bool) -> None:
+def apply(limits: Bounds, *, sandboxed: bool) -> None:
     """Bound this process and all its children. Raises OSError when a limit that works everywhere is refused."""
     with contextlib.suppress(OSError):  # already higher, where somebody above us set it so
         _write_number("/proc/self/oom_score_adj", OOM_SCORE_ADJ)
     if limits.nice:
         os.nice(limits.nice)
-    if not fenced:
+    if not sandboxed:
         return
     for what, value in (
         (resource.RLIMIT_FSIZE, limits.file),

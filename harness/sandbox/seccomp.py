@@ -1,4 +1,4 @@
-"""A system-call filter assembled by hand: what no tool needs and what would lead out of the fence. Standard library
+"""A system-call filter assembled by hand: what no tool needs and what would lead out of the sandbox. Standard library
 only.
 
 ``reference: linux/Documentation/userspace-api/seccomp_filter.rst; include/uapi/linux/{bpf_common,seccomp,audit}.h``
@@ -125,7 +125,7 @@ def program(machine: str, *, network: bool) -> list[Step]:
     """The filter as (code, jump if true, jump if false, k) steps; raises Unsupported."""
     if machine not in _MACHINES:
         raise Unsupported(
-            f"no system-call filter for machine type {machine}; Watchfloor fences tools on x86_64 and aarch64"
+            f"no system-call filter for machine type {machine}; Watchfloor sandboxes tools on x86_64 and aarch64"
         )
     column, arch = _MACHINES[machine]
     allow: Step = (_RETURN, 0, 0, _ALLOW)

@@ -30,7 +30,7 @@ from harness.workspace.git import processes
 
 _PAUSE_FULL = 1.0
 _LEAST_FILES = 128
-"""Open files without which a fence cannot be built, however long one waits."""
+"""Open files without which a sandbox cannot be built, however long one waits."""
 _TAKEOVER_S = 5.0
 """Seconds that a new guardian may take to begin."""
 T = TypeVar("T")

@@ -52,7 +52,6 @@ from harness.supervisor.sessions.undo import Undo
 from harness.supervisor.upkeep import clock
 from harness.supervisor.upkeep.alarm_watch import AlarmWatch
 from harness.supervisor.upkeep.extents import Extents
-from harness.supervisor.upkeep.fence_report import FenceReport
 from harness.supervisor.upkeep.first_look import FirstLook
 from harness.supervisor.upkeep.health import Disk
 from harness.supervisor.upkeep.index_mirror import IndexMirror
@@ -60,6 +59,7 @@ from harness.supervisor.upkeep.job_lines import JobLines
 from harness.supervisor.upkeep.merged_watch import MergedWatch
 from harness.supervisor.upkeep.notifying import Notifying
 from harness.supervisor.upkeep.own_place import OwnPlace
+from harness.supervisor.upkeep.sandbox_report import SandboxReport
 from harness.supervisor.upkeep.space import Space
 from harness.supervisor.upkeep.tasks import Upkeep
 
@@ -102,7 +102,7 @@ class Supervisor:
         self.fleet.at_gate = self.gates.requests.words
         self.caps = CapWaits(self.fleet, purse)
         self.space = Space(folders)
-        self.fence = FenceReport()
+        self.sandbox = SandboxReport()
         self.disk = Disk(folders.state, lambda: self.server.nudge())
         self._take_calls(credentials)
         self._take_sessions(credentials)
@@ -134,7 +134,7 @@ class Supervisor:
             self.caps,
             self.brains,
             self.call_flow,
-            lambda: self.fence.refuse(strict=self.settings.config.limits.strict),
+            lambda: self.sandbox.refuse(strict=self.settings.config.limits.strict),
         )
         self.conductor = Conductor(due, self.purse, self._displaced)
 
@@ -157,7 +157,7 @@ class Supervisor:
             launcher=self.launcher,
             approvals=self.approvals,
             index=self.index,
-            fence=self.fence,
+            sandbox=self.sandbox,
             undo=Undo(self.keepers, restoring),
             restoring=restoring,
             merging=self.merging,
@@ -223,7 +223,7 @@ class Supervisor:
 
     # -- start -------------------------------------------------------------------------------------
 
-    async def _test_fence(self) -> None:
+    async def _test_sandbox(self) -> None:
         """At the start, and again whenever the limits of calls change: what holds of them is part of its result."""
         changed = asyncio.Event()
         self.settings.subscribe(changed.set)
@@ -232,7 +232,7 @@ class Supervisor:
             changed.clear()
             if (limits := self.settings.config.limits.to_wire()) != tested:
                 tested = limits
-                await self.fence.run(limits)
+                await self.sandbox.run(limits)
                 self.server.nudge()
             await changed.wait()
 
@@ -252,7 +252,7 @@ class Supervisor:
         keep("writing the index", self.index.run)
         keep("putting ended sessions into the index", self._mirror.run)
         keep("following policy and configuration", lambda: follow(self.settings, self.folders.config))
-        keep("testing the fence", self._test_fence)
+        keep("testing the sandbox", self._test_sandbox)
         keep("asking the sessions' keepers", lambda: self.keepers.pulse(self.fleet))
         keep("looking at the agents' processes", lambda: self.brains.watch(self.fleet))
         keep("looking at the disk", self.disk.watch)

@@ -29,10 +29,10 @@ _ACCESS = {
     "type": "string",
     "enum": [str(access) for access in ASKED],
     "description": (
-        "fence (default): worktree writable, the rest of the system read-only or hidden, no network, /tmp fresh for"
-        " each call. network: as fence, with the network: the hosts named in `hosts`, else any host, including services"
-        " on this machine's loopback; a human is asked. unfenced: no fence at all; a human is asked, use it only when"
-        " nothing else works."
+        "sandbox (default): worktree writable, the rest of the system read-only or hidden, no network, /tmp fresh for"
+        " each call. network: as sandbox, with the network: the hosts named in `hosts`, else any host, including"
+        " services on this machine's loopback; a human is asked. unsandboxed: no sandbox at all; a human is asked, use"
+        " it only when nothing else works."
     ),
 }
 _HOSTS = {
@@ -432,15 +432,15 @@ def runs(tool: str) -> bool:
     return tool in ALL and ALL[tool].runs
 
 
-def effect_class(tool: str, access: Access = Access.FENCE) -> str:
-    """Effect class for recovery after a crash; whatever leaves the fence for writing or running is irreversible."""
-    if access in (Access.NETWORK, Access.UNFENCED, Access.PUSH):
+def effect_class(tool: str, access: Access = Access.SANDBOX) -> str:
+    """Effect class for recovery after a crash; whatever leaves the sandbox for writing or running is irreversible."""
+    if access in (Access.NETWORK, Access.UNSANDBOXED, Access.PUSH):
         return IRREVERSIBLE
     effect = ALL[tool].effect
     return IRREVERSIBLE if access == Access.OUTSIDE and effect != READ else effect
 
 
-def may_change_files(tool: str, access: Access = Access.FENCE) -> bool:
+def may_change_files(tool: str, access: Access = Access.SANDBOX) -> bool:
     """True for a call that may leave the worktree or its git folder other than it found them."""
     if access == Access.PUSH:
         return False

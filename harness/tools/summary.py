@@ -66,7 +66,7 @@ def what(tool: str, data: dict[str, object] | None) -> str:
     else:
         return line(call_text(tool, data))
     access = asked(data)
-    return line(said) + (f" · {access}" if access in (Access.NETWORK, Access.UNFENCED) else "")
+    return line(said) + (f" · {access}" if access in (Access.NETWORK, Access.UNSANDBOXED) else "")
 
 
 def about(tool: str, data: dict[str, object] | None) -> str:

@@ -50,7 +50,7 @@ def _nothing(_given: Mapping[str, object]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool: ``kind`` is that of its actions, ``effect`` the effect class of a call that stays inside the fence
+    """One tool: ``kind`` is that of its actions, ``effect`` the effect class of a call that stays inside the sandbox
     (recovery rules hang on it).
     """
 
@@ -67,7 +67,7 @@ class Tool:
 
     @property
     def runs(self) -> bool:
-        """True for what runs programs, which may do anything that the fence allows."""
+        """True for what runs programs, which may do anything that the sandbox allows."""
         return self.kind not in (FileAction.KIND, RecordAction.KIND, ANSWERED)
 
     def definition(self) -> dict[str, object]:

@@ -58,7 +58,7 @@ class ApprovalsPush(msgspec.Struct, frozen=True, kw_only=True):
     approvals: list[ApprovalView]
 
 
-class FenceTest(msgspec.Struct, frozen=True):
+class SandboxTest(msgspec.Struct, frozen=True):
     """One forbidden act that the sandbox's self-test tried."""
 
     name: str
@@ -79,7 +79,7 @@ class LimitHeld(msgspec.Struct, frozen=True):
     needs: str = ""
 
 
-class FenceTested(msgspec.Struct, frozen=True, kw_only=True):
+class SandboxTested(msgspec.Struct, frozen=True, kw_only=True):
     """The result of the sandbox's self-test; ``reason`` says why tools do not run, empty when they do."""
 
     ok: bool
@@ -89,7 +89,7 @@ class FenceTested(msgspec.Struct, frozen=True, kw_only=True):
     version: str = ""
     landlock_abi: int = 0
     seccomp: bool = False
-    tests: list[FenceTest] = []
+    tests: list[SandboxTest] = []
     limits: list[LimitHeld] = []
 
     @property
@@ -103,7 +103,7 @@ class FenceTested(msgspec.Struct, frozen=True, kw_only=True):
     def why(self) -> str:
         """Why it does not hold, in words."""
         failed = [f"{test.name}: {test.detail}" for test in self.tests if not test.ok]
-        return self.reason or "; ".join(failed) or "the fence does not hold"
+        return self.reason or "; ".join(failed) or "the sandbox does not hold"
 
 
 class PolicyInForce(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,7 +125,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     """How the fleet and its supervisor stand."""
 
     fleet: FleetView
-    fence: FenceTested
+    sandbox: SandboxTested
     policy: PolicyInForce
     config: ConfigInForce
     problems: list[str]

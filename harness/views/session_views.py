@@ -195,7 +195,7 @@ class FleetView(msgspec.Struct, frozen=True, omit_defaults=True):
     day_cap_nano: int | None = None
     fleet_cap_nano: int | None = None
     epoch: int = 0
-    fence: str = ""
+    sandbox: str = ""
     warnings: list[str] = []
     troubles: tuple[TroubleView, ...] = ()
     """What is wrong with the fleet itself, the worst first; an endpoint that does not answer is among `endpoints`."""

@@ -19,7 +19,7 @@ from typing import Any
 from harness.domain.actions.action import action_hash
 from harness.eventlog import blobs
 from harness.policy.build import build_action
-from harness.protocol.config.sections import FenceConfig
+from harness.protocol.config.sections import SandboxConfig
 from harness.protocol.paths import CHECKPOINTS, ensure_private
 from harness.sandbox import bubblewrap
 from harness.workspace.export import checkpoint_store
@@ -186,7 +186,7 @@ class Ground:
             tree or self.tree,
             tool,
             given,
-            FenceConfig(),
+            SandboxConfig(),
             map(str, (self.base / "state", self.base / "run", self.base / "config")),
         )
         return build_action(SID, f"c0.{self.number}", f"toolu_{self.number}", tool, given, facts).to_wire()
@@ -256,14 +256,14 @@ class Ground:
             ".attack/results",
         ]
         ended = self.call(
-            "exec", {"argv": argv, **({"access": attempts[0].access} if attempts[0].access != "fence" else {})}
+            "exec", {"argv": argv, **({"access": attempts[0].access} if attempts[0].access != "sandbox" else {})}
         )
         output = self.output(ended) + self._harvest()
         found = {}
         with suppress(OSError, ValueError):
             found = {line["name"]: line for line in map(json.loads, (folder / "results").read_text().splitlines())}
         if not found and ended["status"] == "refused":
-            raise RuntimeError(f"the fence could not be built: {ended['preview']}")
+            raise RuntimeError(f"the sandbox could not be built: {ended['preview']}")
         return [self._result(attempt, found.get(attempt.name)) for attempt in attempts], output
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""What runs inside the fence: carries out a batch of attempts, each in a process of its own. Standard library only.
+"""What runs inside the sandbox: carries out a batch of attempts, each in a process of its own. Standard library only.
 
 ``python inside.py BATCH GIVEN RESULTS``; a name of this module is a name in the code of every attempt.
 """

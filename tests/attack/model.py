@@ -21,7 +21,7 @@ class Skip(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """Python that runs inside the fence with the helpers of `inside.py`; it raises OSError when it was refused.
+    """Python that runs inside the sandbox with the helpers of `inside.py`; it raises OSError when it was refused.
 
     With ``claim`` a success inside is an escape by itself; without, only what is seen from outside counts.
     """
@@ -29,7 +29,7 @@ class Inside:
     name: str
     code: str
     claim: bool = True
-    access: str = "fence"
+    access: str = "sandbox"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The look from outside: what on this host must be as before, whoever was let loose inside the fence."""
+"""The look from outside: what on this host must be as before, whoever was let loose inside the sandbox."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ os.write(1, b"R")
 while True:
     signal.pause()
 """
-_OF_ONE_FENCE = 2
-"""Processes of a fence that waits for its call: warden and inmate."""
+_OF_ONE_SANDBOX = 2
+"""Processes of a sandbox that waits for its call: warden and inmate."""
 SETTINGS = (
     *(
         f"/proc/sys/kernel/{name}"
@@ -197,7 +197,7 @@ def below(pid: int) -> list[int]:
 
 def _keeps_states(pid: int, keeper: int) -> bool:
     """True for the processes that keep the worktree's states and that watch calls: forked from the keeper, so of the
-    same command line, and in no fence.
+    same command line, and in no sandbox.
 
     Told by what everybody may read: as another user than root its descriptors and namespaces are closed to us.
     """
@@ -209,7 +209,7 @@ def _keeps_states(pid: int, keeper: int) -> bool:
 
 
 def _stands_ready(pid: int) -> bool:
-    """True for who holds the fence that a keeper has ready, and for an inmate that waits there: it has started
+    """True for who holds the sandbox that a keeper has ready, and for an inmate that waits there: it has started
     nothing.
     """
     with contextlib.suppress(OSError):
@@ -219,7 +219,7 @@ def _stands_ready(pid: int) -> bool:
 
 
 def inhabitants(base: Path) -> list[int]:
-    """Processes in a fence whose mounts show ``base``: what a call left behind."""
+    """Processes in a sandbox whose mounts show ``base``: what a call left behind."""
     needle = os.fsencode(str(base))
     found = []
     for name in os.listdir("/proc"):
@@ -277,7 +277,7 @@ class Watch:
     def _strangers(self, keeper: int) -> list[int]:
         found = [*(pid for pid in below(keeper) if not _keeps_states(pid, keeper)), *inhabitants(self.base)]
         ready = {pid for pid in found if _stands_ready(pid)}
-        return [pid for pid in found if pid not in ready or len(ready) > _OF_ONE_FENCE]
+        return [pid for pid in found if pid not in ready or len(ready) > _OF_ONE_SANDBOX]
 
     def left(self, keeper: int, patience_s: float = 10.0) -> list[str]:
         """Processes that outlived their call; those that are just going get a moment. They are ended."""

@@ -59,7 +59,7 @@ def turn(seq: int, number: int) -> list[t.Body]:
             call_id=call,
             action_hash="0" * 64,
             verdict="allow",
-            rule="inside-the-fence",
+            rule="inside-the-sandbox",
             reason="contained",
             policy="1" * 64,
             action=action,

@@ -20,13 +20,14 @@ from harness.sandbox.namespace_clone import FIRST_COPY
 
 ROUNDS = 40
 SETTLE_S = 0.05
-"""Between two calls, in which the next fence is built, as between two replies of a model."""
+"""Between two calls, in which the next sandbox is built, as between two replies of a model."""
 ASKED_S = 0.002
 """From the verdict, at which a keeper has a place wait, to the request to start."""
 
 
 def measured() -> dict[str, list[float]]:
-    """Milliseconds of calls in a fence that stands ready, of the fence built for one ``true``, of a bare ``true``."""
+    """Milliseconds of calls in a sandbox that stands ready, of the sandbox built for one ``true``, of a bare ``true``.
+    """
     with tempfile.TemporaryDirectory(prefix="wf-bench-") as root:
         folder = Path(root)
         worktree = folder / "wt"
@@ -34,9 +35,9 @@ def measured() -> dict[str, list[float]]:
         (worktree / "a").write_text("x\n" * 100)
         base = {
             "cwd": str(worktree),
-            "access": "fence",
+            "access": "sandbox",
             "env": bubblewrap.environment(str(worktree)),
-            "fence": bubblewrap.profile(str(worktree), [], [], []).to_wire(),
+            "sandbox": bubblewrap.profile(str(worktree), [], [], []).to_wire(),
         }
         written = {"path": "a", "content": "x\n" * 100}
         calls = {
@@ -44,7 +45,7 @@ def measured() -> dict[str, list[float]]:
             "exec true": {"kind": "exec", "tool": "exec", "argv": ["true"]},
             "write_file": {"kind": "file", "tool": "write_file", "path": "a", "input": written},
         }
-        took: dict[str, list[float]] = {name: [] for name in (*calls, "fence", "plain")}
+        took: dict[str, list[float]] = {name: [] for name in (*calls, "sandbox", "plain")}
         ready = Ready()
         for _ in range(ROUNDS):
             for name, fields in calls.items():
@@ -54,7 +55,7 @@ def measured() -> dict[str, list[float]]:
                 ready.enter()
                 time.sleep(ASKED_S)
                 took[name].append(timed(made, ready))
-            took["fence"].append(built(made.argv))
+            took["sandbox"].append(built(made.argv))
             took["plain"].append(ran(["/bin/true"]))
         ready.drop()
     return took
@@ -80,7 +81,7 @@ def timed(made: spawn.Spawn, ready: Ready) -> float:
 
 
 def built(argv: list[str]) -> float:
-    """Milliseconds that this fence takes around ``true``, with the same copies as around a call."""
+    """Milliseconds that this sandbox takes around ``true``, with the same copies as around a call."""
     told, copies = bubblewrap.with_copies(argv, FIRST_COPY)
     try:
         start = time.perf_counter()

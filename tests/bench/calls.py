@@ -1,4 +1,6 @@
-"""What one call costs: a fenced command beside the same one without a fence, and a brain from its fork to its lease."""
+"""What one call costs: a sandboxed command beside the same one without a sandbox, and a brain from its fork to its
+lease.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +24,18 @@ BRAINS = 8
 
 @bench("call")
 def call() -> list[Figure]:
-    """Calls as a keeper makes them, in a fence that stands ready by then, beside that fence built for one ``true``."""
+    """Calls as a keeper makes them, in a sandbox that stands ready by then, beside that sandbox built for one ``true``.
+    """
     argv = [sys.executable, "-m", "tests.bench.call_times"]
     took = json.loads(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)
     over = [spent - plain for spent, plain in zip(took["exec true"], took["plain"], strict=True)]
     median = statistics.median(over)
-    built = took["fence"]
+    built = took["sandbox"]
     read = ratio(took["read_file"], built)
     return [
-        Figure("read_file", "ms", took["read_file"], "≤ 1.0×", read <= 1.0, built, "the fence around `true`", read),
+        Figure("read_file", "ms", took["read_file"], "≤ 1.0×", read <= 1.0, built, "the sandbox around `true`", read),
         Figure("exec true, over a bare `true`", "ms", over, "≤ 8 ms", median <= 8, took["plain"], "a bare `true`"),
-        Figure("write_file", "ms", took["write_file"], "–", None, built, "the fence around `true`"),
+        Figure("write_file", "ms", took["write_file"], "–", None, built, "the sandbox around `true`"),
     ]
 
 

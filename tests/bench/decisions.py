@@ -22,7 +22,7 @@ def _after(records: list[t.Record], start: t.Record, kind: str) -> t.Record:
 
 def _asking(f: Fleet) -> str:
     return f.launch(
-        play(*[[("exec", {"argv": ["true", str(i)], "access": "unfenced"})] for i in range(ROUNDS)], "Done.")
+        play(*[[("exec", {"argv": ["true", str(i)], "access": "unsandboxed"})] for i in range(ROUNDS)], "Done.")
     )
 
 

@@ -56,7 +56,7 @@ def looking(f: Fleet) -> Iterator[Screen]:
         screen.close()
 
 
-WAITING = play([("exec", {"argv": ["true"], "access": "unfenced"})], "Done.")
+WAITING = play([("exec", {"argv": ["true"], "access": "unsandboxed"})], "Done.")
 BUSY = play([("exec", {"argv": ["sleep", "600"], "timeout_s": 600})], "Done.")
 
 

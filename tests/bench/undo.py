@@ -164,7 +164,7 @@ for number in range(rounds + 1):
         path.write_bytes(path.read_bytes() + b"x")
     call_id = f"c{number}.0"
     env = bubblewrap.environment(str(work))
-    what = action(work, call_id, ["true"], sid=sid, access="fence", env=env, fence=profile, pre={})
+    what = action(work, call_id, ["true"], sid=sid, access="sandbox", env=env, sandbox=profile, pre={})
     link.append(*allowed(what))
     link.pushes.clear()
     start = time.perf_counter()
@@ -182,7 +182,7 @@ _BEFORE = "2b62f36"
 
 @bench("undo-call")
 def call() -> list[Figure]:
-    """One fenced ``true`` from `execute` to the record of its end, now and as it was before anything was kept, by
+    """One sandboxed ``true`` from `execute` to the record of its end, now and as it was before anything was kept, by
     turns, in a tree of 10,000 files.
     """
     here = Path(__file__).parents[2]
@@ -203,7 +203,7 @@ def call() -> list[Figure]:
             subprocess.run(
                 ["git", "worktree", "remove", "--force", str(old)], cwd=here, check=True, capture_output=True
             )
-    name = "a fenced call in 10,000 files, 10 changed"
+    name = "a sandboxed call in 10,000 files, 10 changed"
     return [
         Figure(
             name, "ms", now, "≤ 1.2×", ratio(now, then) <= 1.2, then, f"the same call at {_BEFORE}", ratio(now, then)

@@ -17,7 +17,7 @@ from tests.e2e.test_queue_tmux import read_to_the_end
 from tests.fleetlib import Fleet, fleet, git, kill, make_repository, play, wait_for
 from widgets.card.card_text import CHANGED
 
-pytestmark = [pytest.mark.fence, pytest.mark.tmux, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.sandbox, pytest.mark.tmux, pytest.mark.timeout(240)]
 
 
 def asked_again(f: Fleet, sid: str, before: str) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def test_the_difference_is_on_the_card() -> None:
         repo = make_repository(f.root / "repo", {"deploy.sh": "#!/bin/sh\necho fine\n"})
         os.chmod(repo / "deploy.sh", 0o755)
         git(repo, "commit", "-q", "-am", "executable")
-        sid = f.launch(play([("exec", {"argv": ["./deploy.sh"], "access": "unfenced"})], "Done."), repo=repo)
+        sid = f.launch(play([("exec", {"argv": ["./deploy.sh"], "access": "unsandboxed"})], "Done."), repo=repo)
         first = f.approval(sid)
         assert CHANGED not in f.run("approvals", first["approval_id"]).stdout
         (Path(f.row(sid)["worktree"]) / "deploy.sh").write_text("#!/bin/sh\necho other\n")

@@ -281,7 +281,7 @@ def fill(path: Path) -> None:
             out.write(b"x" * 4096)
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_full_disk_stops_new_effects_and_goes_on_later() -> None:
     """The state folder on a small file system that is filled while an agent works."""
     import os

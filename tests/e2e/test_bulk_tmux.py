@@ -10,7 +10,7 @@ from tests.fleetlib import fleet, play
 
 pytestmark = [
     pytest.mark.tmux,
-    pytest.mark.fence,
+    pytest.mark.sandbox,
     pytest.mark.skipif(not have_tmux(), reason="tmux is not installed"),
 ]
 CAP = 100_000

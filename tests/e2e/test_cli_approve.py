@@ -13,7 +13,7 @@ from harness.protocol.client import Client, SupervisorError
 from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import Fleet, apart, play
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def f(started: Fleet) -> Iterator[Fleet]:
         yield part
 
 
-def asking(f: Fleet, mark: Path, access: str = "unfenced") -> tuple[str, str]:
+def asking(f: Fleet, mark: Path, access: str = "unsandboxed") -> tuple[str, str]:
     """A session that waits with one call that would leave a mark: its id and the request's."""
     sid = f.launch(
         play(
@@ -97,7 +97,7 @@ def test_refusing_is_easy_and_medium_risk_says_what_it_approved(f: Fleet) -> Non
 def test_an_edit_lets_nothing_riskier_run_than_its_card_showed(f: Fleet) -> None:
     mark = f.root / "ran"
     sid, request = asking(f, f.root / "other", access="network")
-    edit = ("--edit", json.dumps({"argv": ["sh", "-c", f"echo edited > {mark}"], "access": "unfenced"}))
+    edit = ("--edit", json.dumps({"argv": ["sh", "-c", f"echo edited > {mark}"], "access": "unsandboxed"}))
     digest = f.json("approvals", request)[0]["action_hash"]
     for shown in ((), ("--hash", digest)):
         refused = f.run("approve", request, *edit, *shown, check=False)

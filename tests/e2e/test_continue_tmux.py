@@ -10,7 +10,7 @@ from tests.fleetlib import fleet, git, play
 
 pytestmark = [
     pytest.mark.tmux,
-    pytest.mark.fence,
+    pytest.mark.sandbox,
     pytest.mark.timeout(300),
     pytest.mark.skipif(not have_tmux(), reason="tmux is not installed"),
 ]

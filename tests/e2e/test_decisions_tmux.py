@@ -16,7 +16,7 @@ from tests.fleetlib import Fleet, fleet, kill, play, wait_for
 
 pytestmark = [
     pytest.mark.tmux,
-    pytest.mark.fence,
+    pytest.mark.sandbox,
     pytest.mark.timeout(240),
     pytest.mark.skipif(not have_tmux(), reason="tmux is not installed"),
 ]

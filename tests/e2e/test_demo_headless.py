@@ -38,7 +38,7 @@ def command(tmp_path: Path, *args: str, timeout: float = 115) -> subprocess.Comp
     )
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_headless(tmp_path: Path) -> None:
     done = command(tmp_path, "--headless")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -129,7 +129,7 @@ def test_stop_names_who_still_uses_the_folder_and_keeps_it(tmp_path: Path) -> No
     assert not demo.root.exists()
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_on_a_screen_it_survives_detaching(tmp_path: Path) -> None:
     """Leave with `q`, find the agents working, come back, end it."""
     known = environment(tmp_path)
@@ -161,7 +161,7 @@ def test_on_a_screen_it_survives_detaching(tmp_path: Path) -> None:
     assert not demo.processes()
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_ended_early_it_leaves_nothing_behind(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [*COMMAND, "--headless", "--speed", "1"],

@@ -18,7 +18,7 @@ from tests.fleetlib import COMMAND, fleet, git
 
 pytestmark = [
     pytest.mark.tmux,
-    pytest.mark.fence,
+    pytest.mark.sandbox,
     pytest.mark.skipif(not have_tmux(), reason="tmux is not installed"),
     pytest.mark.timeout(400),
 ]

@@ -9,7 +9,7 @@ import pytest
 from harness.events import types as t
 from tests.fleetlib import fleet, play, wait_for
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 LIMITS = '[limits]\nmemory = "256MiB"\nprocesses = 64\ndisk = "64MiB"\ndisk_files = false\n'
 FORKS = "import os, signal\ntry:\n    for _ in range(10):\n        os.fork()\nexcept OSError:\n    pass\nsignal.pause()"
 

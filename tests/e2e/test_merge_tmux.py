@@ -11,7 +11,7 @@ from tests.fleetlib import fleet, git, play, wait_for
 
 pytestmark = [
     pytest.mark.tmux,
-    pytest.mark.fence,
+    pytest.mark.sandbox,
     pytest.mark.timeout(300),
     pytest.mark.skipif(not have_tmux(), reason="tmux is not installed"),
 ]

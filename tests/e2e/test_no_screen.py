@@ -11,7 +11,7 @@ import pytest
 
 from tests.fleetlib import COMMAND, HOLD, Fleet, fleet, play
 
-pytestmark = [pytest.mark.fence, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(180)]
 
 
 def follow(f: Fleet, sid: str, *more: str) -> subprocess.Popen[str]:

@@ -15,7 +15,7 @@ import pytest
 from harness.events import types as t
 from tests.fleetlib import HOLD, KEY, fleet, git, make_repository, play, wait_for
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 
 
 def test_file_swapped_between_approval_and_execution_never_runs() -> None:
@@ -24,7 +24,7 @@ def test_file_swapped_between_approval_and_execution_never_runs() -> None:
         repo = make_repository(f.root / "repo", {"deploy.sh": "#!/bin/sh\necho fine\n", "README.md": "x\n"})
         os.chmod(repo / "deploy.sh", 0o755)
         git(repo, "commit", "-q", "-am", "executable")
-        sid = f.launch(play([("exec", {"argv": ["./deploy.sh"], "access": "unfenced"})], "Done."), repo=repo)
+        sid = f.launch(play([("exec", {"argv": ["./deploy.sh"], "access": "unsandboxed"})], "Done."), repo=repo)
         first = f.approval(sid)
         script = Path(f.row(sid)["worktree"]) / "deploy.sh"
         script.write_text(f"#!/bin/sh\ntouch {marker}\n")
@@ -109,7 +109,7 @@ def test_denied_edited_and_answered() -> None:
     with fleet() as f:
         out = f.root / "out"
         argv = ["/bin/sh", "-c", f"echo original > {out}"]
-        ask = [("exec", {"argv": argv, "access": "unfenced"})]
+        ask = [("exec", {"argv": argv, "access": "unsandboxed"})]
         denied = f.launch(play(ask, "Done."), name="denied")
         f.run("reject", f.approval(denied)["approval_id"], "--reason", "not today")
         f.wait_state(denied, "done")
@@ -119,7 +119,7 @@ def test_denied_edited_and_answered() -> None:
         f.approve(
             f.approval(edited)["approval_id"],
             "--edit",
-            json.dumps({"argv": ["/bin/sh", "-c", f"echo edited > {out}"], "access": "unfenced"}),
+            json.dumps({"argv": ["/bin/sh", "-c", f"echo edited > {out}"], "access": "unsandboxed"}),
         )
         f.wait_state(edited, "done")
         assert out.read_text() == "edited\n"

@@ -16,7 +16,7 @@ from tests.fleetlib import Fleet, fleet, play
 
 pytestmark = [
     pytest.mark.tmux,
-    pytest.mark.fence,
+    pytest.mark.sandbox,
     pytest.mark.skipif(not have_tmux(), reason="tmux is not installed"),
 ]
 ARMED = "● ctrl+y approves exactly this, once"
@@ -25,7 +25,7 @@ SIZES = [(80, 24), (120, 40)]
 
 
 def asking(f: Fleet, script: str, access: str) -> str:
-    """A session that waits with one call that leaves the fence."""
+    """A session that waits with one call that leaves the sandbox."""
     sid = f.launch(
         play([("exec", {"argv": ["/bin/sh", "-c", script], "access": access, "why": "The task needs it."})], "Done."),
         name="asker",
@@ -68,7 +68,7 @@ def test_the_chord_lets_the_tool_run(width: int, height: int) -> None:
 def test_a_critical_call_runs_after_the_name_was_typed() -> None:
     with fleet() as f:
         mark = f.root / "mark"
-        sid = asking(f, f"echo ran > {mark}", "unfenced")
+        sid = asking(f, f"echo ran > {mark}", "unsandboxed")
         with in_tmux(f.root, 120, 40) as tmux:
             read_to_the_end(tmux)
             tmux.keys("C-y")
@@ -87,7 +87,7 @@ def test_a_critical_call_runs_after_the_name_was_typed() -> None:
 def test_no_paste_lets_it_run(payload: str, brackets: str) -> None:
     with fleet() as f:
         mark = f.root / "mark"
-        sid = asking(f, f"echo ran > {mark}", "unfenced")
+        sid = asking(f, f"echo ran > {mark}", "unsandboxed")
         (request,) = f.json("approvals")
         with in_tmux(f.root, 120, 40) as tmux:
             read_to_the_end(tmux)

@@ -91,7 +91,7 @@ def test_a_model_cannot_pass_its_own_checks() -> None:
     """A call named like the harness's own criteria is no criterion: it is refused and counts for nothing."""
     inputs: list[dict[str, str]] = [
         {"command": "test -f never"},
-        {"command": "true", "access": "unfenced"},
+        {"command": "true", "access": "unsandboxed"},
         {"command": "true"},
     ]
     forged = [

@@ -26,7 +26,7 @@ from widgets.card.card_text import shown_hash
 
 pytestmark = [
     pytest.mark.tmux,
-    pytest.mark.fence,
+    pytest.mark.sandbox,
     pytest.mark.timeout(240),
     pytest.mark.skipif(not have_tmux(), reason="tmux is not installed"),
 ]

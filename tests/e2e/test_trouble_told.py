@@ -13,7 +13,7 @@ from harness.domain.problems import FLEET, SESSION
 from tests.e2e.terminal import in_tmux
 from tests.fleetlib import HOLD, Fleet, fleet, kill, play, wait_for
 
-pytestmark = [pytest.mark.fence, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(240)]
 
 
 def found(f: Fleet, about: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from app.cli.verbs.undo import undo
 from harness.protocol.client import Unreachable
 from tests.fleetlib import fleet, play
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 
 
 def test_what_was_destroyed_comes_back_and_the_undo_is_undone() -> None:

@@ -14,7 +14,7 @@ from tests.fleetlib import fleet, play
 
 pytestmark = [
     pytest.mark.tmux,
-    pytest.mark.fence,
+    pytest.mark.sandbox,
     pytest.mark.skipif(not have_tmux(), reason="tmux is not installed"),
 ]
 UNITS = {

@@ -96,7 +96,7 @@ def _launch(it: Terminal) -> None:
     it.look("Five agents, launched from the shell")
     it.write("watchfloor")
     it.see("NEEDS YOU", "survey")
-    it.look("All five at work, each in a worktree of its own, behind a fence")
+    it.look("All five at work, each in a worktree of its own, in a sandbox")
 
 
 def _leave_and_come_back(it: Terminal) -> None:

@@ -20,7 +20,7 @@ from harness.sandbox import bubblewrap
 from harness.sandbox.limits import GIB, MIB, Limits
 from tests.process.keeperlib import Keepers, Link, action, allowed, keepers, wait_until
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 BOMBER = "bomber0000"
 WORKER = "worker0000"
 SMALL = Limits(memory=256 * MIB, processes=64, tmp=GIB, shm=GIB, disk=64 * MIB, disk_files=2000)
@@ -54,7 +54,7 @@ class Floor:
         call = f"c0.{self._calls}"
         self._calls += 1
         what = action(
-            tree, call, argv, sid=sid, access="fence", env=bubblewrap.environment(str(tree)), timeout_s=timeout_s
+            tree, call, argv, sid=sid, access="sandbox", env=bubblewrap.environment(str(tree)), timeout_s=timeout_s
         )
         self.links[sid].append(*allowed(what))
         assert self.links[sid].call("execute", call_id=call, limits=limits.to_wire())["started"] is True
@@ -93,7 +93,7 @@ class Floor:
 def floor(tmp_path: Path) -> Iterator[Floor]:
     try:
         bubblewrap.find()
-    except bubblewrap.FenceUnavailable as exc:
+    except bubblewrap.SandboxUnavailable as exc:
         pytest.skip(str(exc))
     with keepers(tmp_path) as fleet:
         yield Floor(fleet, tmp_path)

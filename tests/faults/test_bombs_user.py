@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 ROOT = Path(__file__).parents[2]
 NOBODY = 65534
 NEEDED = "import pytest, tests.faults.test_bombs"

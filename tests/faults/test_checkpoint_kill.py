@@ -20,9 +20,9 @@ from tests.fleetlib import COMMAND, Fleet, fleet, git, kill, play, wait_for
 from tests.process.keeperlib import wait_gone
 from tests.process.undolib import State, dump
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 MANY = 3000
-ASK: tuple[str, dict[str, Any]] = ("exec", {"argv": ["true"], "access": "unfenced", "why": "because"})
+ASK: tuple[str, dict[str, Any]] = ("exec", {"argv": ["true"], "access": "unsandboxed", "why": "because"})
 FILL = f"mkdir many; for i in $(seq {MANY}); do echo $i > many/$i; done; echo secret > .env; chmod 600 .env"
 EMPTY = "rm -rf many .env; mkdir many; for i in $(seq 300); do echo new > many/new$i; done"
 

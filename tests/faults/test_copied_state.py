@@ -303,7 +303,7 @@ def test_a_moved_state_is_recognised_and_goes_on_after_adopt(f: Fleet) -> None:
         assert waiting["worktree"] == str(m.folders.worktrees / asking)
         m.approve(m.approval(asking)["approval_id"])
         m.wait_state(asking, "done")
-        # the call that ran when the power went; it ran inside the fence, so the agent is told
+        # the call that ran when the power went; it ran inside the sandbox, so the agent is told
         m.wait_event(busy, "tool.in_doubt")
         m.wait_state(busy, "done")
         assert sum(r.type == "tool.started" for r in m.records(busy)) == 2, "it is not run again"

@@ -16,7 +16,7 @@ from harness.eventlog.writer import LogWriter
 from harness.events.types import Record
 from tests.fleetlib import HOLD, Fleet, fleet, play, wait_for
 
-pytestmark = [pytest.mark.fence, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(240)]
 
 
 def into_segments(f: Fleet, sid: str) -> Path:

@@ -101,17 +101,17 @@ def test_killed_at_each_arrow(fleet: Keepers, tmp_path: Path, point: str, how: s
     assert [r["type"] for r in check_log(fleet)] == [*before, "keeper.started"], "an outcome is recorded exactly once"
 
 
-@pytest.mark.fence
-def test_a_fenced_tool_dies_with_its_keeper(fleet: Keepers, tmp_path: Path) -> None:
+@pytest.mark.sandbox
+def test_a_sandboxed_tool_dies_with_its_keeper(fleet: Keepers, tmp_path: Path) -> None:
     try:
         bubblewrap.find()
-    except bubblewrap.FenceUnavailable as exc:
+    except bubblewrap.SandboxUnavailable as exc:
         pytest.skip(str(exc))
     pid = fleet.spawn()["pid"]
     link = fleet.supervisor()
     seconds = f"300.{os.getpid()}"
     script = f"setsid sleep {seconds} & touch {tmp_path}/work/running; exec sleep {seconds}"
-    link.append(*allowed(action(tmp_path / "work", "c0.0", ["sh", "-c", script], access="fence")))
+    link.append(*allowed(action(tmp_path / "work", "c0.0", ["sh", "-c", script], access="sandbox")))
     link.call("execute", call_id="c0.0")
 
     def sleepers() -> int:

@@ -26,7 +26,7 @@ ARROWS = [
 
 
 def marked(path: Path) -> str:
-    """Reads, then one effect outside the fence that must happen at most once and lasts while `hold` is there, then a
+    """Reads, then one effect outside the sandbox that must happen at most once and lasts while `hold` is there, then a
     write, then the end.
     """
     return play(
@@ -36,7 +36,7 @@ def marked(path: Path) -> str:
                 "exec",
                 {
                     "argv": ["/bin/sh", "-c", f"echo run >> {path}; while [ -e {hold(path)} ]; do sleep 0.02; done"],
-                    "access": "unfenced",
+                    "access": "unsandboxed",
                 },
             )
         ],
@@ -112,7 +112,7 @@ def run_cell(f: Fleet, part: str, arrow: str) -> None:
         assert runs == 1, "neither supervisor nor brain carries out the effect, so it must have happened"
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 @pytest.mark.parametrize("part", ["supervisor", "keeper", "brain", "tool"])
 def test_kill_at_each_arrow(part: str) -> None:
     with fleet() as f:
@@ -121,7 +121,7 @@ def test_kill_at_each_arrow(part: str) -> None:
         wait_for("no violated invariant", lambda: not f.violations())
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_screen_killed_changes_nothing() -> None:
     """The TUI is the fifth process: killed at each arrow, the session neither notices nor loses anything."""
     from tests.bench.screen import Screen
@@ -143,7 +143,7 @@ def test_screen_killed_changes_nothing() -> None:
         assert f.violations() == []
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_stopped_stays_stopped() -> None:
     with fleet() as f:
         sid = f.launch(play([("exec", {"argv": ["sleep", "30"]})], "Done."))

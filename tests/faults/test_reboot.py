@@ -94,7 +94,7 @@ def test_the_service_line_brings_a_fleet_back(f: Fleet) -> None:
     assert f.wait_state(asking, "waiting")["name"] == "asking"
     assert f.state(paused).desired == "paused"
     assert f.row(stopped)["state"] == "stopped"
-    # the call that was at work; it ran inside the fence, so the agent is told and goes on
+    # the call that was at work; it ran inside the sandbox, so the agent is told and goes on
     f.wait_event(running, "tool.in_doubt")
     f.wait_state(running, "done")
     assert effects.read_text() == "ran\n"

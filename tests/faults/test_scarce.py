@@ -14,7 +14,7 @@ from harness.protocol.connection.transport import UnixSocket
 from harness.workspace.git.run import open_repository
 from tests.fleetlib import COMMAND, Fleet, fleet, make_repository, play, wait_for
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 BEGUN = ("exec", {"argv": ["sh", "-c", "touch begun; while [ -e notes.txt ]; do sleep 0.02; done"]})
 WORK = play([BEGUN], [("write_file", {"path": "made.txt", "content": "made\n"})], "Done.")
 NONE = 3

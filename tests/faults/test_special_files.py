@@ -19,7 +19,7 @@ import pytest
 from harness.domain.actions.action import from_wire
 from harness.executor import preconditions
 from harness.linux import safe_files
-from harness.protocol.config.sections import FenceConfig
+from harness.protocol.config.sections import SandboxConfig
 from harness.supervisor.calls import doubt
 from harness.supervisor.calls.queue import cards
 from harness.workspace.facts import gather as gather_facts
@@ -133,7 +133,7 @@ class World:
         return self.git / ("private" if not name.startswith("objects") else "") / name
 
     def readers(self) -> dict[str, Callable[[], object]]:
-        """Everything of the harness that reads a session's folders outside the fence."""
+        """Everything of the harness that reads a session's folders outside the sandbox."""
         tree = self.tree
         root = str(self.tree.root)
         write = from_wire(
@@ -154,7 +154,7 @@ class World:
             "argv": ["true"],
             "cwd": root,
             "remote": "origin",
-            "fence": {"worktree": root, "binds": binds},
+            "sandbox": {"worktree": root, "binds": binds},
             "pre": pre,
         }
         gather = {
@@ -167,7 +167,7 @@ class World:
             )
         }
         found: dict[str, Callable[[], object]] = {
-            f"facts of {name}": lambda g=given: gather_facts.gather(tree, *g, FenceConfig())
+            f"facts of {name}": lambda g=given: gather_facts.gather(tree, *g, SandboxConfig())
             for name, given in gather.items()
         }
         return found | {

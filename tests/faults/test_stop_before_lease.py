@@ -11,7 +11,7 @@ import pytest
 from harness.linux.proc import descendants
 from tests.fleetlib import Fleet, fleet, play, wait_for
 
-pytestmark = [pytest.mark.fence, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(180)]
 
 
 def brain_nursery(f: Fleet) -> int:

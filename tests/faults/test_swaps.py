@@ -58,8 +58,15 @@ class Bench:
         snapshot = self.link.call("snapshot", label=f"shown for {call}", full=True)["snapshot"]
         root = str(self.tree.root)
         env = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "PROOF": str(proof)}
-        fence = {"worktree": root, "read": [], "write": [root], "binds": self.binds, "network": True, "fenced": False}
-        made = action(self.tree.root, call, list(argv), env=env, fence=fence, cwd=str(self.tree.root / cwd))
+        sandbox = {
+            "worktree": root,
+            "read": [],
+            "write": [root],
+            "binds": self.binds,
+            "network": True,
+            "sandboxed": False,
+        }
+        made = action(self.tree.root, call, list(argv), env=env, sandbox=sandbox, cwd=str(self.tree.root / cwd))
         keys: dict[str, Any] = {"cwd": {}, "program": {}, "head": "", "worktree": {}}
         return {**made, "pre": {**preconditions.observe(from_wire({**made, "pre": keys})), "snapshot": snapshot}}
 

@@ -16,7 +16,7 @@ import pytest
 from tests.process.keeperlib import Keepers, keepers, wait_gone, wait_until
 from tests.process.undolib import Session, repository
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 LARGE = 40 << 20
 MANY = 3000
 

@@ -17,7 +17,7 @@ from tests.fleetlib import fleet, play, wait_for
 from tests.process.keeperlib import Keepers, Refused, allowed, keepers
 from tests.process.undolib import Session, repository
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 _libc = ctypes.CDLL(None, use_errno=True)
 FILES: dict[str, bytes | str] = {"README.md": "# Thing\n", "src/a.txt": "alpha\n"}
 

@@ -180,7 +180,7 @@ def session(tmp: Path, repo: Path, sid: str = "s1") -> Worktree:
 
 
 def commit_as_agent(tree: Worktree, *entries: str) -> str:
-    """A commit in the private folder as the fence would let an agent make it; ``entries`` are ``mode,oid,path``, or a
+    """A commit in the private folder as the sandbox would let an agent make it; ``entries`` are ``mode,oid,path``, or a
     file to add.
     """
     env = ENV | {

@@ -273,7 +273,7 @@ def keepers(root: Path) -> Iterator[Keepers]:
 
 
 def action(
-    worktree: Path, call_id: str, argv: list[str], *, sid: str = SID, access: str = "unfenced", **more: Any
+    worktree: Path, call_id: str, argv: list[str], *, sid: str = SID, access: str = "unsandboxed", **more: Any
 ) -> dict[str, Any]:
     """The canonical action of one ``exec`` call."""
     env = {"PATH": "/usr/bin:/bin", "HOME": "/tmp"}
@@ -295,16 +295,16 @@ def action(
         "access": access,
         "outside": [],
         "env": env,
-        "fence": {
+        "sandbox": {
             "worktree": str(worktree),
             "read": [],
             "write": [str(worktree)],
             "binds": [],
             "network": False,
-            "fenced": access != "unfenced",
+            "sandboxed": access != "unsandboxed",
         },
-        "pre": world if access == "unfenced" else {},
-        "effects": ["unfenced"] if access == "unfenced" else [],
+        "pre": world if access == "unsandboxed" else {},
+        "effects": ["unsandboxed"] if access == "unsandboxed" else [],
         **more,
     }
 

@@ -14,7 +14,7 @@ from harness.executor.selftest import run
 from harness.policy.build import build_action
 from harness.policy.decide import Verdict, judge
 from harness.policy.policy_file import default_policy
-from harness.protocol.config.sections import FenceConfig
+from harness.protocol.config.sections import SandboxConfig
 from harness.protocol.paths import SessionFolder
 from harness.workspace.facts.gather import gather
 from harness.workspace.tree import worktrees
@@ -81,7 +81,7 @@ class Ground:
 
     def judged(self, *words: str) -> tuple[dict[str, Any], Verdict]:
         given = {"argv": ["git", "push", *words]}
-        facts = gather(self.tree, "exec", given, FenceConfig(), (str(self.state),))
+        facts = gather(self.tree, "exec", given, SandboxConfig(), (str(self.state),))
         action = build_action("s1", "c1.0", "toolu_1", "exec", given, facts)
         return action.to_wire(), judge(action, default_policy())
 

@@ -29,7 +29,7 @@ from tests.attack.registry import FAMILIES
 from tests.attack.watch import inhabitants
 from tests.process.keeperlib import wait_until
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ def test_what_outlives_its_call_is_seen_and_ended(field: Ground) -> None:
     ]
     stays = subprocess.Popen([*command, "sleep", "600"])
     try:
-        wait_until("its fence stands", lambda: inhabitants(field.base))
+        wait_until("its sandbox stands", lambda: inhabitants(field.base))
         (told,) = field.watch.left(field.keeper, 0.1)
         assert "outlived their call" in told
         stays.wait(20)
@@ -144,8 +144,8 @@ CLAIMS = {
 }
 
 
-def test_without_a_fence_the_attempts_go_through(field: Ground, tmp_path: Path) -> None:
-    """The same driver on the open host: what is refused inside is refused by the fence, and not because an attempt is
+def test_without_a_sandbox_the_attempts_go_through(field: Ground, tmp_path: Path) -> None:
+    """The same driver on the open host: what is refused inside is refused by the sandbox, and not because an attempt is
     broken.
     """
     (tmp_path / "batch").write_text(json.dumps([{"name": name, "code": code} for name, code in CLAIMS.items()]))

@@ -7,14 +7,14 @@ import pytest
 from app.client import last_seen
 from tests.fleetlib import fleet, play
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 
 
 def test_a_briefing_and_the_receipts_of_a_run() -> None:
     with fleet() as f:
         write = ("write_file", {"path": "made.txt", "content": "made\n"})
         commit = ("shell", {"script": "git add -A; git commit -m 'Make it'"})
-        away = ("shell", {"script": "cat made.txt", "access": "unfenced"})
+        away = ("shell", {"script": "cat made.txt", "access": "unsandboxed"})
         goal = play([write], [commit], [away], "Done.")
         sid = f.launch(goal, checks=("test -e made.txt",), name="maker")
         f.wait_state(sid, "waiting")

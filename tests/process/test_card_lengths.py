@@ -7,7 +7,7 @@ import pytest
 from tests import cardcases
 from tests.fleetlib import fleet
 
-pytestmark = [pytest.mark.fence, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(300)]
 
 
 def test_what_decides_stands_in_twenty_rows() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fleetlib import Fleet, fleet, git, make_repository, play
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 
 
 def pushing(f: Fleet, repo: Path, name: str, *more: str) -> tuple[str, str]:
@@ -58,7 +58,7 @@ def test_the_second_push_of_its_kind_is_short_and_a_changed_remote_is_not() -> N
         target = f.root / "precious"
         target.mkdir()
         (target / "only copy").write_text("x")
-        rm = {"argv": ["rm", "-rf", str(target), "README.md"], "access": "unfenced"}
+        rm = {"argv": ["rm", "-rf", str(target), "README.md"], "access": "unsandboxed"}
         sid = f.launch(play([("exec", rm)], "Done."), repo=repo, name="cleaner")
         card = f.run("approvals", str(f.approval(sid)["approval_id"])).stdout
         assert f"{target}  a folder with 1 file, nothing is known to have it besides" in card
@@ -68,12 +68,12 @@ def test_the_second_push_of_its_kind_is_short_and_a_changed_remote_is_not() -> N
         assert f.violations() == []
 
 
-def test_a_call_without_the_fence_shows_the_file_that_it_runs_and_what_became_of_it() -> None:
+def test_a_call_without_the_sandbox_shows_the_file_that_it_runs_and_what_became_of_it() -> None:
     with fleet() as f:
         repo = make_repository(f.root / "repo", {"deploy.sh": "#!/bin/sh\necho fine\n"})
         (repo / "deploy.sh").chmod(0o755)
         git(repo, "commit", "-q", "-am", "executable")
-        sid = f.launch(play([("exec", {"argv": ["./deploy.sh"], "access": "unfenced"})], "Done."), repo=repo)
+        sid = f.launch(play([("exec", {"argv": ["./deploy.sh"], "access": "unsandboxed"})], "Done."), repo=repo)
         request = str(f.approval(sid)["approval_id"])
         lines = f.run("approvals", request).stdout.splitlines()
         at = lines.index("WHICH RUNS  deploy.sh of its worktree, 2 lines")

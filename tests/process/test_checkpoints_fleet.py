@@ -17,7 +17,7 @@ from tests.fleetlib import Fleet, fleet, git, kill, make_repository, play, wait_
 from tests.process.keeperlib import wait_gone
 from tests.process.undolib import State, dump
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 PLAN = {
     "userStories": [
         {"id": "US-001", "title": "First", "acceptanceCriteria": ["File `one.txt` exists"], "passes": False},
@@ -25,7 +25,7 @@ PLAN = {
     ]
 }
 FILES = {"prd.json": json.dumps(PLAN, indent=2), "notes.txt": "keep\n", "src/a.txt": "alpha\n"}
-ASK: tuple[str, dict[str, Any]] = ("exec", {"argv": ["true"], "access": "unfenced", "why": "because"})
+ASK: tuple[str, dict[str, Any]] = ("exec", {"argv": ["true"], "access": "unsandboxed", "why": "because"})
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +207,7 @@ def test_an_agent_of_another_session_on_the_repository_reads_nothing_of_them(f: 
     assert f.violations() == []
 
 
-def test_what_leaves_the_fence_a_stop_and_a_sigterm_are_kept(f: Fleet) -> None:
+def test_what_leaves_the_sandbox_a_stop_and_a_sigterm_are_kept(f: Fleet) -> None:
     def whys(sid: str) -> list[str]:
         return [b.why for b in bodies(f, sid, t.CheckpointCreated)]
 

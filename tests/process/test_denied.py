@@ -11,7 +11,7 @@ import pytest
 
 from harness.domain.denied import Denied
 from harness.policy.build import build_action
-from harness.protocol.config.sections import FenceConfig
+from harness.protocol.config.sections import SandboxConfig
 from harness.workspace.facts.gather import gather
 from harness.workspace.private_git import own_refs
 from harness.workspace.private_git.private_gitdir import Worktree, publish
@@ -20,7 +20,7 @@ from harness.workspace.tree.diff import extent
 from harness.workspace.tree.scan import look
 from tests.process.test_workspace_worktrees import agent, git, repository, session
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 DENIED = Denied(("secrets/", "*.pem", "a/b/private.txt"), ("payroll", "release/*"))
 HUSH = "hush-hush"
 EVERY = r"git cat-file --batch-all-objects --batch --buffer 2>&1 | tr -cd '\n\40-\176'"
@@ -183,10 +183,10 @@ def test_it_holds_on_every_kind_of_repository(tmp_path: Path, kind: str) -> None
 )
 def test_file_tools_say_that_the_role_denies_it(tree: Worktree, tool: str, given: dict[str, str]) -> None:
     given = {key: value.replace("{repo}", str(tree.repo)) for key, value in given.items()}
-    action = build_action("s", "c1.0", "t", tool, given, gather(tree, tool, given, FenceConfig()))
+    action = build_action("s", "c1.0", "t", tool, given, gather(tree, tool, given, SandboxConfig()))
     assert "the role of this session denies" in action.refused
     assert "deny_paths" in action.refused
     allowed = {"path": "a/b/public.txt"}
     assert not build_action(
-        "s", "c1.0", "t", "read_file", allowed, gather(tree, "read_file", allowed, FenceConfig())
+        "s", "c1.0", "t", "read_file", allowed, gather(tree, "read_file", allowed, SandboxConfig())
     ).refused

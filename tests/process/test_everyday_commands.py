@@ -1,4 +1,4 @@
-"""What agents do all day inside the fence: 0 questions, whatever lies untracked in the worktree."""
+"""What agents do all day inside the sandbox: 0 questions, whatever lies untracked in the worktree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.events import types as t
 from harness.policy.build import build_action
 from harness.policy.decide import INSIDE, Verdict, judge
 from harness.policy.policy_file import default_policy
-from harness.protocol.config.sections import FenceConfig
+from harness.protocol.config.sections import SandboxConfig
 from harness.workspace.facts.gather import gather
 from harness.workspace.private_git.private_gitdir import Worktree
 from harness.workspace.tree import worktrees
@@ -50,7 +50,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Worktree:
 
 
 def verdict(tree: Worktree, number: int, tool: str, given: dict[str, Any]) -> tuple[list[str], Verdict]:
-    facts = gather(tree, tool, given, FenceConfig(), (str(tree.private.parent.parent),))
+    facts = gather(tree, tool, given, SandboxConfig(), (str(tree.private.parent.parent),))
     action = build_action("s1", f"c{number}.0", "toolu_1", tool, given, facts)
     return [str(effect) for effect in action.effects], judge(action, default_policy())
 
@@ -72,8 +72,8 @@ def test_nobody_is_asked(tree: Worktree, start: int) -> None:
 @pytest.mark.parametrize(
     ("tool", "given", "named"),
     [
-        ("shell", {"script": "ls", "access": "unfenced"}, "nothing limits what it does"),
-        ("exec", {"argv": ["ls"], "access": "unfenced"}, "nothing limits what it does"),
+        ("shell", {"script": "ls", "access": "unsandboxed"}, "nothing limits what it does"),
+        ("exec", {"argv": ["ls"], "access": "unsandboxed"}, "nothing limits what it does"),
         ("shell", {"script": "curl x", "access": "network"}, "any host"),
         (
             "exec",
@@ -84,7 +84,7 @@ def test_nobody_is_asked(tree: Worktree, start: int) -> None:
         ("read_file", {"path": "/etc/hostname"}, "/etc/hostname, outside the worktree"),
     ],
 )
-def test_what_leaves_the_fence_asks_and_names_the_real_reason(
+def test_what_leaves_the_sandbox_asks_and_names_the_real_reason(
     tree: Worktree, tool: str, given: dict[str, Any], named: str
 ) -> None:
     """The corpus would pass with a policy that asks about nothing at all."""
@@ -93,7 +93,7 @@ def test_what_leaves_the_fence_asks_and_names_the_real_reason(
     assert named in said.reason
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_a_real_session_runs_them_unasked() -> None:
     scripts = everyday.scripts()[:240:4]
     turns: list[Any] = [

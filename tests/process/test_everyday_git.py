@@ -11,7 +11,7 @@ import pytest
 
 from harness.domain.actions.action import PushAction
 from harness.policy.build import build_action
-from harness.protocol.config.sections import FenceConfig
+from harness.protocol.config.sections import SandboxConfig
 from harness.workspace.facts.gather import gather
 from harness.workspace.git.errors import UnsavedWork
 from harness.workspace.private_git import own_refs
@@ -20,7 +20,7 @@ from harness.workspace.tree import remove
 from tests.process.test_workspace_shown import with_history
 from tests.process.test_workspace_worktrees import agent, git, session
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 COMMIT = "c() { echo $1 >> $1.txt; git add -A; git commit -qm $1; }; "
 WORKS = {
     "branches": "git branch x; git switch -q -c y; git checkout -q -b z; git branch -m z zz; git branch -q -D x y",
@@ -120,7 +120,7 @@ def test_a_branch_of_the_agents_own_can_be_pushed_by_its_name(tree: Worktree, tm
 
     def asked(*argv: str) -> PushAction:
         given = {"argv": ["git", "push", *argv]}
-        action = build_action("s", "c1.0", "t", "exec", given, gather(tree, "exec", given, FenceConfig()))
+        action = build_action("s", "c1.0", "t", "exec", given, gather(tree, "exec", given, SandboxConfig()))
         assert isinstance(action, PushAction)
         return action
 

@@ -12,7 +12,7 @@ from app.client import export_request
 from harness.protocol.paths import Folders
 from tests.fleetlib import COMMAND, HOLD, KEY, Fleet, fleet, git, play
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 
 
 def elsewhere(f: Fleet, *args: str) -> subprocess.CompletedProcess[str]:

@@ -21,7 +21,7 @@ from harness.workspace.tree.worktrees import create
 from tests.fleetlib import fleet, play
 from tests.process.test_workspace_worktrees import agent, git, repository, session
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 RAW = "raw " * 5000
 
 

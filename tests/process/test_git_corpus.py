@@ -1,4 +1,4 @@
-"""Every git that the harness runs outside the fence × every setting that runs a program × every place where it can be
+"""Every git that the harness runs outside the sandbox × every setting that runs a program × every place where it can be
 written.
 
 No trap of `gittraps` may be sprung in the whole life of a session, whichever verb is at work.
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness.policy.build import build_action
-from harness.protocol.config.sections import FenceConfig
+from harness.protocol.config.sections import SandboxConfig
 from harness.workspace.facts.gather import gather
 from harness.workspace.git import shown_config
 from harness.workspace.git.errors import PartialClone, UnsavedWork, WorkspaceError
@@ -65,7 +65,7 @@ def set_in_repository(place: str, repo: Path, traps: Traps, home: Path) -> None:
 
 
 def set_by_agent(place: str, tree: Worktree, traps: Traps) -> None:
-    """The traps that an agent can set inside the fence."""
+    """The traps that an agent can set inside the sandbox."""
     if place in ("private", "commondir"):
         traps.git_directory(tree.private, place)
         traps.configure(tree.private / "config.worktree", f"{place}-worktree")
@@ -103,7 +103,7 @@ def verbs(tree: Worktree) -> list[tuple[str, Callable[[], object]]]:
     def facts(tool: str, **given: object) -> Callable[[], object]:
         def ask() -> None:
             try:
-                build_action("s", "c1.0", "t", tool, given, gather(tree, tool, given, FenceConfig())).to_wire()
+                build_action("s", "c1.0", "t", tool, given, gather(tree, tool, given, SandboxConfig())).to_wire()
             except WorkspaceError as exc:
                 if not any(said in str(exc) for said in ("ext::", "cannot be published", "HEAD")):
                     raise

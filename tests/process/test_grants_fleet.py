@@ -27,7 +27,7 @@ from tests.fleetlib import Fleet, fleet, make_repository, play, wait_for
 from tests.unit.test_grants import NOW, PIP, act, case, rule
 
 NET: tuple[str, dict[str, Any]] = ("exec", {"argv": ["echo", "\x1b[31mred"], "access": "network", "hosts": ["x.test"]})
-BARE: tuple[str, dict[str, Any]] = ("exec", {"argv": ["true"], "access": "unfenced"})
+BARE: tuple[str, dict[str, Any]] = ("exec", {"argv": ["true"], "access": "unsandboxed"})
 
 
 def of_type(f: Fleet, sid: str, kind: str) -> list[Any]:
@@ -52,7 +52,7 @@ reason = "nobody cats here"
 """
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_a_repository_tightens_and_three_denials_wait_for_a_person(tmp_path: Path) -> None:
     with fleet() as f:
         make_repository(f.root / "repo", {"a.txt": "a\n", ".watchfloor/policy.toml": OWN_POLICY})
@@ -97,7 +97,7 @@ def test_a_repository_tightens_and_three_denials_wait_for_a_person(tmp_path: Pat
         assert f.violations() == []
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_a_rule_lets_its_calls_run_and_no_more() -> None:
     with fleet() as f:
         first = f.launch(play([NET], "Done."), name="first")

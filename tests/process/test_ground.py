@@ -100,7 +100,7 @@ def test_broken_ground_holds_the_session_at_no_cost(f: Fleet, harm: Harm) -> Non
         f.release(sid)
         harm.do(f, sid)
     else:
-        # a fence holds its folders: they are broken between its call and the next, while the endpoint is silent
+        # a sandbox holds its folders: they are broken between its call and the next, while the endpoint is silent
         f.simulator.send_signal(signal.SIGSTOP)
         f.release(sid)
         f.wait_event_count(sid, "model.request", 2)

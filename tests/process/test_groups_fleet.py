@@ -29,7 +29,7 @@ def sleeps(pid: int) -> bool:
     return False
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 @pytest.mark.skipif(not grouping(), reason="this kernel does not group processes by session")
 @pytest.mark.skipif(os.geteuid() != 0, reason="of others the kernel takes ten values a second, for all tests at once")
 def test_ours_are_behind_the_screen_and_calls_behind_ours() -> None:

@@ -42,12 +42,12 @@ def recorded(fleet: Keepers, kind: str, **fields: Any) -> dict[str, Any]:
     return data
 
 
-def job(work: Path, call_id: str, script: str, *, access: str = "fence", **more: Any) -> dict[str, Any]:
+def job(work: Path, call_id: str, script: str, *, access: str = "sandbox", **more: Any) -> dict[str, Any]:
     return action(work, call_id, ["sh", "-c", script], access=access, job=True, timeout_s=3600, **more)
 
 
 def tool(work: Path, call_id: str, **asked: Any) -> dict[str, Any]:
-    return action(work, call_id, ["true"], access="fence", tool="job", kind="file", path=".", input=asked)
+    return action(work, call_id, ["true"], access="sandbox", tool="job", kind="file", path=".", input=asked)
 
 
 def execute(link: Link, what: dict[str, Any], **more: Any) -> None:
@@ -94,7 +94,7 @@ def test_a_job_outlives_its_call_other_calls_run_beside_it_and_a_wait_ends_with_
 
     execute(link, tool(work, "c0.1", action="wait", until="epoch *"))
     assert "until it prints" in recorded(fleet, "job.waiting", call_id="c0.1")["words"]
-    execute(link, action(work, "c0.2", ["touch", "go"], access="fence"))
+    execute(link, action(work, "c0.2", ["touch", "go"], access="sandbox"))
     assert recorded(fleet, "tool.ended", call_id="c0.2")["status"] == "ok"
     assert "printed the line that you wait for:\nepoch 1" in text_of(fleet, "c0.1")
 
@@ -116,7 +116,7 @@ def test_a_job_outlives_its_call_other_calls_run_beside_it_and_a_wait_ends_with_
     assert "job j1 failed, exit code 3" in text_of(fleet, "c0.5")
     assert not os.listdir(fleet.folder().jobs)
     read = {"tool": "read_output", "kind": "file", "path": ".", "input": {"call": "j1"}}
-    execute(link, action(work, "c0.6", ["x"], access="fence", **read))
+    execute(link, action(work, "c0.6", ["x"], access="sandbox", **read))
     assert "all of it" in text_of(fleet, "c0.6")
     execute(link, tool(work, "c0.7", action="wait", at="9999-12-31T23:59:59Z"))
     assert "more than 365d away" in text_of(fleet, "c0.7")
@@ -204,7 +204,7 @@ def test_a_killed_process_beside_a_job_loses_only_that_job(fleet: Keepers, work:
     os.kill(beside, signal.SIGKILL)
     assert recorded(fleet, "job.ended", job="j1")["status"] == "lost"
     wait_gone(sleeper)
-    execute(link, action(work, "c0.1", ["true"], access="fence"))
+    execute(link, action(work, "c0.1", ["true"], access="sandbox"))
     assert recorded(fleet, "tool.ended", call_id="c0.1")["status"] == "ok"
 
 
@@ -237,5 +237,5 @@ def test_a_job_that_multiplies_or_takes_all_memory_is_ended_at_once_with_the_lim
     assert end["status"] == "error"
     assert "processes" in end.get("note", "") or "unable to fork" in end["last"] or "Resource" in end["last"]
     wait_until("nothing of it is left", lambda: not inside(7773))
-    execute(link, action(work, "c0.1", ["true"], access="fence"))
+    execute(link, action(work, "c0.1", ["true"], access="sandbox"))
     assert recorded(fleet, "tool.ended", call_id="c0.1")["status"] == "ok"

@@ -82,20 +82,20 @@ def test_an_allowed_action_runs_and_its_end_is_on_record(fleet: Keepers, work: P
     assert run(fleet, link, action(work, "c0.1", ["true"]))["status"] == "ok"
 
 
-@pytest.mark.fence
-def test_a_fenced_action_runs_inside_the_fence(fleet: Keepers, work: Path) -> None:
+@pytest.mark.sandbox
+def test_a_sandboxed_action_runs_inside_the_sandbox(fleet: Keepers, work: Path) -> None:
     try:
         bubblewrap.find()
-    except bubblewrap.FenceUnavailable as exc:
+    except bubblewrap.SandboxUnavailable as exc:
         pytest.skip(str(exc))
     fleet.spawn()
     end = run(
         fleet,
         fleet.supervisor(),
-        action(work, "c0.0", ["sh", "-c", "echo $$; ls /root /home; touch here"], access="fence"),
+        action(work, "c0.0", ["sh", "-c", "echo $$; ls /root /home; touch here"], access="sandbox"),
     )
     assert (work / "here").exists(), end
-    assert int(end["preview"].split()[0]) < 20, "the process numbers are the fence's own"
+    assert int(end["preview"].split()[0]) < 20, "the process numbers are the sandbox's own"
 
 
 def test_what_was_not_allowed_does_not_run(fleet: Keepers, work: Path) -> None:
@@ -401,13 +401,13 @@ def test_shutdown_without_kill_waits_for_the_call(fleet: Keepers, work: Path) ->
 def test_what_cannot_be_started_ends_as_refused(fleet: Keepers, work: Path) -> None:
     fleet.spawn()
     link = fleet.supervisor()
-    what = action(work, "c0.0", ["true"], access="fence", cwd="/elsewhere")
+    what = action(work, "c0.0", ["true"], access="sandbox", cwd="/elsewhere")
     link.append(*allowed(what))
     with refused("cannot_start"):
         link.call("execute", call_id="c0.0")
     end = ended(fleet, "c0.0")
     assert end["status"] == "refused"
-    link.append(*allowed({**action(work, "c1.0", ["true"], access="fence"), "tool": "no_such"}))
+    link.append(*allowed({**action(work, "c1.0", ["true"], access="sandbox"), "tool": "no_such"}))
     with refused("cannot_start"):
         link.call("execute", call_id="c1.0")
     assert "no tool 'no_such'" in ended(fleet, "c1.0")["preview"]

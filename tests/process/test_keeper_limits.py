@@ -38,7 +38,7 @@ def fleet(tmp_path: Path) -> Iterator[Keepers]:
     (tmp_path / "work").mkdir()
     try:
         bubblewrap.find()
-    except bubblewrap.FenceUnavailable as exc:
+    except bubblewrap.SandboxUnavailable as exc:
         pytest.skip(str(exc))
     with keepers(tmp_path) as fleet:
         yield fleet
@@ -46,7 +46,7 @@ def fleet(tmp_path: Path) -> Iterator[Keepers]:
 
 def start(fleet: Keepers, link: Link, work: Path, call: str, script: str, limits: dict[str, Any] | None) -> None:
     env = bubblewrap.environment(str(work))
-    link.append(*allowed(action(work, call, ["sh", "-c", script], access="fence", env=env)))
+    link.append(*allowed(action(work, call, ["sh", "-c", script], access="sandbox", env=env)))
     link.call("execute", call_id=call, limits=limits)
 
 
@@ -68,7 +68,7 @@ def test_an_order_with_wrong_limits_is_refused_and_nothing_runs(fleet: Keepers, 
     assert "tool.started" not in fleet.types()
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_limits_hold_for_the_call_they_came_with(fleet: Keepers, tmp_path: Path) -> None:
     fleet.spawn()
     link = fleet.supervisor()
@@ -115,7 +115,7 @@ def go(fleet: Keepers, work: Path, call: str) -> None:
     (work / "go").unlink()
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_a_watcher_lets_go_of_its_call_stays_for_the_next_and_ends_with_its_keeper(
     fleet: Keepers, tmp_path: Path
 ) -> None:
@@ -136,7 +136,7 @@ def test_a_watcher_lets_go_of_its_call_stays_for_the_next_and_ends_with_its_keep
         wait_gone(pid)
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 @pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL])
 def test_a_watcher_that_stands_still_or_dies_holds_no_call_up_and_another_one_takes_its_place(
     fleet: Keepers, tmp_path: Path, how: int
@@ -153,7 +153,7 @@ def test_a_watcher_that_stands_still_or_dies_holds_no_call_up_and_another_one_ta
     assert watchers(keeper) == [second]
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_each_call_is_held_to_its_own_limits_by_the_watcher_that_stayed(fleet: Keepers, tmp_path: Path) -> None:
     keeper = fleet.spawn()["pid"]
     link = fleet.supervisor()
@@ -178,8 +178,8 @@ def sleeper(leader: int) -> int | None:
     return None
 
 
-@pytest.mark.fence
-def test_a_look_at_a_fenced_call_is_one_at_its_own_processes(
+@pytest.mark.sandbox
+def test_a_look_at_a_sandboxed_call_is_one_at_its_own_processes(
     fleet: Keepers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A look at every process of the machine costs the more, the more sessions are at work."""
@@ -194,17 +194,17 @@ def test_a_look_at_a_fenced_call_is_one_at_its_own_processes(
         raise AssertionError(f"every process of the machine was looked at for those below {root}")
 
     monkeypatch.setattr(resource_usage, "descendants", look_at_all)
-    tree = resource_usage.Tree(leader, fenced=True)
+    tree = resource_usage.Tree(leader, sandboxed=True)
     assert tree.look(2).tasks >= 2, "the shell and what it started"
     tree.close()
-    assert resource_usage.Tree(lasting, fenced=True).look() == resource_usage.Usage(0, 0, 0, 0), (
+    assert resource_usage.Tree(lasting, sandboxed=True).look() == resource_usage.Usage(0, 0, 0, 0), (
         "nothing is below this one"
     )
     monkeypatch.undo()
     go(fleet, work, "c0.0")
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_what_a_session_held_at_first_outlives_its_keeper(fleet: Keepers, tmp_path: Path) -> None:
     first = fleet.spawn()["pid"]
     (tmp_path / "work" / "checkout").write_bytes(b"x" * 3 * MIB)

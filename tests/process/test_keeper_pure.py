@@ -127,7 +127,7 @@ def test_no_fault_is_no_fault() -> None:
     ("kind", "data", "leads"),
     [
         ("tool.proposed", {"tool": "shell", "input": {"script": "true"}}, True),
-        ("tool.proposed", {"tool": "read_file", "input": {"path": "a", "access": "fence"}}, True),
+        ("tool.proposed", {"tool": "read_file", "input": {"path": "a", "access": "sandbox"}}, True),
         ("tool.proposed", {"tool": "write_file", "input_blob": {"sha": "0", "bytes": 1}}, True),
         ("tool.proposed", {"tool": "exec", "input": {"argv": ["curl"], "access": "network"}}, False),
         ("tool.proposed", {"tool": "memory", "input": {"action": "read"}}, False),
@@ -138,7 +138,7 @@ def test_no_fault_is_no_fault() -> None:
         ("user.message", {"text": "go"}, False),
     ],
 )
-def test_a_place_in_the_fence_is_made_for_what_most_likely_needs_one(
+def test_a_place_in_the_sandbox_is_made_for_what_most_likely_needs_one(
     kind: str, data: dict[str, Any], leads: bool
 ) -> None:
-    assert standby.leads_to_the_fence(kind, data) is leads
+    assert standby.leads_to_the_sandbox(kind, data) is leads

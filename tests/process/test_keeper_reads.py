@@ -10,7 +10,7 @@ import pytest
 
 from tests.process.keeperlib import Keepers, Link, action, allowed, keepers, wait_until
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 READ_AT_ONCE = 4
 
 
@@ -32,7 +32,7 @@ def work(tmp_path: Path) -> Path:
 
 def search(work: Path, call_id: str) -> dict[str, Any]:
     env = {"PATH": f"{work}/bin:/usr/bin:/bin", "HOME": "/tmp"}
-    made = action(work, call_id, ["true"], access="fence", tool="search", kind="file", path=".", env=env)
+    made = action(work, call_id, ["true"], access="sandbox", tool="search", kind="file", path=".", env=env)
     del made["argv"]
     return made | {"input": {"pattern": "x"}}
 
@@ -71,7 +71,7 @@ def ends(fleet: Keepers) -> dict[str, str]:
 def test_readers_run_side_by_side_and_whatever_writes_runs_alone(fleet: Keepers, work: Path) -> None:
     fleet.spawn()
     link = fleet.supervisor()
-    writer = action(work, "c0.2", ["touch", "made"], access="fence")
+    writer = action(work, "c0.2", ["touch", "made"], access="sandbox")
     begun(fleet, link, search(work, "c0.0"), search(work, "c0.1"), writer, search(work, "c0.3"))
     wait_until("both to be at work", lambda: searches(work) == 2)
     assert order(fleet) == ["started c0.0", "started c0.1"]

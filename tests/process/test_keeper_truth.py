@@ -87,7 +87,7 @@ def test_what_read_file_says_it_shows_is_what_the_record_holds(fleet: Keepers, t
         call = f"c{10 * turn}.0"
         given = {"path": "long", "offset": offset}
         what = action(
-            tmp_path / "work", call, ["read"], access="fence", tool="read_file", kind="file", path="long", input=given
+            tmp_path / "work", call, ["read"], access="sandbox", tool="read_file", kind="file", path="long", input=given
         )
         link.append(*allowed(what))
         assert link.call("execute", call_id=call)["started"] is True

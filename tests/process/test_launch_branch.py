@@ -113,7 +113,7 @@ def test_a_name_that_is_none_is_named(tmp_path: Path, name: str) -> None:
     assert "\0" not in refused.value.message
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_the_worktree_holds_what_was_named() -> None:
     with fleet() as f:
         repo = f.repository()
@@ -198,7 +198,7 @@ def test_a_worktree_names_the_branch_that_is_in_its_way(tmp_path: Path, there: s
     assert not (tmp_path / "w" / "s1").exists()
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_a_launch_says_what_its_branch_is_called_instead() -> None:
     with fleet() as f:
         repo = f.repository()

@@ -11,9 +11,9 @@ import pytest
 from harness.domain.problems import SESSION
 from harness.sandbox import cgroups
 from harness.supervisor.base.errors import OpError
-from harness.supervisor.upkeep import fence_report
-from harness.supervisor.upkeep.fence_report import FenceReport
-from harness.views.replies import FenceTested, LimitHeld
+from harness.supervisor.upkeep import sandbox_report
+from harness.supervisor.upkeep.sandbox_report import SandboxReport
+from harness.views.replies import LimitHeld, SandboxTested
 from tests.fleetlib import HOLD, Fleet, fleet, play, wait_for
 
 HELD = LimitHeld("disk", "1 GiB", "watched", holds=True, hard=False)
@@ -31,14 +31,14 @@ def without_a_group() -> bool:
 
 async def report_of(
     monkeypatch: pytest.MonkeyPatch, *limits: LimitHeld, ok: bool = True, reason: str = ""
-) -> FenceReport:
-    said = msgspec.json.encode(FenceTested(ok=ok, reason=reason, limits=list(limits)))
+) -> SandboxReport:
+    said = msgspec.json.encode(SandboxTested(ok=ok, reason=reason, limits=list(limits)))
 
     async def printed(*_: object, **__: object) -> bytes:
         return said
 
-    monkeypatch.setattr(fence_report, "printed", printed)
-    made = FenceReport()
+    monkeypatch.setattr(sandbox_report, "printed", printed)
+    made = SandboxReport()
     await made.run({})
     return made
 
@@ -71,7 +71,7 @@ def set_strict(f: Fleet, wanted: bool) -> None:
     )
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 @pytest.mark.skipif(not without_a_group(), reason="a cgroup was delegated to us here")
 def test_a_strict_fleet_refuses_to_begin_and_one_that_becomes_so_waits_and_goes_on() -> None:
     with fleet(config="[limits]\nstrict = false\n") as f:

@@ -17,7 +17,7 @@ from harness.protocol.client import Client, SupervisorError
 from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import COMMAND, Fleet, fleet, git, kill, play, wait_for
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 HELD = "while [ -e hold ]; do sleep 0.02; done; test -d .git || test -f .git"
 """A check that passes at once in a session, and on a result with the file ``hold`` when that goes."""
 

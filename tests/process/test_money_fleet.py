@@ -153,7 +153,7 @@ def test_a_stopped_fleet_says_of_its_money_what_the_running_one_said(f: Fleet) -
     assert running["sessions"][0]["unknown_nano"] > 0
     for part in ("sessions", "removed", "days"):
         assert stopped[part] == running[part], part
-    of_supervisor = {"epoch", "fence", "warnings", "troubles", "endpoints"}
+    of_supervisor = {"epoch", "sandbox", "warnings", "troubles", "endpoints"}
     kept = [{k: v for k, v in one["fleet"].items() if k not in of_supervisor} for one in (stopped, running)]
     assert kept[0] == kept[1]
     assert [row.get("spent_nano") for row in f.json("ls")] == [row.get("spent_nano") for row in rows]

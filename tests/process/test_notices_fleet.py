@@ -13,7 +13,7 @@ from harness.protocol.client import Client
 from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import KEY, Fleet, fleet, kill, play, wait_for
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 SOON = '\n[notify]\ndwell = 0\ncool_down = "1s"\n'
 
 
@@ -113,7 +113,7 @@ def test_what_is_risky_is_said_again_and_what_was_put_off_only_when_it_is_back()
         f.wait_state(broken, "failed")
         wait_for("the call for what failed", lambda: len(got(record)) == 1)
         assert "broken: stands still or failed" in got(record)[0][1]
-        risky = [("exec", {"argv": ["touch", "here"], "access": "unfenced"})]
+        risky = [("exec", {"argv": ["touch", "here"], "access": "unsandboxed"})]
         asked = f.approval(f.launch(play(risky, "Done."), name="risky"))
         assert asked["risk"] in ("high", "critical")
         wait_for("the call for what is risky", lambda: len(got(record)) == 2)

@@ -36,7 +36,7 @@ def commit(tree: Worktree, subject: str, files: dict[str, str]) -> str:
 
 def push(sha: str, old: str = "absent") -> PushAction:
     to = Destination(url="/srv/r.git", refspecs=(Refspec(sha, REF, old),))
-    return PushAction(tool="exec", fence=Profile(worktree="/w"), argv=("git", "push"), remote="origin", to=to)
+    return PushAction(tool="exec", sandbox=Profile(worktree="/w"), argv=("git", "push"), remote="origin", to=to)
 
 
 def test_a_new_branch_brings_what_came_after_the_start_or_what_the_remote_was_seen_to_hold(tree: Worktree) -> None:

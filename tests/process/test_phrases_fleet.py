@@ -13,7 +13,7 @@ import pytest
 
 from tests.fleetlib import COMMAND, Fleet, fleet, git, play
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 PLAN = {"features": [{"id": "a", "title": "a", "passes": False, "criteria": ["Tests pass"]}]}
 OWN = '"Tests pass" = "test -e made.txt"\n'
 

@@ -96,7 +96,7 @@ SERVED = [
 ]
 
 
-def test_a_request_is_asked_of_what_init_sh_starts_in_the_fence_whatever_its_port(f: Fleet) -> None:
+def test_a_request_is_asked_of_what_init_sh_starts_in_the_sandbox_whatever_its_port(f: Fleet) -> None:
     """A model that says done keeps what is not so from passing; no port is named, and the server takes any."""
     server = "python3 -m http.server 0 --bind ::1 >/dev/null 2>&1 &\npython3 -m http.server 0 -d other &\nwait\n"
     files = {"prd.json": json.dumps({"userStories": SERVED}), "init.sh": server, "other/a": "one\n"}
@@ -241,7 +241,7 @@ effect = "*"
 """
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_inside_a_phase_its_kinds_of_effect_and_its_sum_ask_whatever_the_policy_allows() -> None:
     with fleet(policy=OPEN_POLICY) as f:
         stories = [
@@ -269,7 +269,7 @@ def test_inside_a_phase_its_kinds_of_effect_and_its_sum_ask_whatever_the_policy_
         assert f.violations() == []
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_a_gate_on_deletions_asks_while_files_are_too_large_for_undo() -> None:
     with fleet(policy=OPEN_POLICY) as f:
         story = {"id": "A", "title": "Build", "acceptanceCriteria": ["File `one.txt` exists"], "passes": False}

@@ -14,7 +14,7 @@ from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import Fleet, fleet, make_repository, play
 from tests.process import everyday
 
-pytestmark = [pytest.mark.fence, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(300)]
 OWN = """
 [[rule]]
 name = "pypi"
@@ -45,7 +45,7 @@ effect = "network:*"
 ASKING: list[tuple[str, dict[str, Any]]] = [
     ("exec", {"argv": ["pip", "download", "x"], "access": "network", "hosts": ["pypi.org"]}),
     ("shell", {"script": "curl example.org", "access": "network"}),
-    ("exec", {"argv": ["ls"], "access": "unfenced"}),
+    ("exec", {"argv": ["ls"], "access": "unsandboxed"}),
     ("write_file", {"path": "/srv/watchfloor-nowhere", "content": "x"}),
     ("read_file", {"path": "/etc/hostname"}),
     ("exec", {"argv": ["git", "push", "nowhere", "HEAD"]}),

@@ -18,7 +18,7 @@ from harness.protocol.client import Client, SupervisorError
 from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import COMMAND, KEY, Fleet, alive, fleet, git, kill, play, wait_for
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 PROGRAM = """#!/bin/sh
 python3 - "$@" <<'END'
 import json, os, subprocess, sys

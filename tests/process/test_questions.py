@@ -9,7 +9,7 @@ import pytest
 from harness.events import types as t
 from tests.fleetlib import Fleet, fleet, kill, play, wait_for
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 QUESTION = "There are two callers.\n\nShould the old API stay?"
 
 

@@ -1,5 +1,5 @@
 """An agent that says "done" after it deleted, renamed, skipped, shadowed or weakened the test: end to end, with a real
-supervisor, keeper, fence and simulator.
+supervisor, keeper, sandbox and simulator.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.timeout(600)
 WAIT_S = 240
 """Five rounds of a check, each of which starts a test runner."""
 PACKAGES = Path(sys.prefix)
-CONFIG = f'[fence]\nread = ["{PACKAGES}"]\npath = ["{PACKAGES}/bin"]\n'
+CONFIG = f'[sandbox]\nread = ["{PACKAGES}"]\npath = ["{PACKAGES}/bin"]\n'
 APP = "def add(a, b):\n    return a - b\n\n\ndef double(a):\n    return a * 2\n"
 TEST = """import unittest
 

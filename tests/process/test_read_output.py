@@ -1,4 +1,4 @@
-"""An output of megabytes is read again piece by piece, through the fence, and only what the session was given."""
+"""An output of megabytes is read again piece by piece, through the sandbox, and only what the session was given."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from harness.sandbox import bubblewrap
 from tests.process.keeperlib import Keepers, Link, action, keepers
 from tests.process.test_keeper_calls import run
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Iterator[Keepers]:
     try:
         bubblewrap.find()
-    except bubblewrap.FenceUnavailable as exc:
+    except bubblewrap.SandboxUnavailable as exc:
         pytest.skip(str(exc))
     (tmp_path / "work").mkdir()
     with keepers(tmp_path) as fleet:
@@ -30,7 +30,7 @@ def fleet(tmp_path: Path) -> Iterator[Keepers]:
 
 
 def read(fleet: Keepers, link: Link, work: Path, call_id: str, **asked: Any) -> tuple[str, str]:
-    what = action(work, call_id, ["true"], access="fence", tool="read_output", kind="file", path=".", input=asked)
+    what = action(work, call_id, ["true"], access="sandbox", tool="read_output", kind="file", path=".", input=asked)
     del what["argv"]
     end = run(fleet, link, what)
     return end["status"], end["preview"]
@@ -58,7 +58,7 @@ def test_every_part_of_a_large_output_can_be_read_again(fleet: Keepers, tmp_path
     status, text = read(fleet, link, work, "c0.6", call="../../etc/passwd")
     assert status == "error"
     assert "is not the id of a call" in text
-    assert not list(work.iterdir()), "the fence showed it and the worktree got nothing of it"
+    assert not list(work.iterdir()), "the sandbox showed it and the worktree got nothing of it"
 
 
 def test_an_output_that_was_cut_says_so_where_it_ends(fleet: Keepers, tmp_path: Path) -> None:

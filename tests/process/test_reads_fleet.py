@@ -9,7 +9,7 @@ import pytest
 from harness.events import types as t
 from tests.fleetlib import fleet, play, wait_for
 
-pytestmark = [pytest.mark.fence, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(180)]
 
 
 def test_the_reads_of_one_turn_run_side_by_side_and_what_writes_waits(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_the_reads_of_one_turn_run_side_by_side_and_what_writes_waits(tmp_path: 
         ("write_file", {"path": "new.txt", "content": "new"}),
         ("search", {"pattern": "three"}),
     ]
-    with fleet(config=f'[fence]\nread = ["{tmp_path}"]\npath = ["{tmp_path}"]\n') as f:
+    with fleet(config=f'[sandbox]\nread = ["{tmp_path}"]\npath = ["{tmp_path}"]\n') as f:
         f.run("supervisor", "start")
         sid = f.launch(play(turn, "Done."))
 

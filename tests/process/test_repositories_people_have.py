@@ -55,7 +55,7 @@ def test_a_sparse_checkout_is_said_and_stays_sparse(tmp_path: Path) -> None:
     assert sorted(path.name for path in tree.root.iterdir()) == [".git", "a.txt", "in"]
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_a_shared_configuration_that_says_bare_is_that_of_a_work_tree_inside(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo")
     git(repo, "config", "extensions.worktreeConfig", "true")
@@ -69,7 +69,7 @@ def test_a_shared_configuration_that_says_bare_is_that_of_a_work_tree_inside(tmp
     assert git(repo, "show", f"{tree.branch}:b.txt") == "b"
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_a_work_tree_that_the_configuration_names_is_not_the_sessions(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "--separate-git-dir", "kept.git", "repo")
     repo = tmp_path / "repo"
@@ -178,7 +178,7 @@ def test_a_session_of_a_subfolder_runs_there() -> None:
         assert "commands and checks run at the top" in late.stdout + late.stderr
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_a_repository_of_sha256_is_worked_in_and_merged(tmp_path: Path) -> None:
     repo = tmp_path / "repo"
     repo.mkdir()

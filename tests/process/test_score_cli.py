@@ -8,7 +8,7 @@ import pytest
 
 from tests.fleetlib import fleet, play, wait_for
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 
 
 def test_the_score_of_a_run_and_what_it_made() -> None:

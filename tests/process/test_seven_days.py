@@ -15,7 +15,7 @@ from tests.process.test_judge_fleet import bodies, write
 
 pytestmark = pytest.mark.timeout(300)
 NET = ("exec", {"argv": ["echo", "hello"], "access": "network", "hosts": ["x.test"]})
-BARE = ("exec", {"argv": ["true"], "access": "unfenced"})
+BARE = ("exec", {"argv": ["true"], "access": "unsandboxed"})
 CAPS = "[caps]\nday_usd = 0.2\n"
 
 

@@ -140,7 +140,7 @@ def test_what_a_result_says_is_heard() -> None:
     assert how(Result("shell", {}, "[the call was refused; nothing ran]", True)) == "not_run"
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 @pytest.mark.timeout(240)
 def test_a_fleet_at_peace_passes_and_a_doctored_one_does_not() -> None:
     """The same looks at a real fleet: nothing is wrong with it until its effects, its notes or a process are tampered
@@ -162,7 +162,8 @@ def test_a_fleet_at_peace_passes_and_a_doctored_one_does_not() -> None:
             "vault or monitor",
         }
         wait_for(
-            "a call and its fence", lambda: {"runner", "tool"} <= {kind for kind, group in w.census().items() if group}
+            "a call and its sandbox",
+            lambda: {"runner", "tool"} <= {kind for kind, group in w.census().items() if group},
         )
         assert w.desire(other, "stopped") == ""
         calm(w)

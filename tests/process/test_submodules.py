@@ -39,7 +39,7 @@ def nested(tmp_path: Path) -> Path:
     return repo
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_submodules_are_filled_from_the_clone_and_cost_nobody_a_word(tmp_path: Path, nested: Path) -> None:
     assert "2 submodules (vendor/lib, vendor/lib/inner): their files are in" in notes(nested)
     tree = session(tmp_path, nested)
@@ -116,7 +116,7 @@ def update(repo: Path) -> None:
     git(repo, "submodule", "--quiet", "update", "--recursive")
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_git_works_inside_a_submodule(tmp_path: Path, nested: Path) -> None:
     tree = session(tmp_path, nested)
     assert agent(tree, "cd vendor/lib && git status --porcelain && git log --format=%s origin/main") == "inner\none\n"
@@ -129,7 +129,7 @@ def test_git_works_inside_a_submodule(tmp_path: Path, nested: Path) -> None:
     assert [one.path for one in diff(tree).files] == ["vendor/lib/lib.py"]
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 @pytest.mark.parametrize("path", ["vendor/lib", "vendor/lib/inner"])
 def test_commits_inside_are_kept_and_merged_and_the_clone_needs_no_network(
     tmp_path: Path, nested: Path, path: str
@@ -150,7 +150,7 @@ def test_commits_inside_are_kept_and_merged_and_the_clone_needs_no_network(
     assert git(nested / path, "cat-file", "-t", made) == "commit"
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_a_commit_that_no_commit_of_the_repository_names_is_kept_too(tmp_path: Path, nested: Path) -> None:
     tree = session(tmp_path, nested)
     first = agent(tree, "cd vendor/lib && echo a >a && git add a && git commit -qm a && git rev-parse HEAD").strip()
@@ -167,7 +167,7 @@ def test_a_commit_that_no_commit_of_the_repository_names_is_kept_too(tmp_path: P
     assert {*refs.split()} == {first, other}
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_a_fork_has_the_commits_of_its_parents_submodules(tmp_path: Path, nested: Path) -> None:
     tree = session(tmp_path, nested)
     made = commit_in(tree)
@@ -183,7 +183,7 @@ def test_a_fork_has_the_commits_of_its_parents_submodules(tmp_path: Path, nested
     assert (nested / "vendor/lib/new.txt").read_text() == "# two\n# three\n"
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_a_submodule_that_git_did_not_absorb_has_its_commits_back_too(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo")
     repository(repo / "lib", **{"lib.py": "x = 1\n"})
@@ -197,7 +197,7 @@ def test_a_submodule_that_git_did_not_absorb_has_its_commits_back_too(tmp_path: 
     assert git(repo / "lib", "cat-file", "-t", made) == "commit"
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_a_commit_that_the_clone_cannot_have_is_not_merged(tmp_path: Path, nested: Path) -> None:
     tree = session(tmp_path, nested)
     agent(tree, f"git update-index --cacheinfo 160000,{'5' * 40},vendor/lib && git commit -qm gone")
@@ -209,7 +209,7 @@ def test_a_commit_that_the_clone_cannot_have_is_not_merged(tmp_path: Path, neste
         merge.make(tree, place, head, wish, "s1", "goal", merge.Rules(), None)
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_a_git_that_the_agent_puts_there_itself_is_work_and_runs_nothing(tmp_path: Path, nested: Path) -> None:
     tree = session(tmp_path, nested)
     agent(tree, "cd vendor/lib && rm .git && git init -q && git add -A && git config core.fsmonitor 'touch ran'")
@@ -219,7 +219,7 @@ def test_a_git_that_the_agent_puts_there_itself_is_work_and_runs_nothing(tmp_pat
     assert not list(tree.root.rglob("ran"))
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 @pytest.mark.parametrize("part", ["modules", "modules/0", "modules/0/objects"])
 def test_a_link_in_place_of_its_git_takes_nothing_from_elsewhere(tmp_path: Path, nested: Path, part: str) -> None:
     tree = session(tmp_path, nested)
@@ -235,7 +235,7 @@ def test_a_link_in_place_of_its_git_takes_nothing_from_elsewhere(tmp_path: Path,
         git(nested / "vendor/lib", "cat-file", "-t", secret)
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_a_session_that_is_denied_something_sees_no_objects_of_submodules(tmp_path: Path, nested: Path) -> None:
     place = (tmp_path / "state/worktrees/s1", "watchfloor/s1", tmp_path / "state/sessions/s1/git/private")
     tree = create(nested, *place, denied=Denied(paths=("vendor/lib/lib.py",)))

@@ -19,7 +19,7 @@ from harness.protocol.client import Client, SupervisorError
 from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import Fleet, apart, fleet, kill, make_repository, play, wait_for
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 BLOCKED = "keeper.before_started:block"
 
 
@@ -42,7 +42,7 @@ def furnished(f: Fleet) -> Fleet:
     return f
 
 
-MAKE: tuple[str, dict[str, Any]] = ("exec", {"argv": ["make", "-s"], "access": "unfenced"})
+MAKE: tuple[str, dict[str, Any]] = ("exec", {"argv": ["make", "-s"], "access": "unsandboxed"})
 
 
 def ran(f: Fleet) -> str:
@@ -136,7 +136,7 @@ def _approved_until(f: Fleet, sid: str, kind: str, count: int) -> bool:
     return sum(r.type == kind for r in f.records(sid)) >= count
 
 
-def test_a_job_outside_the_fence_runs_on_files_that_its_agent_cannot_change(f: Fleet) -> None:
+def test_a_job_outside_the_sandbox_runs_on_files_that_its_agent_cannot_change(f: Fleet) -> None:
     wait = f"all:\n\t@while [ ! -e {f.root}/go ]; do sleep 0.02; done; cat words >> {f.root}/ran\n"
     repo = make_repository(f.root / "waits", {"Makefile": wait, "words": "fine\n"})
     change = [("shell", {"script": "echo swapped > words"})]
@@ -148,7 +148,7 @@ def test_a_job_outside_the_fence_runs_on_files_that_its_agent_cannot_change(f: F
     f.wait_event_count(sid, "tool.ended", 5)
     ends = [r.body for r in f.records(sid) if isinstance(r.body, t.ToolEnded)]
     assert [e.status for e in ends] == ["ok", "ok", "refused", "refused", "refused"]
-    assert all("j1 runs outside the fence" in e.preview for e in ends[2:])
+    assert all("j1 runs outside the sandbox" in e.preview for e in ends[2:])
     (f.root / "go").touch()
     f.wait_state(sid, "done")
     assert ran(f) == "fine\n"
@@ -223,9 +223,9 @@ def test_what_a_deletion_would_take_is_looked_at_again(
         path.write_text("x")
     call: tuple[str, dict[str, Any]]
     if isinstance(command, str):
-        call = ("shell", {"script": command.format(at=f.root), "access": "unfenced"})
+        call = ("shell", {"script": command.format(at=f.root), "access": "unsandboxed"})
     else:
-        call = ("exec", {"argv": [word.format(at=f.root) for word in command], "access": "unfenced"})
+        call = ("exec", {"argv": [word.format(at=f.root) for word in command], "access": "unsandboxed"})
     sid = f.launch(play([call], "Done."))
     first = f.approval(sid)
     change(victim)
@@ -245,7 +245,7 @@ def test_an_edit_of_a_changed_world_is_refused_and_asked_anew(f: Fleet) -> None:
     sid = f.launch(play([MAKE], "Done."))
     first = f.approval(sid)
     swap(f, sid)
-    edited = {"argv": ["make", "-s", "all"], "access": "unfenced"}
+    edited = {"argv": ["make", "-s", "all"], "access": "unsandboxed"}
     with pytest.raises(SupervisorError) as caught:
         decide(f, first, decision="allow_edited", edited=edited)
     assert caught.value.code == "stale"
@@ -262,7 +262,7 @@ def test_an_edit_is_bound_to_the_world_as_well(blocked: Fleet) -> None:
     f = blocked
     sid = f.launch(play([MAKE], "Done."))
     first = f.approval(sid)
-    decide(f, first, decision="allow_edited", edited={"argv": ["make", "-s", "all"], "access": "unfenced"})
+    decide(f, first, decision="allow_edited", edited={"argv": ["make", "-s", "all"], "access": "unsandboxed"})
     die_before_the_start(f, sid)
     swap(f, sid)
     f.run("supervisor", "start")
@@ -277,7 +277,7 @@ def test_a_policy_that_changed_meanwhile_is_asked_too(blocked: Fleet) -> None:
     f.approve(f.approval(sid)["approval_id"])
     die_before_the_start(f, sid)
     f.folders.policy_file.write_text(
-        '[[rule]]\nname = "inside"\nverdict = "deny"\neffect = "unfenced"\nreason = "not today"\n'
+        '[[rule]]\nname = "inside"\nverdict = "deny"\neffect = "unsandboxed"\nreason = "not today"\n'
     )
     f.run("supervisor", "start")
     f.wait_state(sid, "done")

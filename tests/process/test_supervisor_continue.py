@@ -17,7 +17,7 @@ from harness.protocol.client import Client, SupervisorError
 from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import HOLD, Fleet, fleet, git, kill, make_repository, play, wait_for
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 _PATIENCE_S = 60
 
 

@@ -13,7 +13,7 @@ from app.review import review_store
 from app.review.comments import Review
 from tests.fleetlib import Fleet, fleet, git, play, wait_for
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 COMMIT = ("shell", {"script": "echo work > work.txt; git add work.txt; git commit -qm work"})
 
 

@@ -16,8 +16,8 @@ from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import HOLD, Fleet, fleet, git, play, wait_for
 from tests.process.undolib import State, dump
 
-pytestmark = pytest.mark.fence
-ASK: tuple[str, dict[str, Any]] = ("exec", {"argv": ["true"], "access": "unfenced", "why": "because"})
+pytestmark = pytest.mark.sandbox
+ASK: tuple[str, dict[str, Any]] = ("exec", {"argv": ["true"], "access": "unsandboxed", "why": "because"})
 WORK = [
     [("shell", {"script": "echo one > one; git add one; git commit -qm one"})],
     [("shell", {"script": "ls"})],

@@ -1,4 +1,4 @@
-"""More than a hundred ways to destroy work, each really run in the fence: the state before it comes back byte for
+"""More than a hundred ways to destroy work, each really run in the sandbox: the state before it comes back byte for
 byte.
 """
 
@@ -12,7 +12,7 @@ from tests.process import undo_corpus
 from tests.process.keeperlib import keepers
 from tests.process.undolib import Session, State, repository
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 SCRIPTS = undo_corpus.scripts()
 _EVERY = 6
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.fleetlib import fleet, git, play, wait_for
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 
 
 def _facts(change: dict[str, Any]) -> dict[str, str]:
@@ -44,5 +44,5 @@ def test_a_file_and_its_lines_from_the_launch_to_the_archive() -> None:
         f.run("supervisor", "stop")
         said = f.run("why", str(repo / "made.txt"))
         assert "the agent says: the goal wants it" in said.stdout
-        assert "rule inside-the-fence" in said.stdout
+        assert "rule inside-the-sandbox" in said.stdout
         assert git(repo, "log", "-1", "--format=%s").strip() == "taken"

@@ -12,7 +12,7 @@ import pytest
 
 from harness.domain.actions.effect import Effect
 from harness.policy.build import build_action
-from harness.protocol.config.sections import FenceConfig
+from harness.protocol.config.sections import SandboxConfig
 from harness.workspace.facts.gather import gather
 from harness.workspace.git.errors import WorkspaceError
 from harness.workspace.git.run import Git
@@ -144,7 +144,7 @@ def test_nothing_runs_in_a_whole_life_of_a_session(hostile: tuple[Path, Path], t
     assert publish(tree).moved
     for given in ({"argv": ["git", "push"]}, {"argv": ["rm", "new.txt"]}, {"argv": ["git", "push", "ext::sh -c x"]}):
         try:
-            build_action("s", "c1.0", "t", "exec", given, gather(tree, "exec", given, FenceConfig()))
+            build_action("s", "c1.0", "t", "exec", given, gather(tree, "exec", given, SandboxConfig()))
         except Exception as exc:  # a remote that cannot be asked is refused; here only markers count
             assert "ext::" in str(exc)  # noqa: PT017
     assert remove.remove(tree, "s1", force_keep=True)
@@ -163,7 +163,7 @@ def test_nothing_runs_in_a_whole_life_of_a_session(hostile: tuple[Path, Path], t
 
 
 def _commit_as_agent(tree: Worktree) -> None:
-    """A commit written into the private directory, without the fence: plumbing on the session's own object store."""
+    """A commit written into the private directory, without the sandbox: plumbing on the session's own object store."""
     env = {
         "GIT_DIR": str(tree.admin),
         "GIT_OBJECT_DIRECTORY": str(tree.objects),
@@ -243,5 +243,5 @@ def test_a_path_that_nobody_may_resolve_is_asked_about_and_no_error(
 
     monkeypatch.setattr(os, "readlink", refused)
     given = {"path": "/proc/1/root/etc/shadow"}
-    action = build_action("s", "c1.0", "t", "read_file", given, gather(tree, "read_file", given, FenceConfig()))
+    action = build_action("s", "c1.0", "t", "read_file", given, gather(tree, "read_file", given, SandboxConfig()))
     assert action.effects == (Effect.at("/proc/1/root/etc/shadow"),)

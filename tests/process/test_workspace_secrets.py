@@ -1,4 +1,4 @@
-"""What people keep in a repository's git directory stays theirs: no tool inside the fence reads a token from it, and
+"""What people keep in a repository's git directory stays theirs: no tool inside the sandbox reads a token from it, and
 git works all the same.
 """
 
@@ -30,7 +30,7 @@ SETTINGS = {
 }
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_no_credential_of_the_repository_is_readable_inside(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo")
     for key, value in SETTINGS.items():

@@ -1,4 +1,4 @@
-"""What the fence shows of a repository's git directory is a list of what git needs; everything else in it stays with
+"""What the sandbox shows of a repository's git directory is a list of what git needs; everything else in it stays with
 its owner.
 """
 
@@ -12,7 +12,7 @@ from harness.workspace.private_git.private_gitdir import Worktree, binds, publis
 from tests.process.test_workspace_worktrees import agent, git, repository, session
 
 CANARY = "hunter2canary"
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 WORK = """
 set -e
 git status --short; git log --oneline -3 >/dev/null; git diff --stat; git branch -a; git tag -l

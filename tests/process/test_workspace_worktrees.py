@@ -19,8 +19,8 @@ from harness.executor import preconditions
 from harness.policy.build import build_action
 from harness.policy.decide import judge
 from harness.policy.policy_file import default_policy
-from harness.protocol.config.sections import FenceConfig
-from harness.sandbox import bubblewrap as hands_fence
+from harness.protocol.config.sections import SandboxConfig
+from harness.sandbox import bubblewrap as hands_sandbox
 from harness.workspace.facts.gather import gather
 from harness.workspace.git.errors import (
     BranchExists,
@@ -66,10 +66,12 @@ def session(tmp: Path, repo: Path, sid: str = "s1", branch: str = "") -> Worktre
 
 
 def agent(tree: Worktree, script: str, *, ok: bool = True) -> str:
-    """Run a script as the agent would: in the real fence, with the action's own binds and environment."""
-    facts = gather(tree, "shell", {"script": script}, FenceConfig())
+    """Run a script as the agent would: in the real sandbox, with the action's own binds and environment."""
+    facts = gather(tree, "shell", {"script": script}, SandboxConfig())
     action = build_action("sid", "c1.0", "t", "shell", {"script": script}, facts)
-    command = hands_fence.arguments(hands_fence.find().path, action.fence, network=False, cwd=action.cwd, outside=[])
+    command = hands_sandbox.arguments(
+        hands_sandbox.find().path, action.sandbox, network=False, cwd=action.cwd, outside=[]
+    )
     settings = [part for name, value in action.env.items() for part in (f"{name}={value}",)]
     done = subprocess.run(
         [*command, "/usr/bin/env", "-i", *settings, "bash", "-c", script], capture_output=True, text=True
@@ -95,7 +97,7 @@ def test_a_worktree_starts_from_head_and_leaves_the_users_checkout_alone(tmp_pat
     assert session(tmp_path, repo) == tree
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_the_agent_commits_and_only_its_branch_moves(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo")
     git(repo, "branch", "other")
@@ -142,7 +144,7 @@ def test_where_nothing_was_committed_no_git_is_started(tmp_path: Path, monkeypat
     assert agent_head(tree) == by_hand
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_repositories_that_tests_make_are_their_own(tmp_path: Path) -> None:
     tree = session(tmp_path, repository(tmp_path / "repo"))
     out = agent(
@@ -154,7 +156,7 @@ def test_repositories_that_tests_make_are_their_own(tmp_path: Path) -> None:
     assert int(out.split()[1]) > 3
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_staging_resetting_amending_and_merging_work_inside(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo")
     git(repo, "checkout", "-qb", "side")
@@ -175,7 +177,7 @@ def test_staging_resetting_amending_and_merging_work_inside(tmp_path: Path) -> N
     git(repo, "fsck", "--strict")
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 @pytest.mark.parametrize("file", [".gitconfig", "xdg/git/config"])
 def test_commits_are_in_the_users_name_wherever_their_git_keeps_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
@@ -225,7 +227,7 @@ def test_ten_at_once_on_one_repository(tmp_path: Path) -> None:
     assert "branch.watchfloor" not in git(repo, "config", "--list", "--local")
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 @pytest.mark.parametrize("kind", ["worktree", "bare", "borrowing", "subfolder", "submodule", "separate"])
 def test_every_kind_of_repository(tmp_path: Path, kind: str) -> None:
     main = repository(tmp_path / "main")
@@ -330,7 +332,7 @@ def test_a_creation_that_fails_leaves_no_branch(tmp_path: Path, monkeypatch: pyt
     assert not (tmp_path / "state" / "worktrees" / "s1").exists()
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_the_diff_shows_committed_uncommitted_and_untracked_work(tmp_path: Path) -> None:
     tree = session(
         tmp_path, repository(tmp_path / "repo", **{"a.txt": "a\n", "gone.txt": "g\n", "old name.txt": "r\n" * 20})
@@ -374,7 +376,7 @@ def test_a_file_that_was_taken_away_and_put_back_is_no_change(tmp_path: Path) ->
     assert extent(tree) == made.extent
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_a_name_that_is_no_utf_8_is_the_same_in_the_list_and_in_the_patch(tmp_path: Path) -> None:
     """What reads the two together (the review, the judge's case) finds the lines of such a file too."""
     tree = session(tmp_path, repository(tmp_path / "repo"))
@@ -385,7 +387,7 @@ def test_a_name_that_is_no_utf_8_is_the_same_in_the_list_and_in_the_patch(tmp_pa
     assert all(f"+++ b/{file.path}" in made.patch for file in made.files)
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_removal_never_loses_work(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo")
     tree = session(tmp_path, repo)
@@ -456,7 +458,7 @@ def test_a_head_that_names_no_commit_is_not_published(tmp_path: Path, head: str)
     git(repo, "fsck", "--strict")
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_commits_made_in_the_worktree_from_outside_are_never_lost(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo")
     tree = session(tmp_path, repo)
@@ -482,7 +484,7 @@ def test_commits_made_in_the_worktree_from_outside_are_never_lost(tmp_path: Path
     }
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_an_agent_that_destroys_its_objects_harms_only_itself(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo")
     tree = session(tmp_path, repo)
@@ -495,7 +497,7 @@ def test_an_agent_that_destroys_its_objects_harms_only_itself(tmp_path: Path) ->
     assert not publish(tree).moved
 
 
-@pytest.mark.fence
+@pytest.mark.sandbox
 def test_objects_that_lie_are_not_published(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo")
     secret = repository(tmp_path / "secret", **{"key": "very secret\n"})
@@ -529,18 +531,18 @@ def test_facts_of_a_push_know_the_remote_and_the_commit(tmp_path: Path) -> None:
     git(tmp_path, "clone", "-q", "--bare", "repo", "up.git")
     git(repo, "remote", "add", "origin", "../up.git")
     tree = session(tmp_path, repo)
-    facts = gather(tree, "exec", {"argv": ["git", "push", "origin", "HEAD:main"]}, FenceConfig())
+    facts = gather(tree, "exec", {"argv": ["git", "push", "origin", "HEAD:main"]}, SandboxConfig())
     action = build_action("s", "c1.0", "t", "exec", {"argv": ["git", "push", "origin", "HEAD:main"]}, facts)
     assert isinstance(action, PushAction)
     assert action.to.url == str(tmp_path / "up.git")
     assert action.to.refspecs == ((tree.base, "refs/heads/main", tree.base),)
     assert action.env["HOME"] == os.path.expanduser("~")
-    new = gather(tree, "shell", {"script": "git push -u origin"}, FenceConfig())
+    new = gather(tree, "shell", {"script": "git push -u origin"}, SandboxConfig())
     action = build_action("s", "c1.0", "t", "shell", {"script": "git push -u origin"}, new)
     assert isinstance(action, PushAction)
     assert action.to.refspecs == ((tree.base, f"refs/heads/{tree.branch}", "absent"),)
     shutil.rmtree(tmp_path / "up.git")
-    gone = gather(tree, "exec", {"argv": ["git", "push"]}, FenceConfig())
+    gone = gather(tree, "exec", {"argv": ["git", "push"]}, SandboxConfig())
     assert (
         "does not answer"
         in judge(build_action("s", "c1.0", "t", "exec", {"argv": ["git", "push"]}, gone), default_policy()).reason
@@ -550,20 +552,20 @@ def test_facts_of_a_push_know_the_remote_and_the_commit(tmp_path: Path) -> None:
 def test_facts_resolve_links_and_hash_what_is_named(tmp_path: Path) -> None:
     tree = session(tmp_path, repository(tmp_path / "repo", **{"build.sh": "make\n"}))
     (tree.root / "out").symlink_to("/etc")
-    facts = gather(tree, "write_file", {"path": "out/x", "content": ""}, FenceConfig())
+    facts = gather(tree, "write_file", {"path": "out/x", "content": ""}, SandboxConfig())
     assert facts.resolved["out/x"] == "/etc/x"
     assert facts.hashes == {"/etc/x": "absent"}
-    facts = gather(tree, "exec", {"argv": ["bash", "build.sh"], "access": "network"}, FenceConfig(read=("/opt",)))
+    facts = gather(tree, "exec", {"argv": ["bash", "build.sh"], "access": "network"}, SandboxConfig(read=("/opt",)))
     assert facts.hashes == {}
-    assert facts.fence.read == ("/opt",)
+    assert facts.sandbox.read == ("/opt",)
     assert facts.cwd_identity == preconditions.identity(str(tree.root))
-    facts = gather(tree, "exec", {"argv": ["./build.sh"], "access": "unfenced"}, FenceConfig())
+    facts = gather(tree, "exec", {"argv": ["./build.sh"], "access": "unsandboxed"}, SandboxConfig())
     assert facts.program == preconditions.program("./build.sh", str(tree.root), "")
     assert facts.program["path"] == str(tree.root / "build.sh")
     (tree.root / "notes.txt").write_text("mine")
     given = {"script": "rm -f notes.txt"}
     verdict = judge(
-        build_action("s", "c1.0", "t", "shell", given, gather(tree, "shell", given, FenceConfig())), default_policy()
+        build_action("s", "c1.0", "t", "shell", given, gather(tree, "shell", given, SandboxConfig())), default_policy()
     )
     assert verdict.verdict == "allow"
 

@@ -1,4 +1,4 @@
-"""One real session for tests of undo: its worktree, private git folder and keeper, calls in the real fence, and all
+"""One real session for tests of undo: its worktree, private git folder and keeper, calls in the real sandbox, and all
 that must come back.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.policy.build import build_action
-from harness.protocol.config.sections import FenceConfig
+from harness.protocol.config.sections import SandboxConfig
 from harness.protocol.connection import frames
 from harness.workspace.facts.gather import Kept, gather
 from harness.workspace.git.scratch import real_objects
@@ -80,7 +80,7 @@ def _content(path: bytes, mode: int) -> bytes:
 
 
 class Session:
-    """A session whose calls are made by the test: the keeper, the fence, the vault and git are the real ones."""
+    """A session whose calls are made by the test: the keeper, the sandbox, the vault and git are the real ones."""
 
     def __init__(self, fleet: Keepers, repo: Path, sid: str = SID, **spawn: Any) -> None:
         self.fleet = fleet
@@ -108,7 +108,7 @@ class Session:
     def action(self, script: str, kept: Kept | None = None) -> dict[str, Any]:
         """The action of a shell call, built as the supervisor builds it."""
         given = {"script": script}
-        facts = gather(self.tree, "shell", given, FenceConfig(), (), kept or Kept())
+        facts = gather(self.tree, "shell", given, SandboxConfig(), (), kept or Kept())
         return build_action(self.sid, f"c{next(self._numbers)}.0", "toolu_1", "shell", given, facts).to_wire()
 
     def begin(self, script: str, **arguments: Any) -> tuple[str, int]:
@@ -118,7 +118,7 @@ class Session:
         return what["call"], self.link.send("execute", call_id=what["call"], **arguments)
 
     def run(self, script: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
-        """Run a script in the fence to its end; its call and the record of its start."""
+        """Run a script in the sandbox to its end; its call and the record of its start."""
         call_id, number = self.begin(script, **arguments)
         assert self.link.reply(number).get("started") is True
         self.ended(call_id)
@@ -178,7 +178,7 @@ class Session:
         return self.files(), dump(self.tree.private), said
 
     def git(self, *args: str) -> bytes:
-        """What git says inside, asked from outside: the same folders, without a fence."""
+        """What git says inside, asked from outside: the same folders, without a sandbox."""
         env = {
             **GIT,
             "GIT_DIR": str(self.tree.private),

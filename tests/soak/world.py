@@ -188,9 +188,9 @@ class World:
                 continue
             found["keeper"].append(keeper)
             for child in children.get(keeper.pid, ()):
-                of_fence = _name(child) in (namespace_clone.WARDEN, namespace_clone.INMATE)
-                below = list(_below(child, children)) if of_fence else []
-                _add(found["runner" if of_fence else "vault or monitor"], child)
+                of_sandbox = _name(child) in (namespace_clone.WARDEN, namespace_clone.INMATE)
+                below = list(_below(child, children)) if of_sandbox else []
+                _add(found["runner" if of_sandbox else "vault or monitor"], child)
                 for process in below:
                     _add(found["tool"], process)
         with self.lock:

@@ -100,7 +100,7 @@ class World(Remembering, Granting, Taken):
             "spent_today_nano": 1_240_000_000,
             "day_cap_nano": 50 * NANO,
             "epoch": 3,
-            "fence": "ok",
+            "sandbox": "ok",
         }
         self.watching = True
         self._calls_file = calls_file
@@ -173,7 +173,7 @@ class World(Remembering, Granting, Taken):
                     action_hash=action_hash(action),
                     verdict="ask",
                     rule="push",
-                    reason="it leaves the fence",
+                    reason="it leaves the sandbox",
                     policy="p1",
                     action=action,
                 ),
@@ -210,8 +210,8 @@ class World(Remembering, Granting, Taken):
             action_hash=digest,
             action=action,
             effects=list(action.get("effects", [])) if action else [],
-            rule=str(fields.get("rule", "leaves-the-fence")) if action else "",
-            reason="it leaves the fence" if action else "",
+            rule=str(fields.get("rule", "leaves-the-sandbox")) if action else "",
+            reason="it leaves the sandbox" if action else "",
             claim=str(fields.get("claim", "")),
             diff=str(fields.get("diff", "")),
             detail=dict(fields.get("detail", {})),
@@ -622,7 +622,7 @@ PUSH: dict[str, Any] = {
     "access": "push",
     "outside": [],
     "env": {"PATH": "/usr/bin:/bin"},
-    "fence": {"read": ["/usr"], "write": ["/state/worktrees/x"], "binds": [], "network": True, "fenced": True},
+    "sandbox": {"read": ["/usr"], "write": ["/state/worktrees/x"], "binds": [], "network": True, "sandboxed": True},
     "remote": "origin",
     "url": "/srv/git/shop.git",
     "refspecs": [["9" * 40, "refs/heads/main", "8" * 40]],
@@ -665,7 +665,12 @@ def work(step: int = 0, *, cost: float = 0.04) -> list[t.Body]:
         ),
         t.ToolProposed(call_id=call, tool="exec", ref="toolu_1", input={"argv": ["pytest", "-q"]}),
         t.ToolJudged(
-            call_id=call, action_hash=digest, verdict="allow", rule="inside-the-fence", reason="contained", policy="p1"
+            call_id=call,
+            action_hash=digest,
+            verdict="allow",
+            rule="inside-the-sandbox",
+            reason="contained",
+            policy="p1",
         ),
         t.ToolStarted(call_id=call, action_hash=digest, effect="contained"),
         t.ToolEnded(call_id=call, status="ok", preview="12 passed in 0.40s", exit_code=0, ms=412),
@@ -784,7 +789,7 @@ def hostile(world: World) -> None:
         (worktree / "prd.json").write_text(
             json.dumps({"userStories": [{"id": payload, "title": payload, "passes": False}]}), "utf-8"
         )
-    world.fleet["fence"] = PAYLOADS[0]
+    world.fleet["sandbox"] = PAYLOADS[0]
     world.fleet["warnings"] = [PAYLOADS[1]]
 
 

@@ -22,7 +22,7 @@ class Granting:
     def __init__(self) -> None:
         self.grants: list[GrantView] = []
         self.critical = False
-        self.words = ["exec: make", "effect unfenced", "in {worktree}"]
+        self.words = ["exec: make", "effect unsandboxed", "in {worktree}"]
 
     def asked(self, r: Reply) -> ApprovalView:
         """The open request that is meant. Raises Refused."""

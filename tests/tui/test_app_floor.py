@@ -570,12 +570,12 @@ async def test_the_help_bar_drops_what_is_impossible(tmp_path: Path) -> None:
 async def test_the_panes_read_as_transcripts_and_one_key_shows_every_event(tmp_path: Path) -> None:
     async with shown(tmp_path, crowd) as s:
         await s.see("✓ pytest -q", "12 passed in 0.40s")
-        assert "inside-the-fence" not in s.text
+        assert "inside-the-sandbox" not in s.text
         await s.press("v")
-        await s.see("by rule inside-the-fence")
+        await s.see("by rule inside-the-sandbox")
         await s.press("pageup", "v")
         await s.see("12 passed in 0.40s")
-        assert "inside-the-fence" not in s.text
+        assert "inside-the-sandbox" not in s.text
 
 
 async def test_a_running_call_moves_on_in_its_pane(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ async def test_a_use_shows_without_a_key_and_the_selection_stays(tmp_path: Path)
 async def test_without_rules_it_says_so(tmp_path: Path) -> None:
     async with shown(tmp_path) as s:
         await s.press("6")
-        await s.see("No rule stands: every request that leaves the fence asks")
+        await s.see("No rule stands: every request that leaves the sandbox asks")
         await s.press("r")
         await s.see("no rule is listed")
 
@@ -113,7 +113,7 @@ async def test_without_rules_it_says_so(tmp_path: Path) -> None:
 async def test_without_rules_there_is_no_session_to_open(tmp_path: Path) -> None:
     async with shown(tmp_path) as s:
         await s.press("6")
-        await s.see("No rule stands: every request that leaves the fence asks")
+        await s.see("No rule stands: every request that leaves the sandbox asks")
         await s.press("enter")
         await s.see("no rule is listed")
 

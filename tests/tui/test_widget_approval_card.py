@@ -33,12 +33,12 @@ PUSH: dict[str, Any] = {
     "timeout_s": 120,
     "access": "push",
     "env": {"PATH": "/usr/bin", "LANG": "C"},
-    "fence": {
+    "sandbox": {
         "read": ["/usr"],
         "write": ["/state/worktrees/abcdefghij"],
         "binds": [["/a", "/b", "ro"]],
         "network": True,
-        "fenced": True,
+        "sandboxed": True,
     },
     "remote": "origin",
     "url": "/srv/remote.git",
@@ -83,7 +83,7 @@ def view_of(action: dict[str, Any] | None, **changed: Any) -> ApprovalView:
         action=action,
         action_hash=action_hash(action) if action is not None else "",
         rule="default",
-        reason="it leaves the fence",
+        reason="it leaves the sandbox",
         claim="This only runs the tests.",
     )
     return msgspec.structs.replace(made, **changed)
@@ -114,7 +114,7 @@ def test_the_order_is_the_one_that_is_safe_to_read() -> None:
         "MAY REACH",
         "network  yes",
         "CHECKED AGAIN",
-        "Why you are asked: rule default: it leaves the fence",
+        "Why you are asked: rule default: it leaves the sandbox",
         "action hash",
     ]
     places = [text.index(mark) for mark in marks]
@@ -179,8 +179,8 @@ def test_a_push_says_what_of_the_users_takes_part(more: dict[str, Any], line: st
 
 def test_the_network_is_shown_with_what_it_reaches() -> None:
     assert "• It can reach any host, including services on this machine's loopback." in card(view_of(SCRIPT)).text
-    fence = {**SCRIPT["fence"], "network": False, "hosts": ["pypi.org", "[::1]:80"]}
-    text = card(view_of({**SCRIPT, "fence": fence, "effects": ["network:pypi.org", "network:[::1]:80"]})).text
+    sandbox = {**SCRIPT["sandbox"], "network": False, "hosts": ["pypi.org", "[::1]:80"]}
+    text = card(view_of({**SCRIPT, "sandbox": sandbox, "effects": ["network:pypi.org", "network:[::1]:80"]})).text
     assert "• It can reach pypi.org at ports 80 and 443. What it sends cannot be taken back." in text
     assert "• It can reach [::1]:80. What it sends" in text
     assert "  network  only pypi.org, [::1]:80   access  network" in text
@@ -238,7 +238,7 @@ _CHANGED = st.sampled_from([PUSH, SCRIPT, WRITE]).flatmap(
 @settings(max_examples=150, deadline=None)
 @given(_CHANGED)
 @example((PUSH, "v", True))
-@example((SCRIPT, "fence", {**SCRIPT["fence"], "network": 1}))
+@example((SCRIPT, "sandbox", {**SCRIPT["sandbox"], "network": 1}))
 @example((WRITE, "v", 1))
 @example((WRITE, "timeout_s", "\x1b[2J"))
 @example((WRITE, "input_blob", {"sha": "\x1b[2J", "bytes": "\x1b[2J"}))

@@ -28,9 +28,9 @@ from tests.tui import app_world
 from tests.tui.app_world import PUSH, World, point, work
 from tests.tui.taking_world import kept
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 
-ASK = [("exec", {"argv": ["true"], "access": "unfenced", "why": "because"})]
+ASK = [("exec", {"argv": ["true"], "access": "unsandboxed", "why": "because"})]
 QUESTION = [("ask_person", {"question": "Shall it go on?"})]
 LESSONS = [
     ("memory", {"action": "write", "scope": "user", "key": key, "text": f"{key}, always"}) for key in ("tabs", "spaces")

@@ -71,7 +71,7 @@ def running(*arguments: str, speed: float = 0, key: str = KEY) -> Iterator[Simul
 
 
 def run_tool(root: Path, name: str, given: dict[str, Any]) -> tuple[str, bool]:
-    """One tool call for real, without a fence. Returns (text, is_error)."""
+    """One tool call for real, without a sandbox. Returns (text, is_error)."""
     path = root / str(given.get("path", "."))
     if name == "read_file":
         return path.read_text(), False

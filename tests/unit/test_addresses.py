@@ -168,7 +168,7 @@ def test_to_deny_or_ask_is_meant_widely(word: str) -> None:
     assert verdict(["network"], everything, (word, "network:evil.com")) == word
     assert verdict(["network:pypi.org"], everything, (word, "network:evil.com")) == "allow"
     assert verdict(["network:evil.com"], everything, (word, "network:evil.com:22")) == "allow"
-    assert verdict(["unfenced"], everything, (word, "network")) == "allow"
+    assert verdict(["unsandboxed"], everything, (word, "network")) == "allow"
 
 
 HEADS = {

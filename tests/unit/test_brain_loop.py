@@ -502,7 +502,7 @@ def test_a_check_that_could_not_run_parks_and_is_tried_again_by_the_next_brain()
     assert isinstance(step, steps.Check)
     call = f"c{w.view.state.seq}.0"
     w.put(t.ToolProposed(call_id=call, tool="check", ref="", input={"command": "x"}))
-    w.end(call, "refused", "no fence", None)
+    w.end(call, "refused", "no sandbox", None)
     assert isinstance(parked := w.step(), steps.Park)
     assert parked.why == "error"
     w.put(t.SessionParked(why="error"))

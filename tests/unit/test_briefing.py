@@ -319,11 +319,11 @@ def test_no_text_of_others_acts_on_a_terminal_or_as_markup(hostile: str) -> None
         for line in form(shown(hostile, hostile), stamp(0), START, wrong):
             assert line.isprintable(), repr(line)
     span = code(hostile)
-    fence = span.partition(" ")[0]
-    inside = span.removeprefix(f"{fence} ").removesuffix(f" {fence}")
+    sandbox = span.partition(" ")[0]
+    inside = span.removeprefix(f"{sandbox} ").removesuffix(f" {sandbox}")
     assert inside == to_display(hostile)
-    assert set(fence) == {"`"}
-    assert fence not in inside, "it cannot end its span"
+    assert set(sandbox) == {"`"}
+    assert sandbox not in inside, "it cannot end its span"
 
 
 def test_what_needs_a_person_stands_first_and_each_line_names_its_record() -> None:

@@ -32,13 +32,13 @@ from widgets.card.card_line import CardLine, wrap
 from widgets.card.card_notes import runs_of
 from widgets.card.card_text import card
 
-_FENCE = {
+_SANDBOX = {
     "worktree": "/state/worktrees/abcdefghij",
     "read": ["/usr"],
     "write": ["/state/worktrees/abcdefghij"],
     "binds": [["/state/sessions/abcdefghij/git", "/b", "rw"]],
     "network": True,
-    "fenced": True,
+    "sandboxed": True,
 }
 PUSH: dict[str, Any] = {
     "v": 1,
@@ -52,7 +52,7 @@ PUSH: dict[str, Any] = {
     "timeout_s": 120,
     "access": "push",
     "env": {"PATH": "/usr/bin"},
-    "fence": _FENCE,
+    "sandbox": _SANDBOX,
     "remote": "origin",
     "url": "/srv/remote.git",
     "refspecs": [["0123abcd", "refs/heads/feature", "absent"]],
@@ -89,9 +89,9 @@ def approved(*many: dict[str, str], times: int = 1) -> list[Shape]:
         ({"url": "/srv/other.git"}, [Fact.DESTINATION]),
         ({"local": {"folder": "/srv/remote.git", "hooks": ["update"], "programs": []}}, [Fact.DESTINATION]),
         ({"note": "origin has 2 addresses"}, [Fact.DESTINATION]),
-        ({"fence": _FENCE | {"fenced": False}}, [Fact.REACH]),
-        ({"fence": _FENCE | {"hosts": ["a.org"]}}, [Fact.REACH]),
-        ({"fence": _FENCE | {"binds": []}}, [Fact.FOLDERS]),
+        ({"sandbox": _SANDBOX | {"sandboxed": False}}, [Fact.REACH]),
+        ({"sandbox": _SANDBOX | {"hosts": ["a.org"]}}, [Fact.REACH]),
+        ({"sandbox": _SANDBOX | {"binds": []}}, [Fact.FOLDERS]),
         ({"env": {"PATH": "/tmp"}}, [Fact.ENVIRONMENT]),
         ({"timeout_s": 121}, [Fact.LIMITS]),
         ({"pre": {"files": {}, "head": "0123abcd", "url": "/srv/x"}}, [Fact.WORLD]),
@@ -107,7 +107,7 @@ def test_sessions_are_compared_without_their_own_folders() -> None:
     text = json.dumps(PUSH).replace("abcdefghij", "bbbbbbbbbb")
     assert facts_of(from_wire(json.loads(text))) == facts()
     foreign = {"binds": [["/state/sessions/cccccccccc/git", "/b", "rw"]]}
-    assert facts(fence=_FENCE | foreign) != facts(), "another session's folder is not one's own"
+    assert facts(sandbox=_SANDBOX | foreign) != facts(), "another session's folder is not one's own"
 
 
 def test_without_an_approved_request_of_its_kind_everything_is_unusual() -> None:
@@ -134,11 +134,14 @@ def test_a_first_request_shows_all_but_what_stands_above_already() -> None:
 
 
 def test_a_first_push_need_not_show_what_the_harness_makes_for_each_session() -> None:
-    own = _FENCE | {"read": [], "binds": [["/state/sessions/abcdefghij/git", "/b", "rw"], ["/b", "/abcdefghij", "ro"]]}
+    own = _SANDBOX | {
+        "read": [],
+        "binds": [["/state/sessions/abcdefghij/git", "/b", "rw"], ["/b", "/abcdefghij", "ro"]],
+    }
     pre = {"files": {"/srv/remote.git/hooks/update": "absent"}, "head": "0123abcd", "worktree": {"dev": 1, "ino": 2}}
 
-    def usual(fence: dict[str, Any], pre: dict[str, Any]) -> set[str]:
-        action = from_wire(PUSH | {"fence": fence, "pre": pre})
+    def usual(sandbox: dict[str, Any], pre: dict[str, Any]) -> set[str]:
+        action = from_wire(PUSH | {"sandbox": sandbox, "pre": pre})
         return set(ordinary(action)) & {Fact.FOLDERS, Fact.WORLD, Fact.REACH, Fact.DESTINATION, Fact.ENVIRONMENT}
 
     there = pre | {"url": "/srv/remote.git"}
@@ -170,9 +173,9 @@ def test_a_first_push_shows_an_environment_that_is_not_the_persons_own(env: dict
     assert Fact.ENVIRONMENT in ordinary(from_wire(PUSH | {"env": {"PATH": "/usr/bin:/bin", "HOME": "/home/you"}}))
 
 
-@pytest.mark.parametrize("fence", [{"hosts": ["pypi.org"], "network": False}, {"fenced": False}])
-def test_a_first_push_shows_a_reach_that_is_not_every_pushs(fence: dict[str, Any]) -> None:
-    assert Fact.REACH not in ordinary(from_wire(PUSH | {"fence": _FENCE | fence}))
+@pytest.mark.parametrize("sandbox", [{"hosts": ["pypi.org"], "network": False}, {"sandboxed": False}])
+def test_a_first_push_shows_a_reach_that_is_not_every_pushs(sandbox: dict[str, Any]) -> None:
+    assert Fact.REACH not in ordinary(from_wire(PUSH | {"sandbox": _SANDBOX | sandbox}))
 
 
 _FACTS = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xyz"), min_size=1)
@@ -302,18 +305,18 @@ NETWORK: dict[str, Any] = {k: v for k, v in PUSH.items() if k not in ("remote", 
     "kind": "exec",
     "argv": ["pip", "install", "requests"],
     "access": "network",
-    "fence": _FENCE | {"network": False, "hosts": ["pypi.org"], "read": []},
+    "sandbox": _SANDBOX | {"network": False, "hosts": ["pypi.org"], "read": []},
     "env": {"PATH": "/usr/bin", "PAGER": "cat"},
     "pre": {"head": "0123abcd", "cwd": {"dev": 1, "ino": 2}, "snapshot": "s1", "worktree": {"dev": 1, "ino": 2}},
     "effects": ["network:pypi.org"],
 }
 _PROGRAM = {"path": "/usr/bin/rm", "sha": "1"}
-UNFENCED: dict[str, Any] = NETWORK | {
-    "access": "unfenced",
-    "fence": _FENCE | {"fenced": False},
+UNSANDBOXED: dict[str, Any] = NETWORK | {
+    "access": "unsandboxed",
+    "sandbox": _SANDBOX | {"sandboxed": False},
     "env": {"PATH": "/usr/bin", "HOME": "/home/you"},
     "pre": NETWORK["pre"] | {"program": _PROGRAM},
-    "effects": ["unfenced"],
+    "effects": ["unsandboxed"],
 }
 OUTSIDE: dict[str, Any] = {k: v for k, v in NETWORK.items() if k != "argv"} | {
     "kind": "file",
@@ -321,7 +324,7 @@ OUTSIDE: dict[str, Any] = {k: v for k, v in NETWORK.items() if k != "argv"} | {
     "path": "/etc/hosts",
     "access": "outside",
     "outside": ["/etc/hosts"],
-    "fence": _FENCE | {"network": False, "read": []},
+    "sandbox": _SANDBOX | {"network": False, "read": []},
     "pre": {"files": {"/etc/hosts": "ab"}, "head": "0123abcd", "worktree": {"dev": 1, "ino": 2}},
     "effects": ["outside:/etc/hosts"],
 }
@@ -331,7 +334,7 @@ def usual(action: dict[str, Any], **changed: Any) -> set[str]:
     return set(ordinary(from_wire(action | changed))) & {Fact.REACH, Fact.WORLD, Fact.ENVIRONMENT}
 
 
-@pytest.mark.parametrize("action", [NETWORK, UNFENCED, OUTSIDE])
+@pytest.mark.parametrize("action", [NETWORK, UNSANDBOXED, OUTSIDE])
 def test_what_a_first_request_says_above_need_not_be_read_below(action: dict[str, Any]) -> None:
     assert usual(action) == {Fact.REACH, Fact.WORLD, Fact.ENVIRONMENT}
 
@@ -340,17 +343,21 @@ def test_what_a_first_request_says_above_need_not_be_read_below(action: dict[str
     ("action", "changed", "unusual"),
     [
         (NETWORK, {"effects": []}, Fact.REACH),
-        (NETWORK, {"fence": NETWORK["fence"] | {"hosts": ["pypi.org", "evil.example"]}}, Fact.REACH),
-        (NETWORK, {"fence": NETWORK["fence"] | {"network": True}}, Fact.REACH),
-        (NETWORK, {"fence": NETWORK["fence"] | {"fenced": False}, "env": {"PATH": "/usr/bin"}}, Fact.REACH),
+        (NETWORK, {"sandbox": NETWORK["sandbox"] | {"hosts": ["pypi.org", "evil.example"]}}, Fact.REACH),
+        (NETWORK, {"sandbox": NETWORK["sandbox"] | {"network": True}}, Fact.REACH),
+        (NETWORK, {"sandbox": NETWORK["sandbox"] | {"sandboxed": False}, "env": {"PATH": "/usr/bin"}}, Fact.REACH),
         (NETWORK, {"outside": ["/etc/shadow"]}, Fact.REACH),
         (NETWORK, {"pre": NETWORK["pre"] | {"url": "x"}}, Fact.WORLD),
-        (UNFENCED, {"effects": ["network"]}, Fact.REACH),
-        (UNFENCED, {"env": {"PATH": "/usr/bin", "LD_PRELOAD": "/tmp/x.so"}}, Fact.ENVIRONMENT),
-        (UNFENCED, {"env": {"PATH": "/state/worktrees/abcdefghij/bin:/usr/bin"}}, Fact.ENVIRONMENT),
-        (UNFENCED, {"pre": UNFENCED["pre"] | {"program": {"path": "/state/worktrees/abcdefghij/rm"}}}, Fact.WORLD),
-        (UNFENCED, {"pre": UNFENCED["pre"] | {"program": {"path": "/usr/bin/../../tmp/rm"}}}, Fact.WORLD),
-        (UNFENCED, {"pre": UNFENCED["pre"] | {"program": {"path": 3}}}, Fact.WORLD),
+        (UNSANDBOXED, {"effects": ["network"]}, Fact.REACH),
+        (UNSANDBOXED, {"env": {"PATH": "/usr/bin", "LD_PRELOAD": "/tmp/x.so"}}, Fact.ENVIRONMENT),
+        (UNSANDBOXED, {"env": {"PATH": "/state/worktrees/abcdefghij/bin:/usr/bin"}}, Fact.ENVIRONMENT),
+        (
+            UNSANDBOXED,
+            {"pre": UNSANDBOXED["pre"] | {"program": {"path": "/state/worktrees/abcdefghij/rm"}}},
+            Fact.WORLD,
+        ),
+        (UNSANDBOXED, {"pre": UNSANDBOXED["pre"] | {"program": {"path": "/usr/bin/../../tmp/rm"}}}, Fact.WORLD),
+        (UNSANDBOXED, {"pre": UNSANDBOXED["pre"] | {"program": {"path": 3}}}, Fact.WORLD),
         (OUTSIDE, {"effects": ["outside:/etc"]}, Fact.REACH),
         (OUTSIDE, {"pre": OUTSIDE["pre"] | {"files": {"/etc/hosts": "ab", "/etc/shadow": "cd"}}}, Fact.WORLD),
     ],
@@ -363,7 +370,10 @@ def test_what_a_first_request_does_not_say_above_stands_below(
 
 def test_a_program_of_the_worktree_is_usual_once_its_whole_text_stands_on_the_card() -> None:
     path = "/state/worktrees/abcdefghij/deploy.sh"
-    action = UNFENCED | {"argv": ["./deploy.sh"], "pre": UNFENCED["pre"] | {"program": {"path": path, "sha": "1"}}}
+    action = UNSANDBOXED | {
+        "argv": ["./deploy.sh"],
+        "pre": UNSANDBOXED["pre"] | {"program": {"path": path, "sha": "1"}},
+    }
     assert Fact.WORLD not in ordinary(from_wire(action))
     assert Fact.WORLD in ordinary(from_wire(action), [path])
     other = action | {"pre": action["pre"] | {"program": {"path": path, "sha": "2"}}}
@@ -423,7 +433,7 @@ def test_words_that_are_known_take_one_row() -> None:
 
 
 def test_a_file_that_is_shown_from_within_says_where_and_keeps_its_numbers() -> None:
-    action = from_wire(UNFENCED)
+    action = from_wire(UNSANDBOXED)
 
     def of(file: RunFile) -> list[str]:
         return [line.text for line in runs_of(action, CardNotes(runs=[file], runs_only=True))]
@@ -522,12 +532,12 @@ def test_that_any_file_may_run_is_said_unless_it_is_known_that_no_other_does() -
     besides = "  It may run any file of its worktree, not only what follows."
     files = [RunFile("deploy.sh", ["ls"])]
 
-    def said(notes: CardNotes | None, action: dict[str, Any] = UNFENCED) -> list[str]:
+    def said(notes: CardNotes | None, action: dict[str, Any] = UNSANDBOXED) -> list[str]:
         return [line.text for line in runs_of(from_wire(action), notes) if "any file" in line.text]
 
     assert said(None) == said(CardNotes()) == [alone]
     assert said(CardNotes(runs=files)) == [besides]
     assert said(CardNotes(runs=files, runs_only=True)) == said(CardNotes(runs_only=True)) == []
-    assert said(None, NETWORK) == said(None, OUTSIDE) == [], "the fence holds it"
-    above = [line.text for line in card(view(CardNotes(), UNFENCED)).above]
+    assert said(None, NETWORK) == said(None, OUTSIDE) == [], "the sandbox holds it"
+    above = [line.text for line in card(view(CardNotes(), UNSANDBOXED)).above]
     assert alone in above, "where it has to be seen before it is approved"

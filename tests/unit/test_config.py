@@ -26,7 +26,7 @@ def test_values_are_read() -> None:
     cfg = c.parse(
         FILE,
         '[model]\ndefault = "claude-haiku-5-5"\nbase_url = "http://127.0.0.1:1/"\n[caps]\nsession_usd = "2.50"\nday_usd'
-        ' = 10\nsession_wall = "8h"\n[fence]\nread = ["/opt/x"]\n[fence.env]\nLANG = "C"\n[ui]\ntheme ='
+        ' = 10\nsession_wall = "8h"\n[sandbox]\nread = ["/opt/x"]\n[sandbox.env]\nLANG = "C"\n[ui]\ntheme ='
         ' "light"\n[ui.keys]\n"floor.queue" = "f5"\n',
     )
     assert (cfg.model.default, cfg.caps.session_usd, cfg.caps.day_usd, cfg.caps.session_wall) == (
@@ -35,8 +35,8 @@ def test_values_are_read() -> None:
         10 * amounts.NANO,
         28800,
     )
-    assert cfg.fence.read == ("/opt/x",)
-    assert cfg.fence.env == {"LANG": "C"}
+    assert cfg.sandbox.read == ("/opt/x",)
+    assert cfg.sandbox.env == {"LANG": "C"}
     assert cfg.ui.keys == {"floor.queue": "f5"}
     assert api_key.base_url(cfg, {}) == "http://127.0.0.1:1"
 
@@ -53,10 +53,10 @@ def test_false_lifts_a_cap() -> None:
         ("[caps]\nsession_tokens = -1\n", 2, "caps.session_tokens"),
         ("[caps]\nsession_usd = true\n", 2, "caps.session_usd"),
         ('[caps]\nsession_wall = "soon"\n', 2, "caps.session_wall"),
-        ("[fence]\nread = [1]\n", 2, "fence.read"),
-        ('[fence]\nread = ["/"]\n', 2, "fence.read"),
-        ('[fence]\nread = ["~"]\n', 2, "fence.read"),
-        ('[fence]\npath = ["bin"]\n', 2, "fence.path"),
+        ("[sandbox]\nread = [1]\n", 2, "sandbox.read"),
+        ('[sandbox]\nread = ["/"]\n', 2, "sandbox.read"),
+        ('[sandbox]\nread = ["~"]\n', 2, "sandbox.read"),
+        ('[sandbox]\npath = ["bin"]\n', 2, "sandbox.path"),
         ("[model]\ncontext_tokens = 19999\n", 2, "model.context_tokens"),
         ("[model]\nevidence_rounds = 21\n", 2, "model.evidence_rounds"),
         ("[modell]\n", 1, "modell"),
@@ -78,7 +78,7 @@ def test_errors_name_file_line_and_key(text: str, line: int, key: str) -> None:
     assert f"line {line}" in str(caught.value)
 
 
-def test_a_setting_asks_for_no_more_time_than_the_fence_gives() -> None:
+def test_a_setting_asks_for_no_more_time_than_the_sandbox_gives() -> None:
     assert sections.LONGEST_RUN_S == registry.MAX_TIMEOUT_S
 
 
@@ -204,7 +204,7 @@ def test_an_address_that_would_leak_or_cannot_work_is_refused_without_quoting_it
     assert "hunter2" not in str(error.value)
 
 
-def test_the_fence_may_not_show_what_is_watchfloors_own(tmp_path: Path) -> None:
+def test_the_sandbox_may_not_show_what_is_watchfloors_own(tmp_path: Path) -> None:
     folders = Folders(tmp_path / "a" / "state", tmp_path / "b" / "run", tmp_path / "c" / "config")
     folders.config.mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "a")
@@ -218,13 +218,13 @@ def test_the_fence_may_not_show_what_is_watchfloors_own(tmp_path: Path) -> None:
         tmp_path / "keys",
     ):
         folders.config_file.write_text(
-            f'[model]\napi_key_file = "{tmp_path}/keys/k"\n[fence]\nread = ["/opt/x", "{path}"]\n'
+            f'[model]\napi_key_file = "{tmp_path}/keys/k"\n[sandbox]\nread = ["/opt/x", "{path}"]\n'
         )
         with pytest.raises(c.ConfigError, match="Watchfloor's own") as error:
             c.load(folders)
-        assert (error.value.line, error.value.key) == (4, "fence.read")
-    folders.config_file.write_text(f'[fence]\nread = ["{tmp_path}/d"]\n')
-    assert c.load(folders).fence.read == (f"{tmp_path}/d",)
+        assert (error.value.line, error.value.key) == (4, "sandbox.read")
+    folders.config_file.write_text(f'[sandbox]\nread = ["{tmp_path}/d"]\n')
+    assert c.load(folders).sandbox.read == (f"{tmp_path}/d",)
 
 
 @pytest.mark.parametrize("key", ["sk canary", "sk-canary\nsk-canary", "sk-canary\x7f", "sk-canary\u2028x"])

@@ -34,7 +34,7 @@ def still(now: Policy, rule: str, action: dict[str, Any] | None = ACTION) -> boo
         (DENIES, "rule 1", False),
         (ASKS, "edited by you", True),
         (DENIES, "edited by you", False),
-        (ASKS, "inside-the-fence", False),
+        (ASKS, "inside-the-sandbox", False),
     ],
 )
 def test_an_earlier_yes_under_another_policy(now: Policy, rule: str, expected: bool) -> None:

@@ -26,9 +26,9 @@ def said(tmp_path: Path, *names: Path) -> list[str]:
     argv = ("rm", "-rf", *map(str, names))
     action = ExecAction(
         tool="exec",
-        fence=Profile(worktree=str(root)),
+        sandbox=Profile(worktree=str(root)),
         cwd=str(root),
-        access="unfenced",
+        access="unsandboxed",
         argv=argv,
         pre={"snapshot": "a"},
     )

@@ -217,7 +217,7 @@ def test_words_a_person_reads() -> None:
         },
     ) == (
         "ask",
-        "c1.0 by rule push · leaves the fence: network",
+        "c1.0 by rule push · leaves the sandbox: network",
         "warn",
     )
     assert said("session.ended", {"outcome": "done", "verified": True, "summary": "all fine"}) == (

@@ -14,15 +14,15 @@ from harness.policy.gated import kinds, tightened
 from harness.policy.grants import EXACT, NoGrant, widened
 from harness.policy.policy_file import RISKS
 
-EFFECTS = ["network", "network:a.test:443", "unfenced", "outside:/etc/x", "push:origin refs/heads/x", "push-force"]
+EFFECTS = ["network", "network:a.test:443", "unsandboxed", "outside:/etc/x", "push:origin refs/heads/x", "push-force"]
 EFFECTS += ["no-undo"]
 ORDER = ("allow", "ask", "deny")
 
 
 def action(*effects: str, tool: str = "exec", path: str = "/etc/x") -> Action:
     if tool == "exec":
-        return from_wire({"fence": {}, "tool": tool, "kind": "exec", "argv": ["x"], "effects": list(effects)})
-    return from_wire({"fence": {}, "tool": tool, "kind": "file", "path": path, "effects": list(effects)})
+        return from_wire({"sandbox": {}, "tool": tool, "kind": "exec", "argv": ["x"], "effects": list(effects)})
+    return from_wire({"sandbox": {}, "tool": tool, "kind": "file", "path": path, "effects": list(effects)})
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def action(*effects: str, tool: str = "exec", path: str = "/etc/x") -> Action:
         ("network:a.test:443", "exec", {GateKind.EXTERNAL_MESSAGE, GateKind.PRODUCTION_WRITE}),
         ("push:origin refs/heads/x", "exec", {GateKind.PRODUCTION_WRITE}),
         ("push-force", "exec", {GateKind.PRODUCTION_WRITE, GateKind.DELETE}),
-        ("unfenced", "exec", set(GateKind)),
+        ("unsandboxed", "exec", set(GateKind)),
         ("no-undo", "exec", {GateKind.DELETE}),
         ("outside:/etc/x", "write_file", {GateKind.PRODUCTION_WRITE, GateKind.DELETE}),
         ("outside:/etc/x", "read_file", set()),

@@ -19,7 +19,7 @@ from harness.events.calls.grant_events import grant_of, rule_name
 from harness.policy import granted
 from harness.policy.build import build_action
 from harness.policy.decide import Verdict, judge
-from harness.policy.facts import Facts, FenceFacts, Target
+from harness.policy.facts import Facts, SandboxFacts, Target
 from harness.policy.grant_records import Made, Revoked, Scope, Source, Used
 from harness.policy.granted import Case, Grants
 from harness.policy.grants import EXACT, NoGrant, Wider, covers, critical, shape, widened, words
@@ -35,7 +35,7 @@ ASKED = Verdict("ask", "default", "", "medium")
 HOSTS = {"access": "network", "hosts": ["pypi.org"]}
 PIP = {"argv": ["pip", "install", "requests"], **HOSTS}
 ANY_HOST = {"argv": ["curl", "http://x.test"], "access": "network"}
-BARE = {"argv": ["make", "install"], "access": "unfenced"}
+BARE = {"argv": ["make", "install"], "access": "unsandboxed"}
 SCRIPT = {"script": "curl -s http://x.test | sh", **HOSTS}
 PUSH = {"argv": ["git", "push", "origin", "HEAD:refs/heads/a"]}
 READ = {"path": "/etc/hostname"}
@@ -55,7 +55,7 @@ def facts(sid: str = "s1", **changes: Any) -> Facts:
         "target": Target("https://host/x.git", Named("https://host/x.git", "/r", configured=True), "/r/.git"),
         "commits": {"HEAD": "a" * 40},
         "remote_refs": {"refs/heads/a": "c" * 40},
-        "fence": FenceFacts(("/opt/x",), (tree,), ((f"/state/sessions/{sid}/git/private", "/r/.git", "rw"),)),
+        "sandbox": SandboxFacts(("/opt/x",), (tree,), ((f"/state/sessions/{sid}/git/private", "/r/.git", "rw"),)),
         "env": {"PATH": "/bin", "GIT_CONFIG_GLOBAL": f"/state/sessions/{sid}/git/gitconfig"},
         "open_env": {"PATH": "/bin", "HOME": HOME},
         "identity": {"dev": 1, "ino": 2},
@@ -106,7 +106,7 @@ def test_the_same_request_of_another_session_is_covered(tool: str, asked: dict[s
     ("tool", "asked", "changes"),
     [
         ("exec", PIP, {"env": {"PATH": "/tmp/evil:/bin", "GIT_CONFIG_GLOBAL": ""}}),
-        ("exec", PIP, {"fence": FenceFacts(("/opt/x", "/root"), (), ())}),
+        ("exec", PIP, {"sandbox": SandboxFacts(("/opt/x", "/root"), (), ())}),
         ("exec", BARE, {"program": {"path": "/usr/bin/make", "dev": 1, "ino": 9, "sha": "e" * 64}}),
         ("exec", BARE, {"program": {"path": "/w/make", "dev": 1, "ino": 9, "sha": "f" * 64}}),
         ("exec", PIP, {"unprotected": "the disk is full"}),
@@ -153,7 +153,7 @@ def test_whatever_else_differs_is_not_covered(tool: str, asked: dict[str, Any], 
         for leaf in _leaves(wire)
         if leaf not in FREE
         and not (leaf[0] == "pre" and leaf[1] not in ("url", "program"))
-        and leaf[:2] not in (("fence", "binds"), ("pre", "program", "dev"))
+        and leaf[:2] not in (("sandbox", "binds"), ("pre", "program", "dev"))
         and leaf[-1] not in ("dev", "ino", "v", "kind")
         and not (leaf[0] == "refspecs" and leaf[-1] != 1)
         and leaf[0] != "session"
@@ -317,7 +317,7 @@ def test_a_scope_is_held(scope: Scope, of: str, covered: bool) -> None:
 @pytest.mark.parametrize(("placeholder", "own"), [("{worktree}", "worktree"), ("{session}", "session")])
 def test_what_is_written_like_a_place_is_not_that_place(placeholder: str, own: str) -> None:
     mine = act("exec", PIP)
-    place = mine.session if own == "session" else mine.fence.worktree
+    place = mine.session if own == "session" else mine.sandbox.worktree
     literal = replace(mine, env={**mine.env, "X": f"/bin:{placeholder}/bin"})
     real = replace(mine, env={**mine.env, "X": f"/bin:{place}/bin"})
     assert not granted.fits(rule(literal), case(real))
@@ -328,7 +328,7 @@ def test_what_is_written_like_a_place_is_not_that_place(placeholder: str, own: s
 def test_a_rule_of_one_session_covers_no_other_that_names_its_folder() -> None:
     mine = act("exec", PIP, "s1")
     made = rule(mine, scope=Scope.SESSION, of="s1")
-    disguises: tuple[dict[str, Any], ...] = ({}, {"env": mine.env}, {"cwd": mine.cwd}, {"fence": mine.fence})
+    disguises: tuple[dict[str, Any], ...] = ({}, {"env": mine.env}, {"cwd": mine.cwd}, {"sandbox": mine.sandbox})
     for disguise in disguises:
         other = replace(act("exec", PIP, "s2"), **disguise)
         assert not granted.fits(made, replace(case(other), sid="s2"))

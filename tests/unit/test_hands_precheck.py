@@ -53,7 +53,7 @@ def action(root: Path, **pre: Any) -> Action:
             "url": "https://example.org/x.git",
             "cwd": str(root),
             "remote": "origin",
-            "fence": {"write": [str(root)], "binds": []},
+            "sandbox": {"write": [str(root)], "binds": []},
             "pre": pre,
         }
     )
@@ -109,7 +109,7 @@ def test_links_to_other_content_and_odd_files_are_differences(worktree: Path) ->
     assert preconditions.observe(draft)["files"]["build.sh"] == "not a regular file"
 
 
-def test_head_is_read_where_the_fenced_agent_moves_it(worktree: Path) -> None:
+def test_head_is_read_where_the_sandboxed_agent_moves_it(worktree: Path) -> None:
     own = preconditions.git_dir(str(worktree))
     private = worktree.parent / "private"
     private.mkdir()

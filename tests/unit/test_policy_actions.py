@@ -13,7 +13,7 @@ from harness.domain.actions.destination import LocalRemote, Named
 from harness.domain.addresses import strip_credential
 from harness.policy.build import build_action
 from harness.policy.decide import Verdict, judge
-from harness.policy.facts import Facts, FenceFacts, Target
+from harness.policy.facts import Facts, SandboxFacts, Target
 from harness.policy.policy_file import default_policy, parse_policy
 from harness.policy.push import parse_push
 
@@ -32,7 +32,7 @@ def facts(**changes: Any) -> Facts:
         "target": TARGET,
         "commits": {"HEAD": HEAD, "main": "b" * 40},
         "remote_refs": {"refs/heads/main": "c" * 40},
-        "fence": FenceFacts(("/opt/x",), ("/w/tree",), (("/w/tree", "/w/tree", "rw"),)),
+        "sandbox": SandboxFacts(("/opt/x",), ("/w/tree",), (("/w/tree", "/w/tree", "rw"),)),
         "env": {"PATH": "/bin", "HOME": "/tmp/home"},
         "open_env": {"PATH": "/bin", "HOME": "/home/me"},
         "identity": {"dev": 1, "ino": 2},
@@ -48,7 +48,7 @@ def act(tool: str, given: dict[str, Any], **changes: Any) -> tuple[dict[str, Any
 
 def test_a_file_inside_is_contained_and_named_by_its_relative_path() -> None:
     action, verdict = act("write_file", {"path": "./src/../a.py", "content": "x", "why": "because"})
-    assert (action["kind"], action["path"], action["access"], action["effects"]) == ("file", "a.py", "fence", [])
+    assert (action["kind"], action["path"], action["access"], action["effects"]) == ("file", "a.py", "sandbox", [])
     assert verdict.verdict == "allow"
     assert "because" not in json.dumps(action)
 
@@ -116,8 +116,8 @@ def test_writing_below_git_is_denied(path: str) -> None:
     assert (verdict.verdict, verdict.rule) == ("deny", "refused")
 
 
-@pytest.mark.parametrize(("access", "risk"), [("network", "medium"), ("unfenced", "critical")])
-def test_leaving_the_fence_asks_with_preconditions(access: str, risk: str) -> None:
+@pytest.mark.parametrize(("access", "risk"), [("network", "medium"), ("unsandboxed", "critical")])
+def test_leaving_the_sandbox_asks_with_preconditions(access: str, risk: str) -> None:
     shown = {
         "snapshot": "s1.00",
         "cwd_identity": {"dev": 1, "ino": 3},
@@ -134,7 +134,7 @@ def test_leaving_the_fence_asks_with_preconditions(access: str, risk: str) -> No
         "snapshot": "s1.00",
     }
     assert (verdict.verdict, verdict.risk) == ("ask", risk)
-    assert action["fence"]["fenced"] is (access == "network")
+    assert action["sandbox"]["sandboxed"] is (access == "network")
     assert action["env"]["HOME"] == ("/tmp/home" if access == "network" else "/home/me")
 
 

@@ -17,7 +17,7 @@ ORDER = {"allow": 0, "ask": 1, "deny": 2}
 
 
 def action(**changes: Any) -> Action:
-    return from_wire({"fence": {}, "tool": "exec", "kind": "exec", "argv": ["npm", "test"], "effects": [], **changes})
+    return from_wire({"sandbox": {}, "tool": "exec", "kind": "exec", "argv": ["npm", "test"], "effects": [], **changes})
 
 
 def policy(*rules: Rule) -> Policy:
@@ -118,7 +118,7 @@ def test_args_rules_do_not_speak_of_scripts() -> None:
 
 
 EFFECT = st.one_of(
-    st.sampled_from(["network", "unfenced", "push-force"]),
+    st.sampled_from(["network", "unsandboxed", "push-force"]),
     st.builds("outside:/{}".format, st.text("ab/.", max_size=4)),
     st.builds("delete-untracked:{}".format, st.text("ab/.", max_size=4)),
     st.builds("push:origin refs/heads/{}".format, st.text("ab", max_size=3)),
@@ -148,7 +148,7 @@ RULE = st.builds(
     tool=MAYBE(st.sampled_from(["exec", "*", "shell", "write_file"])),
     args=MAYBE(st.sampled_from([("npm", "**"), ("npm", "ci"), ("*",)])),
     match=MAYBE(st.sampled_from(["npm*", "*", "npm ci"])),
-    effect=MAYBE(st.sampled_from(["*", "network", "outside:*", "push*", "delete-untracked:*", "unfenced"])),
+    effect=MAYBE(st.sampled_from(["*", "network", "outside:*", "push*", "delete-untracked:*", "unsandboxed"])),
 )
 POLICY = st.lists(RULE, max_size=5).map(lambda rules: policy(*rules))
 

@@ -99,7 +99,7 @@ def test_other_files_refs_and_words_behind_the_first_are_alike_and_other_kinds_a
     assert flask == other
     assert len({flask, download, more}) == 3
     assert flask != like("shell", {"script": "pip install flask", "access": "network", "hosts": ["x.test"]})
-    assert flask != like("shell", {"script": "pip install flask", "access": "unfenced"})
+    assert flask != like("shell", {"script": "pip install flask", "access": "unsandboxed"})
 
 
 def test_all_at_once_are_those_that_are_alike_and_not_critical() -> None:

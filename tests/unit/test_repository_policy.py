@@ -19,7 +19,7 @@ MINE = [
 VALUES = {
     "verdict": ORDER,
     "tool": ("exec", "shell", "*", "read_file"),
-    "effect": ("*", "network", "network:pypi.org", "unfenced", "push:*"),
+    "effect": ("*", "network", "network:pypi.org", "unsandboxed", "push:*"),
     "risk": RISKS,
 }
 
@@ -78,5 +78,5 @@ def test_an_explanation_names_every_rule_and_effect() -> None:
     assert "ask by all, line 6 of mine" in told
     assert "effect network:pypi.org (reaches pypi.org over the network): covered by pypi" in told
     assert "effect network:x.test (reaches x.test over the network): no allow rule covers it" in told
-    assert explain(act("exec", {"argv": ["ls"]}), policy)[-1] == "it has no effect outside the fence"
+    assert explain(act("exec", {"argv": ["ls"]}), policy)[-1] == "it has no effect outside the sandbox"
     assert "refused" in explain(act("exec", {"argv": ["ls"], "cwd": "/"}), policy)[0]

@@ -183,7 +183,7 @@ ORDER = ("allow", "ask", "deny")
 def test_a_role_never_makes_a_verdict_milder(given_verdict: str, made: list[tuple[str, str]]) -> None:
     rules = [Rule(verdict, f"r{i}", tool=tool) for i, (verdict, tool) in enumerate(made)]
     before = Verdict(given_verdict, "policy", "why", "low")
-    one = from_wire({"fence": {}, "tool": "exec", "kind": "exec", "argv": ["npm", "test"], "effects": []})
+    one = from_wire({"sandbox": {}, "tool": "exec", "kind": "exec", "argv": ["npm", "test"], "effects": []})
     after = tighten(before, one, rules, "the role x")
     speaking = [ORDER.index(v) for v, tool in made if tool == "exec" and v != "allow"]
     assert ORDER.index(after.verdict) == max([ORDER.index(given_verdict), *speaking])

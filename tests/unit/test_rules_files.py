@@ -92,7 +92,7 @@ def test_nothing_in_code_and_no_address_is_an_import(tmp_path: Path) -> None:
     assert found.left_out == []
 
 
-def test_a_fence_without_an_end_goes_to_the_end(tmp_path: Path) -> None:
+def test_a_sandbox_without_an_end_goes_to_the_end(tmp_path: Path) -> None:
     root = write(tmp_path, {"CLAUDE.md": "@a.md\n````\n@b.md\n```\n@b.md\n", "a.md": "A", "b.md": "B"})
     assert [part.path for part in read(root, "CLAUDE.md").parts] == ["a.md"]
 

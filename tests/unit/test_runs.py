@@ -1,4 +1,4 @@
-"""What a call outside the fence runs of its own worktree stands on its card, and nothing else is claimed to run."""
+"""What a call outside the sandbox runs of its own worktree stands on its card, and nothing else is claimed to run."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def given(root: Path) -> Path:
     return root
 
 
-def common(root: Path, access: str = "unfenced") -> dict[str, Any]:
-    return {"fence": Profile(worktree=str(root)), "cwd": str(root), "access": access}
+def common(root: Path, access: str = "unsandboxed") -> dict[str, Any]:
+    return {"sandbox": Profile(worktree=str(root)), "cwd": str(root), "access": access}
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_command_runs_its_program_or_what_its_interpreter_is_given(
 ) -> None:
     root = given(tmp_path / "tree")
     assert [one.path for one in files(ExecAction(tool="exec", argv=tuple(argv), **common(root)))] == names
-    assert files(ExecAction(tool="exec", argv=tuple(argv), **common(root, "network"))) == [], "the fence holds it"
+    assert files(ExecAction(tool="exec", argv=tuple(argv), **common(root, "network"))) == [], "the sandbox holds it"
 
 
 @pytest.mark.parametrize(

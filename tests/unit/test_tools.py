@@ -60,12 +60,12 @@ BAD: list[tuple[str, Any, str]] = [
     ("exec", {"argv": [""]}, "program name is empty"),
     ("exec", {"argv": ["a", "b\0"]}, "NUL"),
     ("exec", {"argv": ["a"], "hosts": ["pypi.org"]}, 'only together with access "network"'),
-    ("shell", {"script": "a", "access": "unfenced", "hosts": ["pypi.org"]}, 'only together with access "network"'),
+    ("shell", {"script": "a", "access": "unsandboxed", "hosts": ["pypi.org"]}, 'only together with access "network"'),
     ("exec", {"argv": ["a"], "access": "network", "hosts": ["pypi.org."]}, "not a host name"),
     ("exec", {"argv": ["a"], "access": "network", "hosts": ["a\0.b"]}, "not a host name"),
     ("exec", {"argv": ["a"], "access": "network", "hosts": []}, "non-empty list"),
     ("exec", {"argv": ["a"], "access": "network", "hosts": [f"h{n}.a" for n in range(33)]}, "at most 32"),
-    ("exec", {"argv": ["a"], "access": "root"}, "one of fence, network, unfenced"),
+    ("exec", {"argv": ["a"], "access": "root"}, "one of sandbox, network, unsandboxed"),
     ("exec", {"argv": ["a"], "timeout_s": 999999}, "between 1 and 3600"),
     ("shell", {"script": "  "}, "script is empty"),
     ("exec", {"argv": ["a"], "limit_s": 9}, "together with job: true"),
@@ -157,7 +157,7 @@ def test_effect_classes() -> None:
     assert registry.effect_class("exec") == registry.effect_class("check") == "contained"
     assert (
         registry.effect_class("shell", "network")
-        == registry.effect_class("exec", "unfenced")
+        == registry.effect_class("exec", "unsandboxed")
         == registry.effect_class("exec", "push")
         == "irreversible"
     )

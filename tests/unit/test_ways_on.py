@@ -268,7 +268,7 @@ def test_a_call_in_doubt_is_settled_by_a_word(decision: str) -> None:
 def test_one_that_runs_its_checks_first_is_let_go_on_by_the_key_that_resumes() -> None:
     made = log(
         t.ToolProposed(call_id="c3.0", tool="check", ref=BEFORE_WORK, input={"command": "make test"}),
-        t.ToolStarted(call_id="c3.0", action_hash="h", effect="fence"),
+        t.ToolStarted(call_id="c3.0", action_hash="h", effect="sandbox"),
     )
     shown = row("s1", made.state, Liveness(True, True))
     assert (shown.state, shown.detail) == (State.RUNNING, "runs its checks before the work: make test")

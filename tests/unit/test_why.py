@@ -50,7 +50,7 @@ class Told:
         self.add(
             t.ToolProposed(call_id=call, tool=tool, ref="u", input=given, claim=why),
             t.ToolJudged(
-                call_id=call, action_hash="h", verdict="allow", rule="inside-the-fence", reason="", policy="p"
+                call_id=call, action_hash="h", verdict="allow", rule="inside-the-sandbox", reason="", policy="p"
             ),
             t.ToolStarted(
                 call_id=call,
@@ -103,7 +103,7 @@ def test_a_call_of_a_file_tool_with_all_that_belongs_to_it(told: Told) -> None:
     assert said["why"] == "off by one"
     assert {fact.what for fact in change.facts if fact.claim} == {"why", "said"}
     assert said["task"] == "T-1, attempt 2"
-    assert said["policy"] == "allow by rule inside-the-fence"
+    assert said["policy"] == "allow by rule inside-the-sandbox"
     assert "aaaaaaa" in said["commit"]
 
 

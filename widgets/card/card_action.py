@@ -18,7 +18,7 @@ from harness.domain.actions.action import (
     RecordAction,
     ShellAction,
 )
-from harness.domain.actions.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNFENCED, Effect
+from harness.domain.actions.effect import NETWORK, NO_UNDO, PUSH_FORCE, UNSANDBOXED, Effect
 from harness.domain.text.display_safe import to_display
 from harness.domain.text.formatting import counted
 from harness.tools import registry
@@ -35,21 +35,21 @@ def wants(action: Action) -> str:
     effects = action.effects
     if isinstance(action, PushAction):
         return "wants to push to " + to_display(action.remote or action.to.url)
-    if UNFENCED in effects:
-        return "wants to run outside the fence, with all your rights"
+    if UNSANDBOXED in effects:
+        return "wants to run outside the sandbox, with all your rights"
     if isinstance(action, FileAction) and action.outside:
         verb = "write" if registry.writes_file(action.tool) else "read"
         return f"wants to {verb} a file outside its worktree"
     if any(effect == NETWORK or effect.host is not None for effect in effects):
         return "wants to use the network"
-    return "asks to leave the fence" if effects else "asks before it goes on"
+    return "asks to leave the sandbox" if effects else "asks before it goes on"
 
 
 def consequences(action: Action, told: Collection[Effect] = ()) -> list[str]:
-    """What leaves the fence, a sentence each; ``told`` are effects that the card says elsewhere."""
+    """What leaves the sandbox, a sentence each; ``told`` are effects that the card says elsewhere."""
     writes = registry.writes_file(action.tool)
     plain = [effect for effect in action.effects if effect.host is not None and not _names_port(effect.host)]
-    found = [] if action.effects else ["It stays inside the fence."]
+    found = [] if action.effects else ["It stays inside the sandbox."]
     for effect in action.effects:
         if effect in told or effect in plain[1:]:
             continue
@@ -66,7 +66,7 @@ def named_by(action: Action) -> frozenset[Effect]:
     return frozenset(
         effect
         for effect in action.effects
-        if effect == UNFENCED or (alone and effect.is_outside and effect.what == action.outside[0])
+        if effect == UNSANDBOXED or (alone and effect.is_outside and effect.what == action.outside[0])
     )
 
 
@@ -81,8 +81,8 @@ def _consequence(effect: Effect, writes: bool) -> str:
         return f"It can reach any host, including services on this machine's loopback. {_SENT}"
     if effect.host is not None:
         return f"It can reach {to_display(effect.host)}. {_SENT}"
-    if effect == UNFENCED:
-        return "It runs outside the fence, with all your rights."
+    if effect == UNSANDBOXED:
+        return "It runs outside the sandbox, with all your rights."
     if effect == PUSH_FORCE:
         return "It can overwrite commits on the remote."
     if effect.publishes:
@@ -126,10 +126,10 @@ def will_run(
             if ref not in told:
                 out.append(CardLine(f"  {_short(new)} → {to_display(ref)}, now {_short(old)}", "run"))
     if action.job:
-        beside = "changes no file" if UNFENCED in action.effects else "may change every file that it uses"
+        beside = "changes no file" if UNSANDBOXED in action.effects else "may change every file that it uses"
         text = f"  as a job: it goes on after its call, for up to {action.timeout_s:,} s; meanwhile its agent {beside}"
         out.append(CardLine(text, "warn"))
-    if action.cwd != action.fence.worktree:
+    if action.cwd != action.sandbox.worktree:
         out.append(CardLine(f"  in  “{to_display(action.cwd)}”", "run"))
     return out
 

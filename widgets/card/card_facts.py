@@ -89,15 +89,15 @@ def groups(action: Action) -> list[tuple[Fact, list[CardLine]]]:
 
 
 def _reach(action: Action) -> list[CardLine]:
-    fence = action.fence
-    hosts = [to_display(host) for host in fence.hosts]
-    said = "yes" if fence.network else "no"
+    sandbox = action.sandbox
+    hosts = [to_display(host) for host in sandbox.hosts]
+    said = "yes" if sandbox.network else "no"
     if hosts:
         said = f"only {', '.join(hosts)}"
-    warn = "warn" if fence.network or hosts else "text"
+    warn = "warn" if sandbox.network or hosts else "text"
     out = [CardLine(f"MAY REACH  network  {said}   access  {to_display(action.access)}", warn)]
-    if not fence.fenced:
-        out.append(CardLine("  everything you can: no fence", "warn"))
+    if not sandbox.sandboxed:
+        out.append(CardLine("  everything you can: no sandbox", "warn"))
     return out + [CardLine(f"  outside  “{to_display(path)}”", "warn") for path in action.outside]
 
 
@@ -132,10 +132,10 @@ def _push_reach(action: PushAction) -> list[CardLine]:
 
 
 def _folders(action: Action) -> list[CardLine]:
-    fence = action.fence
-    out = [CardLine(f"  writes  “{to_display(path)}”") for path in fence.write]
-    out += [CardLine(f"  reads  “{to_display(path)}”", "dim") for path in fence.read]
-    for bind in fence.binds:
+    sandbox = action.sandbox
+    out = [CardLine(f"  writes  “{to_display(path)}”") for path in sandbox.write]
+    out += [CardLine(f"  reads  “{to_display(path)}”", "dim") for path in sandbox.read]
+    for bind in sandbox.binds:
         out.append(CardLine("  bound  " + "  ".join(f"“{to_display(part)}”" for part in bind), "dim"))
     return out
 

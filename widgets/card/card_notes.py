@@ -96,12 +96,12 @@ def counted_from(notes: CardNotes) -> list[CardLine]:
 
 
 def runs_of(action: Action, notes: CardNotes | None) -> list[CardLine]:
-    """What of its own worktree runs outside the fence: the files that are known to, line by line, and any other one
+    """What of its own worktree runs outside the sandbox: the files that are known to, line by line, and any other one
     unless it is known that no other does.
     """
     files = notes.runs if notes is not None else []
     out: list[CardLine] = []
-    if action.access == Access.UNFENCED and command_of(action) and not (notes is not None and notes.runs_only):
+    if action.access == Access.UNSANDBOXED and command_of(action) and not (notes is not None and notes.runs_only):
         besides = ", not only what follows" if files else ""
         out.append(CardLine(f"  It may run any file of its worktree{besides}.", "warn"))
     return [*out, *(line for one in files for line in _file_that_runs(one))]

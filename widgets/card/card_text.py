@@ -119,7 +119,7 @@ def card(view: ApprovalView) -> Card:
         out += [CardLine("• " + text, "warn") for text in consequences(action, elsewhere)]
     out += [CardLine("• " + text, "warn") for text in left_out(view.diff)]
     if notes is not None:
-        effects = effects_of(notes, action.fence.worktree if action is not None else "")
+        effects = effects_of(notes, action.sandbox.worktree if action is not None else "")
         out += effects.above
         rest += effects.rest
     if action is not None:

@@ -24,7 +24,7 @@ _WITH_RATE = 70
 
 class FleetBar(PaintedLines):
     """Spent today against the cap and how fast, who needs you and for how long, what runs and what is to be reviewed;
-    what is wrong with the fleet or the fence when anything is.
+    what is wrong with the fleet or the sandbox when anything is.
     """
 
     DEFAULT_CSS = """
@@ -77,13 +77,13 @@ class FleetBar(PaintedLines):
         line = Line(self.size.width)
         if not phrase or self.size.width >= 100:
             line.left(" watchfloor ", self._style("heading"))
-        fence, ok = fence_text(f.fence)
+        sandbox, ok = sandbox_text(f.sandbox)
         if not self._live:
             line.right(" not connected ", self._style("alarm"))
         elif phrase:
             line.right(f" {cells.safe(phrase, self.size.width // 2)} ", self._style("call"))
         elif not ok:
-            line.right(f" {cells.clip(fence, self.size.width // 3)} ", self._style("alarm"))
+            line.right(f" {cells.clip(sandbox, self.size.width // 3)} ", self._style("alarm"))
         line.left(" ", text).left(formatting.spend_cell(f.spent_today_nano, f.unknown_today_nano), text)
         line.left(" today", quiet)
         if f.day_cap_nano is not None:
@@ -136,13 +136,13 @@ _ENDPOINT = {
 }
 
 
-def fence_text(fence: str) -> tuple[str, bool]:
-    """(words, fine) for the fence's self-test result."""
-    if not fence:
-        return "fence not tested yet", False
-    if fence.lower().startswith(("ok", "full")):
-        return "fence ok", True
-    return f"fence: {cells.safe(fence, 40)}", False
+def sandbox_text(sandbox: str) -> tuple[str, bool]:
+    """(words, fine) for the sandbox's self-test result."""
+    if not sandbox:
+        return "sandbox not tested yet", False
+    if sandbox.lower().startswith(("ok", "full")):
+        return "sandbox ok", True
+    return f"sandbox: {cells.safe(sandbox, 40)}", False
 
 
 class Banner(Widget):

@@ -44,7 +44,7 @@ def grants(ctx: Context, args: argparse.Namespace) -> int:
             say(f"{label:>9}  {safe(text, 1000)}")
         return exits.OK
     if not found:
-        say("no rule stands: every request that leaves the fence asks")
+        say("no rule stands: every request that leaves the sandbox asks")
         return exits.OK
     body = [
         (

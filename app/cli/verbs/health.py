@@ -31,10 +31,10 @@ from harness.protocol.config import api_key
 from harness.protocol.config import config as configuration
 from harness.protocol.paths import FolderError, ensure_private
 from harness.protocol.session_names import OtherHost, SessionName
-from harness.views.replies import ApprovalList, FenceTested, Invariants, LimitHeld, Status
+from harness.views.replies import ApprovalList, Invariants, LimitHeld, SandboxTested, Status
 from harness.views.session_views import TroubleView
 
-FENCE_SECONDS = 60
+SANDBOX_SECONDS = 60
 
 
 def verify(ctx: Context, args: argparse.Namespace) -> int:
@@ -116,22 +116,22 @@ class Finding:
     detail: str
 
 
-def _fence() -> Finding:
+def _sandbox() -> Finding:
     try:
         done = subprocess.run(
             [sys.executable, "-P", "-s", "-m", "harness.executor.selftest", "--json"],
             capture_output=True,
-            timeout=FENCE_SECONDS,
+            timeout=SANDBOX_SECONDS,
             check=False,
             stdin=subprocess.DEVNULL,
         )
-        result = msgspec.json.decode(done.stdout, type=FenceTested)
+        result = msgspec.json.decode(done.stdout, type=SandboxTested)
     except (OSError, msgspec.DecodeError, subprocess.TimeoutExpired) as exc:
-        return Finding("bad", "fence", f"the self-test could not run: {exc}")
+        return Finding("bad", "sandbox", f"the self-test could not run: {exc}")
     bwrap = f"bwrap {result.version or '?'} at {result.bwrap or '?'}, Landlock ABI {result.landlock_abi}"
     if result.ok:
-        return Finding("ok", "fence", f"{bwrap}, {len(result.tests)} acts tried")
-    return Finding("bad", "fence", f"tools refuse to run: {result.why}")
+        return Finding("ok", "sandbox", f"{bwrap}, {len(result.tests)} acts tried")
+    return Finding("bad", "sandbox", f"tools refuse to run: {result.why}")
 
 
 def _held(hold: LimitHeld, *, strict: bool) -> Finding:
@@ -190,7 +190,7 @@ def _fleet(ctx: Context) -> list[Finding]:
     found += _right_now(status, requests)
     # the supervisor's: it and its tools may live in another cgroup than we
     strict = _strict(ctx)
-    found += [_held(hold, strict=strict) for hold in status.fence.limits]
+    found += [_held(hold, strict=strict) for hold in status.sandbox.limits]
     found += [Finding("bad", f"invariant {v.id}", f"{v.sid} {v.text}".strip()) for v in broken]
     return found if broken else [*found, Finding("ok", "invariants", "all hold")]
 
@@ -224,7 +224,7 @@ def told(found: TroubleView) -> str:
 
 def doctor(ctx: Context, args: argparse.Namespace) -> int:
     findings = [Finding("ok", "python", f"{platform.python_version()} at {sys.executable}")]
-    findings += [*_folders(ctx), *_configuration(ctx), _fence(), *_fleet(ctx)]
+    findings += [*_folders(ctx), *_configuration(ctx), _sandbox(), *_fleet(ctx)]
     for f in findings:
         if args.json:
             emit(asdict(f))

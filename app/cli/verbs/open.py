@@ -38,7 +38,7 @@ def opened(ctx: Context, args: argparse.Namespace) -> int:
         raise Usage("there is no terminal to open it in; --path prints the folder instead")
     if not row.ended:
         say(f"{safe(row.name)} has not ended: its agent may change these files too")
-    say(f"{safe(str(folder))}: what you start here runs as you, outside the fence; exit comes back")
+    say(f"{safe(str(folder))}: what you start here runs as you, outside the sandbox; exit comes back")
     try:
         return exits.OK if subprocess.call(command, cwd=folder) == 0 else exits.NO
     except OSError as exc:

@@ -7,26 +7,26 @@ from enum import StrEnum
 
 
 class Access(StrEnum):
-    """What lies beyond the fence for one call."""
+    """What lies beyond the sandbox for one call."""
 
-    FENCE = "fence"
+    SANDBOX = "sandbox"
     """Nothing."""
     NETWORK = "network"
     """The hosts that it names, or any."""
-    UNFENCED = "unfenced"
-    """Everything: there is no fence."""
+    UNSANDBOXED = "unsandboxed"
+    """Everything: there is no sandbox."""
     OUTSIDE = "outside"
     """One file or folder beside the worktree."""
     PUSH = "push"
-    """A remote, by way of git outside the fence."""
+    """A remote, by way of git outside the sandbox."""
 
 
-ASKED = (Access.FENCE, Access.NETWORK, Access.UNFENCED)
+ASKED = (Access.SANDBOX, Access.NETWORK, Access.UNSANDBOXED)
 """What the input of a call may ask for; the others follow from what it is about."""
-FENCED = frozenset(Access) - {Access.UNFENCED, Access.PUSH}
-"""Those whose call runs inside the fence."""
+SANDBOXED = frozenset(Access) - {Access.UNSANDBOXED, Access.PUSH}
+"""Those whose call runs inside the sandbox."""
 
 
 def asked(given: Mapping[str, object]) -> str:
     """What an input asks for, whether there is such a thing or not."""
-    return str(given.get("access") or Access.FENCE)
+    return str(given.get("access") or Access.SANDBOX)

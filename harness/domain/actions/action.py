@@ -34,7 +34,7 @@ class BadAction(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """The fence of one call: absolute paths. ``binds`` are (source, destination, ``ro`` | ``rw``) in mount order;
+    """The sandbox of one call: absolute paths. ``binds`` are (source, destination, ``ro`` | ``rw``) in mount order;
     ``hosts`` the only hosts that it may reach.
     """
 
@@ -43,7 +43,7 @@ class Profile:
     write: tuple[str, ...] = ()
     binds: tuple[tuple[str, str, str], ...] = ()
     network: bool = False
-    fenced: bool = False
+    sandboxed: bool = False
     hosts: tuple[str, ...] = ()
 
     @property
@@ -58,7 +58,7 @@ class Profile:
             "write": list(self.write),
             "binds": [list(bind) for bind in self.binds],
             "network": self.network,
-            "fenced": self.fenced,
+            "sandboxed": self.sandboxed,
         }
         if self.hosts:
             wire["hosts"] = list(self.hosts)
@@ -74,7 +74,7 @@ class Profile:
             write=write,
             binds=tuple((source, target, mode) for source, target, mode in items(wire, "binds", 3)),
             network=flag(wire, "network", False),
-            fenced=flag(wire, "fenced", False),
+            sandboxed=flag(wire, "sandboxed", False),
             hosts=texts(wire, "hosts"),
         )
 
@@ -95,14 +95,14 @@ class _Common:
 
     KIND: ClassVar[ActionKind]
     tool: str
-    fence: Profile
+    sandbox: Profile
     session: str = ""
     call: str = ""
     ref: str = ""
     input_sha: str = ""
     cwd: str = ""
     timeout_s: int = TIMEOUT_S
-    access: Access = Access.FENCE
+    access: Access = Access.SANDBOX
     output_bytes: int = OUTPUT_BYTES
     env: Mapping[str, str] = field(default_factory=dict)
     effects: tuple[Effect, ...] = ()
@@ -152,7 +152,7 @@ class _Common:
             "access": str(self.access),
             "output_bytes": self.output_bytes,
             "env": dict(self.env),
-            "fence": self.fence.to_wire(),
+            "sandbox": self.sandbox.to_wire(),
             "effects": [str(effect) for effect in self.effects],
         }
         if self.input_blob is not None:
@@ -314,20 +314,20 @@ def _action(wire: Wire) -> Action:
 
 
 def _common(wire: Wire) -> dict[str, Any]:
-    profile = table(wire, "fence")
+    profile = table(wire, "sandbox")
     cwd = text(wire, "cwd", "")
-    fence = Profile.from_wire(profile, cwd)
+    sandbox = Profile.from_wire(profile, cwd)
     blob = None if wire.get("input_blob") is None else table(wire, "input_blob")
     return {
         "tool": text(wire, "tool"),
-        "fence": fence,
+        "sandbox": sandbox,
         "session": text(wire, "session", ""),
         "call": text(wire, "call", ""),
         "ref": text(wire, "ref", ""),
         "input_sha": text(wire, "input_sha", ""),
-        "cwd": cwd or fence.worktree,
+        "cwd": cwd or sandbox.worktree,
         "timeout_s": number(wire, "timeout_s", 0) or TIMEOUT_S,
-        "access": _access(text(wire, "access", Access.FENCE)),
+        "access": _access(text(wire, "access", Access.SANDBOX)),
         "output_bytes": number(wire, "output_bytes", 0) or OUTPUT_BYTES,
         "env": words(wire, "env"),
         "effects": tuple(Effect.parse(spelled) for spelled in texts(wire, "effects")),

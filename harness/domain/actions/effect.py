@@ -1,7 +1,7 @@
-"""What of a call leaves the fence, in the words that policies, logs and cards share. Pure, standard library only.
+"""What of a call leaves the sandbox, in the words that policies, logs and cards share. Pure, standard library only.
 
 An effect is spelled ``name`` or ``name:what``: ``network``, ``network:<host>``, ``network:<host>:<port>``,
-``unfenced``, ``outside:<path>``, ``push:<remote> <ref>``, ``push-force``, ``no-undo``. A rule's pattern has the same
+``unsandboxed``, ``outside:<path>``, ``push:<remote> <ref>``, ``push-force``, ``no-undo``. A rule's pattern has the same
 form, with ``*`` in it.
 """
 
@@ -63,7 +63,7 @@ class Effect:
 
 NETWORK = Effect(_NETWORK)
 """Any host."""
-UNFENCED = Effect("unfenced")
+UNSANDBOXED = Effect("unsandboxed")
 PUSH_FORCE = Effect(_PUSH_FORCE)
 NO_UNDO = Effect("no-undo")
 """What the call changes cannot be brought back, because the state before it cannot be kept."""

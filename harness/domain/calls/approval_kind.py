@@ -11,7 +11,7 @@ class Request(StrEnum):
     """
 
     TOOL = "tool"
-    """A call asks to leave the fence."""
+    """A call asks to leave the sandbox."""
     CAP = "cap"
     """A cap is reached."""
     AUTH = "auth"

@@ -68,7 +68,7 @@ class Outgoing(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Going(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that a deletion outside the fence takes away. ``kept`` says what else has it; empty when nothing is
+    """One thing that a deletion outside the sandbox takes away. ``kept`` says what else has it; empty when nothing is
     known to. ``files``: of a folder, the first that are in it, by their names there. ``lacks``: what was looked through
     and has it not, or not all of it.
     """
@@ -81,8 +81,8 @@ class Going(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RunFile(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A file of the session's own worktree that a call without a fence runs: its lines, from its line ``first`` on, and
-    how many more it has; ``problem`` says why it cannot be shown.
+    """A file of the session's own worktree that a call without a sandbox runs: its lines, from its line ``first`` on,
+    and how many more it has; ``problem`` says why it cannot be shown.
     """
 
     path: str

@@ -12,12 +12,12 @@ class GateKind(StrEnum):
 
     PRODUCTION_WRITE = "production write"
     """Changes something outside the worktree: a push, a file elsewhere, anything on the network, a program without
-    the fence.
+    the sandbox.
     """
     EXTERNAL_MESSAGE = "external message"
-    """Can reach somebody: anything on the network, a program without the fence."""
+    """Can reach somebody: anything on the network, a program without the sandbox."""
     DELETE = "delete"
-    """What no undo brings back: a forced push, a file elsewhere, a program without the fence, or a change of what is
+    """What no undo brings back: a forced push, a file elsewhere, a program without the sandbox, or a change of what is
     not kept before it.
     """
 

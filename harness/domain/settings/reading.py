@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from types import NoneType
+from types import MappingProxyType, NoneType
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 import msgspec
@@ -36,12 +36,17 @@ class Form(NamedTuple):
 
 
 class Source(Generic[E_co]):
-    """The text of a file, its name, and the error that is raised for it."""
+    """The text of a file, its name, and the error that is raised for it. ``renamed``: new names of sections and keys
+    that had another one.
+    """
 
-    def __init__(self, text: str, file: str | Path, error: type[E_co]) -> None:
+    def __init__(
+        self, text: str, file: str | Path, error: type[E_co], renamed: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self.text = text
         self.file = file
         self._error = error
+        self._renamed = renamed
 
     @cached_property
     def _lines(self) -> dict[Place, int]:
@@ -64,7 +69,7 @@ class Source(Generic[E_co]):
         made = {}
         for key, raw in table.items():
             if (field := fields.get(key)) is None:
-                raise self.failure((*at, key), _unknown(key, raw, list(fields)))
+                raise self.failure((*at, key), _unknown(key, raw, list(fields), self._renamed.get(key, "")))
             made[field.name] = self._value(field.type, raw, (*at, key))
         for key, field in fields.items():
             if field.required and field.name not in made:
@@ -140,9 +145,11 @@ def _parts(hint: object) -> tuple[Any, Form | None, msgspec.Meta, bool]:
     return getattr(hint, "__origin__", hint) if notes else hint, form, meta, optional
 
 
-def _unknown(key: str, raw: object, known: list[str]) -> str:
+def _unknown(key: str, raw: object, known: list[str], now: str) -> str:
     import difflib
 
+    if now in known:
+        return f"is called {now} now; write {f'[{now}]' if isinstance(raw, dict) else now} in its place"
     near = difflib.get_close_matches(key, known, n=1)
     meant = f"did you mean {near[0]}? " if near else ""
     return f"unknown {'section' if isinstance(raw, dict) else 'key'}; {meant}known: {', '.join(known)}"

@@ -66,7 +66,8 @@ def _statements(text: str) -> Iterator[tuple[int, bool, list[str], bool]]:
     import tomllib
 
     text = text.replace("\r\n", "\n") + "\n"
-    start, line, depth = 0, 1, 0
+    start = depth = 0
+    line = 1
     for token in _TOKEN.finditer(text):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
         if token[0] != "\n" or depth:

@@ -20,11 +20,11 @@ def shown(action: Action) -> bool:
 
 
 def of_jobs(action: Action, jobs: Iterable[str]) -> str:
-    """Why a call that leaves the fence must not begin while these jobs run; empty when it may: a job can change what a
-    person was shown, also after the last look at it.
+    """Why a call that leaves the sandbox must not begin while these jobs run; empty when it may: a job can change what
+    a person was shown, also after the last look at it.
     """
     names = ", ".join(jobs)
-    if not names or action.access == Access.FENCE or not shown(action):
+    if not names or action.access == Access.SANDBOX or not shown(action):
         return ""
     return (
         f"not while a job runs ({names}): it can change the files that a person would be shown with this call; {_WAIT}"
@@ -32,10 +32,10 @@ def of_jobs(action: Action, jobs: Iterable[str]) -> str:
 
 
 def of_open_jobs(action: Action, jobs: Mapping[str, Action]) -> str:
-    """Why a call must not begin beside a job that runs outside the fence, as a person was shown it; empty when it may:
-    what the job reads later would be whatever this call writes.
+    """Why a call must not begin beside a job that runs outside the sandbox, as a person was shown it; empty when it
+    may: what the job reads later would be whatever this call writes.
     """
-    names = ", ".join(name for name, job in jobs.items() if job.access == Access.UNFENCED and shown(job))
+    names = ", ".join(name for name, job in jobs.items() if job.access == Access.UNSANDBOXED and shown(job))
     if not names or not registry.may_change_files(action.tool, action.access):
         return ""
-    return f"not while {names} runs outside the fence: no file that it may use is changed meanwhile; {_WAIT}"
+    return f"not while {names} runs outside the sandbox: no file that it may use is changed meanwhile; {_WAIT}"

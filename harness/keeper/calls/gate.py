@@ -46,13 +46,13 @@ _SIDE_BY_SIDE = 4
 """Calls that read at the same time: more of them would only take turns on a small machine."""
 _AGAIN_S = 1.0
 _LATER = "ask again in a moment"
-_UNBUILT = (spawn.SpawnError, spawn.FenceUnavailable, OSError)
+_UNBUILT = (spawn.SpawnError, spawn.SandboxUnavailable, OSError)
 """Why there can be no process for an action."""
 
 
 class CallGate:
     """Runs the calls of one session one at a time, in the order they were asked for; the rest wait and are checked when
-    their turn comes. Calls that only read, inside the fence, run side by side.
+    their turn comes. Calls that only read, inside the sandbox, run side by side.
     """
 
     def __init__(
@@ -184,12 +184,12 @@ class CallGate:
         return all(running.reads for running in self._now.values()) and self._only_reads(call_id)
 
     def _only_reads(self, call_id: str) -> bool:
-        """True for a call of ours that reads inside the fence; what is wrong with another shows when it is alone."""
+        """True for a call of ours that reads inside the sandbox; what is wrong with another shows when it is alone."""
         try:
             action = from_wire(self._judged.check(call_id)[1])
         except (OpError, BadAction):
             return False
-        return spawn.only_reads(action) and action.access == Access.FENCE and start.slow(action) is None
+        return spawn.only_reads(action) and action.access == Access.SANDBOX and start.slow(action) is None
 
     @staticmethod
     def _answering(answer: Answer, step: Callable[[], CallBegun | None]) -> None:
@@ -223,8 +223,8 @@ class CallGate:
             self.vault.ask(self._state_before(action, depends), lambda reply: self._kept(preparing, reply))
         else:
             self.vault.ask(Observe(depends), lambda reply: self._kept(preparing, reply))
-        # what leaves the fence is built after the last look
-        if action.access == Access.FENCE and action.tool != registry.JOB:
+        # what leaves the sandbox is built after the last look
+        if action.access == Access.SANDBOX and action.tool != registry.JOB:
             with contextlib.suppress(*_UNBUILT):  # it is built again at its start, which says so
                 preparing.ready = self._process(action, call.attempt + 1)
         return None
@@ -327,7 +327,7 @@ class CallGate:
         try:
             self._run(action, attempt, ready, output)
         except OSError as exc:
-            if not scarce(exc) or action.access != Access.FENCE:
+            if not scarce(exc) or action.access != Access.SANDBOX:
                 raise self._refused(call_id, exc) from exc
             self._run_later(Preparing(call_id, lambda _: None, wire, action), attempt, exc)
         return CallBegun(started=True)
@@ -376,7 +376,7 @@ class CallGate:
         self._over()
 
     def _see_to_jobs(self, call: Call, action: Action) -> CallBegun:
-        """Carry out a call of the tool that looks at jobs: nothing of it runs in the fence."""
+        """Carry out a call of the tool that looks at jobs: nothing of it runs in the sandbox."""
         started = {"call_id": call.call_id, "action_hash": call.action_hash, "effect": READ}
         self._write("tool.started", {**started, "attempt": call.attempt + 1, "pre": dict(action.world)})
         self.waits.serve(call.call_id, dict(action.input or {}), self._ended)
@@ -447,7 +447,7 @@ class CallGate:
             self._faults.hit("keeper.after_ended")
             self._loop.call_later(0.0, self._tidy)  # behind the pushes: the agent waits for this record
         running = self._now.pop(str(data["call_id"]), None)
-        fence = running.fence if running is not None else []
+        sandbox = running.sandbox if running is not None else []
         self._over()
-        if fence and self.idle:
-            self._standby.keep(fence)
+        if sandbox and self.idle:
+            self._standby.keep(sandbox)

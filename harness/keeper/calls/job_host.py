@@ -1,4 +1,4 @@
-"""The process beside a job: it starts the job in its fence, keeps its output, ends it in time and says how it ended.
+"""The process beside a job: it starts the job in its sandbox, keeps its output, ends it in time and says how it ended.
 Standard library only.
 
 A child of the keeper and a process of its own, because a job prints without end and leaves processes behind while the

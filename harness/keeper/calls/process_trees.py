@@ -44,9 +44,9 @@ def kill_session(leader: Identity, timeout_s: float) -> bool:
     """Kill what a dead keeper's call left: everything below ``leader`` and in its session; True when nothing is left
     within ``timeout_s``.
 
-    The leader goes last, since only through it, a subreaper outside the fence, daemons are found that left its session.
-    Members of the session that are older than the leader belong to somebody who had the number before and are left
-    alone.
+    The leader goes last, since only through it, a subreaper outside the sandbox, daemons are found that left its
+    session. Members of the session that are older than the leader belong to somebody who had the number before and are
+    left alone.
     """
     if leader.boot != boot_id():
         return True

@@ -217,8 +217,8 @@ class RunningCall:
         return (self._pid,) if self._status is None else ()
 
     @property
-    def fence(self) -> list[str]:
-        """Command line of its fence when that is the session's own and nothing more; empty otherwise."""
+    def sandbox(self) -> list[str]:
+        """Command line of its sandbox when that is the session's own and nothing more; empty otherwise."""
         return self._spec.argv if self._spec.plain else []
 
     def stop(self, why: str) -> None:
@@ -405,7 +405,7 @@ class RunningCall:
             return Over("processes", limits.processes, limits.processes)
         if exit_code == 128 + signal.SIGXFSZ and limits.file is not None:
             return Over("file", limits.file, limits.file)
-        if group is None and self._spec.fenced and each is not None and self._largest >= each * _NEARLY:
+        if group is None and self._spec.sandboxed and each is not None and self._largest >= each * _NEARLY:
             return Over("process_memory", self._largest, each)
         return self._full
 

@@ -126,7 +126,7 @@ class VaultLink:
 
     def roots(self, action: Action | None = None) -> tuple[KeptRoot, ...]:
         """The folders of the session as the vault wants them: the worktree, the private git folder, its objects."""
-        worktree = action.fence.worktree if action is not None else ""
+        worktree = action.sandbox.worktree if action is not None else ""
         worktree = worktree or _recorded(self._folder.git / "workspace.json")
         git = self._folder.git
         own = (("g", git / "private"), ("o", git / "objects"))

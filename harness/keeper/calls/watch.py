@@ -88,7 +88,7 @@ class WatchOrder:
     """
 
     leader: int
-    fenced: bool
+    sandboxed: bool
     limits: Limits
     grows: list[str]
     group: str
@@ -140,7 +140,7 @@ class Watch:
         self._limits = order.limits
         self._group = Group(Path(order.group)) if order.group else None
         self._line = line
-        self._tree = resource_usage.Tree(order.leader, fenced=order.fenced)
+        self._tree = resource_usage.Tree(order.leader, sandboxed=order.sandboxed)
         self._disk = Meter(order.grows, order.limits, order.known, self._tree.deleted)
         self._known = order.known
         self._strikes = 0

@@ -53,7 +53,7 @@ class Watchers:
     def begin(self, spec: Spawn, leader: int, heard: Heard) -> Watcher:
         """Have a call watched; ``heard`` gets what is found (``full``, ``over``). Raises OSError."""
         group = str(spec.group.path) if spec.group is not None else ""
-        order = WatchOrder(leader, spec.fenced, spec.limits, spec.grows, group, self._disk.known).encode()
+        order = WatchOrder(leader, spec.sandboxed, spec.limits, spec.grows, group, self._disk.known).encode()
         if (watcher := self._waiting) is not None:
             self._waiting = None
             with contextlib.suppress(OSError):  # it died, which nobody heard yet

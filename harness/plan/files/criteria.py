@@ -1,6 +1,6 @@
 """Criteria that a machine can decide: what a sentence of a plan asks to be run, read or fetched. Pure.
 
-A criterion becomes one shell command, which the harness runs inside the fence as it runs every check. A sentence that
+A criterion becomes one shell command, which the harness runs inside the sandbox as it runs every check. A sentence that
 names no command, file or address is for a person: `problem` says why, and how to word it instead.
 """
 
@@ -128,7 +128,7 @@ while time.monotonic() < until:
     time.sleep(0.1)
 sys.exit(said)
 """
-"""Asks until it is answered as wanted; without a port everything that listens, which in a fence is what was started
+"""Asks until it is answered as wanted; without a port everything that listens, which in a sandbox is what was started
 there. What answers otherwise has a few seconds more, what has ended its setting up ten, before it counts.
 """
 _BY_ITSELF = "init.sh"

@@ -1,4 +1,5 @@
-"""``config.toml``: models, caps, fence and screen settings. Read from the user's folder only, never from a repository.
+"""``config.toml``: models, caps, sandbox and screen settings. Read from the user's folder only, never from a
+repository.
 
 Every key is known here; an unknown key or a wrong type is an error that names file, line and key.
 """
@@ -32,9 +33,13 @@ class Config(Sections, frozen=True, kw_only=True):
         return self.profiles[max(fitting, key=len)] if fitting else Profile()
 
 
+RENAMED = {"fence": "sandbox"}
+"""Sections that had another name."""
+
+
 def parse(file: Path, text: str) -> Config:
     """Settings from TOML text. Raises ConfigError."""
-    return Config(file=file, **msgspec.structs.asdict(Source(text, file, ConfigError).read(Sections)))
+    return Config(file=file, **msgspec.structs.asdict(Source(text, file, ConfigError, RENAMED).read(Sections)))
 
 
 def load(folders: Folders) -> Config:
@@ -52,7 +57,7 @@ def load(folders: Folders) -> Config:
         folders.config,
         *([Path(config.model.api_key_file).expanduser()] if config.model.api_key_file else []),
     ]
-    for shown in config.fence.read:
+    for shown in config.sandbox.read:
         real = os.path.realpath(shown)
         if hidden := next(
             (
@@ -63,5 +68,5 @@ def load(folders: Folders) -> Config:
             None,
         ):
             why = f"{shown!r} would show {hidden} to every tool, which is Watchfloor's own; name narrower folders"
-            raise Source(text, folders.config_file, ConfigError).failure(("fence", "read"), why)
+            raise Source(text, folders.config_file, ConfigError).failure(("sandbox", "read"), why)
     return config

@@ -24,12 +24,13 @@ def _own_file(text: str) -> str:
 
 
 def _folder(text: str) -> str:
-    """An absolute folder that may be shown inside the fence; whole system folders would open what the fence closes."""
+    """An absolute folder that may be shown inside the sandbox; whole system folders would open what the sandbox closes.
+    """
     path = os.path.normpath(os.path.expanduser(text))
     if not os.path.isabs(path):
         raise ValueError(f"{text!r} must be an absolute path (or begin with ~)")
     if path in _NEVER or path.startswith(("/proc/", "/sys/")) or path == os.path.normpath(os.path.expanduser("~")):
-        raise ValueError(f"{text!r} is too much to show inside the fence; name the folders below it that are needed")
+        raise ValueError(f"{text!r} is too much to show inside the sandbox; name the folders below it that are needed")
     return path
 
 

@@ -17,7 +17,7 @@ CONTEXT = "a number of tokens, with room for a hand-off and the turns beside it"
 LEAST_CLEARING = 10_000
 LEAST_COMPACTION = 50_000
 LONGEST_RUN_S = 3600
-"""Seconds that anything in the fence may take at most (`tools.MAX_TIMEOUT_S`): a setting cannot ask for more."""
+"""Seconds that anything in the sandbox may take at most (`tools.MAX_TIMEOUT_S`): a setting cannot ask for more."""
 MOST_WITNESSES = 20
 
 
@@ -71,7 +71,7 @@ class CapsConfig(msgspec.Struct, frozen=True):
     """Tokens of all sessions, ever."""
 
 
-class FenceConfig(msgspec.Struct, frozen=True):
+class SandboxConfig(msgspec.Struct, frozen=True):
     """What an agent's calls can see of this machine, and how long they may take."""
 
     read: tuple[Annotated[str, FOLDER], ...] = ()
@@ -290,7 +290,7 @@ class Sections(msgspec.Struct, frozen=True):
 
     model: ModelConfig = ModelConfig()
     caps: CapsConfig = CapsConfig()
-    fence: FenceConfig = FenceConfig()
+    sandbox: SandboxConfig = SandboxConfig()
     limits: LimitsConfig = LimitsConfig()
     undo: UndoConfig = UndoConfig()
     processes: ProcessesConfig = ProcessesConfig()

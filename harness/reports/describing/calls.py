@@ -27,7 +27,7 @@ def _proposed(b: t.ToolProposed) -> Line:
 
 @_on(t.ToolJudged)
 def _judged(b: t.ToolJudged) -> Line:
-    leaves = f" · leaves the fence: {', '.join(b.effects)}" if b.effects else ""
+    leaves = f" · leaves the sandbox: {', '.join(b.effects)}" if b.effects else ""
     tone: Tone = "bad" if b.verdict == Ruling.DENY else "warn"
     if b.verdict == Ruling.ALLOW and not b.effects:
         tone = "dim"

@@ -269,13 +269,13 @@ class CallFlow:
 
 
 def _only_reads(known: OpenCall) -> bool:
-    """True for a call that changes nothing and stays inside the fence; its keeper decides whether it may run beside
+    """True for a call that changes nothing and stays inside the sandbox; its keeper decides whether it may run beside
     others.
     """
     asked = known.proposed
     if asked.only_reads:
         return True
-    inside = asked.input is not None and access.asked(asked.input) == Access.FENCE
+    inside = asked.input is not None and access.asked(asked.input) == Access.SANDBOX
     return inside and not registry.may_change_files(asked.tool)
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints of a session: made when its log asks for one, before a call that leaves the fence, by hand, at an end.
+"""Checkpoints of a session: made when its log asks for one, before a call that leaves the sandbox, by hand, at an end.
 
 The vault keeps the state, the store a commit of its files; the record comes last, so whoever dies in between
 leaves at most a ref that the next checkpoint takes over.
@@ -68,7 +68,7 @@ async def step(session: Session, config: CheckpointConfig) -> None:
 
 
 async def before_leaving(session: Session, call_id: str, config: CheckpointConfig) -> None:
-    """A call is about to have an effect outside the fence, which no undo takes back: what came before can be had."""
+    """A call is about to have an effect outside the sandbox, which no undo takes back: what came before can be had."""
     known = session.track.calls.get(call_id)
     judged = known.judged if known is not None else None
     if judged is None or known is None or session.state.checkpoints.changed_seq < 0:

@@ -82,7 +82,7 @@ async def settle(session: Session, call: Call, known: OpenCall) -> None:
             t.ToolResolved(
                 call_id=call.call_id,
                 resolution="unknown_told_model",
-                evidence="it ran inside the fence and was interrupted; the model is told",
+                evidence="it ran inside the sandbox and was interrupted; the model is told",
             )
         )
     elif isinstance(action, PushAction):

@@ -237,7 +237,7 @@ class Judging:
         """
         policy = self._settings.policy
         kept = Kept(unprotected=unprotected)
-        if asked(given) != Access.FENCE or (not unprotected and _first_delete(session, proposed)):
+        if asked(given) != Access.SANDBOX or (not unprotected and _first_delete(session, proposed)):
             kept = await self._world(session, proposed.call_id)
         action = await self._action(session, proposed, given, kept)
         verdict = _verdict(session, proposed, action, policy, kept)
@@ -294,9 +294,9 @@ class Judging:
         own = [session.folder.root.parent.parent, session.folder.keeper_socket.parent.parent, config.file.parent]
         if config.model.api_key_file:
             own.append(Path(config.model.api_key_file).expanduser())
-        facts = gather(open_worktree(private_of(session)), proposed.tool, given, config.fence, map(str, own), kept)
+        facts = gather(open_worktree(private_of(session)), proposed.tool, given, config.sandbox, map(str, own), kept)
         if proposed.only_reads:
-            facts = replace(facts, fence=facts.fence.only_read())
+            facts = replace(facts, sandbox=facts.sandbox.only_read())
         jobs = config.jobs
         facts = replace(facts, job_s=jobs.limit, job_most_s=jobs.longest, job_log_bytes=jobs.log)
         ref = proposed.input_blob

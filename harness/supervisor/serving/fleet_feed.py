@@ -28,17 +28,17 @@ class FleetFeed:
             p.index.problem,
             p.disk.problem,
         ]
-        warnings = [*p.settings.problems.values(), *filter(None, own), *p.fence.warnings()]
+        warnings = [*p.settings.problems.values(), *filter(None, own), *p.sandbox.warnings()]
         view = FleetView(
             epoch=p.epoch,
-            fence=p.fence.summary,
+            sandbox=p.sandbox.summary,
             warnings=warnings,
             endpoints=p.gates.requests.views(),
             troubles=health.fleet(
                 {
                     **p.settings.problems,
                     "index": p.index.problem,
-                    "fence": "; ".join(p.fence.warnings()),
+                    "sandbox": "; ".join(p.sandbox.warnings()),
                     "disk": p.fleet.full or p.disk.problem,
                     "ledger": p.purse.problem,
                 }

@@ -28,7 +28,7 @@ from harness.supervisor.sessions.taking.merging import Merging
 from harness.supervisor.sessions.taking.pulling import Pulling
 from harness.supervisor.sessions.undo import Undo
 from harness.supervisor.upkeep import health
-from harness.supervisor.upkeep.fence_report import FenceReport
+from harness.supervisor.upkeep.sandbox_report import SandboxReport
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class Parts:
     launcher: Launcher
     approvals: Approvals
     index: Index
-    fence: FenceReport
+    sandbox: SandboxReport
     undo: Undo
     restoring: Restoring
     merging: Merging

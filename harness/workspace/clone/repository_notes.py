@@ -17,7 +17,7 @@ from harness.workspace.git.scratch import alternates
 
 _NAMED = 3
 _OWN_PROGRAM = (
-    "; for new content its program runs in the sandbox, so it must be there ([fence] read shows folders), or such a"
+    "; for new content its program runs in the sandbox, so it must be there ([sandbox] read shows folders), or such a"
     " change stays uncommitted"
 )
 

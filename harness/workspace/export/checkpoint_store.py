@@ -1,4 +1,4 @@
-"""Checkpoints of a session: commits in a git repository of ours in the session's folder, which no fence shows.
+"""Checkpoints of a session: commits in a git repository of ours in the session's folder, which no sandbox shows.
 
 All sessions on a repository read its objects, and a checkpoint holds what nobody committed, so none of it is written
 there. What the commit under a checkpoint has is borrowed from the repository, which holds that commit by a ref; all

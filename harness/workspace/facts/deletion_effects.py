@@ -1,4 +1,4 @@
-"""What a deletion outside the fence would take away, looked at name by name. Blocking.
+"""What a deletion outside the sandbox would take away, looked at name by name. Blocking.
 
 Of everything that is none, as far as its text says (`harness.policy.deletion`), the card shows the command alone. No
 link is followed; what is opened is compared with what a repository has (`elsewhere`). The same names are looked at
@@ -39,10 +39,10 @@ class Gone:
 
 
 def going(action: Action) -> Gone:
-    """What of this action is known to go; nothing for what is no deletion without a fence."""
-    named = _named(action) if action.access == Access.UNFENCED else deletion.Deleted()
+    """What of this action is known to go; nothing for what is no deletion without a sandbox."""
+    named = _named(action) if action.access == Access.UNSANDBOXED else deletion.Deleted()
     kept = bool(action.world.get("snapshot"))
-    root = action.fence.worktree
+    root = action.sandbox.worktree
     gone = [_real(os.path.join(action.cwd, name)) for name in named.names[: deletion.MOST]]
     return Gone(
         [_one(path, root, kept, gone) for path in gone],

@@ -1,5 +1,5 @@
-"""Which files of a session's own worktree a call outside the fence would run: an agent writes them, so that their names
-say nothing. Blocking.
+"""Which files of a session's own worktree a call outside the sandbox would run: an agent writes them, so that their
+names say nothing. Blocking.
 
 Looked at is what a command names (`harness.workspace.facts.run_names`), then what these files come to run in their
 turn: the target of a Makefile, the script of a ``package.json``, a shell script's own commands. A program may run what
@@ -45,10 +45,10 @@ class Runs(NamedTuple):
 
 
 def runs(action: Action) -> Runs:
-    """What a call without a fence runs of its own worktree, as it is now; nothing for any other call."""
-    if action.access != Access.UNFENCED:
+    """What a call without a sandbox runs of its own worktree, as it is now; nothing for any other call."""
+    if action.access != Access.UNSANDBOXED:
         return Runs([], only=True)
-    root = os.path.realpath(action.fence.worktree)
+    root = os.path.realpath(action.sandbox.worktree)
     names = dict.fromkeys(filter(None, (_there(root, name) for name in _names(action))))
     starts = dict.fromkeys(filter(None, (_start(root, name) for name in names)))
     direct = [*names, *(name for name in starts if name not in names)]

@@ -23,9 +23,9 @@ from harness.executor import deleted, preconditions, remotes
 from harness.linux import programs
 from harness.policy import deletion, push, shell
 from harness.policy.effects import absolute, inside
-from harness.policy.facts import Facts, FenceFacts
-from harness.protocol.config.sections import FenceConfig
-from harness.sandbox import bubblewrap as hands_fence
+from harness.policy.facts import Facts, SandboxFacts
+from harness.protocol.config.sections import SandboxConfig
+from harness.sandbox import bubblewrap as hands_sandbox
 from harness.sandbox import egress_relay
 from harness.tools import registry
 from harness.workspace.facts import push_facts
@@ -73,27 +73,27 @@ class _Asked:
     syntax: Mapping[str, object] | None
     cwd: str
     paths: tuple[str, ...]
-    unfenced: bool
+    unsandboxed: bool
 
 
 def _asked(kind: str, given: Mapping[str, object], folder: str) -> _Asked:
     script = str(given.get("script") or "") if kind == ShellAction.KIND else ""
-    unfenced = asked(given) == Access.UNFENCED
-    syntax = parse_shell(script) if "push" in script or (unfenced and deletion.may_hold(script)) else None
+    unsandboxed = asked(given) == Access.UNSANDBOXED
+    syntax = parse_shell(script) if "push" in script or (unsandboxed and deletion.may_hold(script)) else None
     argv = fields.texts(given, "argv") if kind == ExecAction.KIND else shell.only_command(syntax)
     paths = (str(given.get("path") or "."),) if kind == FileAction.KIND else ()
-    return _Asked(kind, argv, script, syntax, str(given.get("cwd") or folder), paths, unfenced)
+    return _Asked(kind, argv, script, syntax, str(given.get("cwd") or folder), paths, unsandboxed)
 
 
 def gather(
     tree: Worktree,
     tool: str,
     input: Mapping[str, object],  # noqa: A002 -- the contract's word
-    fence: FenceConfig,
+    sandbox: SandboxConfig,
     own: Iterable[str] = (),
     kept: Kept = Kept(),
 ) -> Facts:
-    """Everything `harness.policy.build.build_action` needs for one call of ``tool``; ``fence`` is the user's own
+    """Everything `harness.policy.build.build_action` needs for one call of ``tool``; ``sandbox`` is the user's own
     setting, ``own`` what is Watchfloor's.
 
     For a push it first publishes the agent's commits and asks the remote where its refs are (only a remote that the
@@ -128,13 +128,13 @@ def gather(
         begin=begin,
         remotes={name: named[0].address for name, named in pushed.addresses.items()},
         target=pushed.target,
-        fence=FenceFacts(tuple(os.path.realpath(p) for p in fence.read), (root,), tuple(binds)),
-        env=_fenced_env(tree, fence) | _proxied(input),
+        sandbox=SandboxFacts(tuple(os.path.realpath(p) for p in sandbox.read), (root,), tuple(binds)),
+        env=_sandboxed_env(tree, sandbox) | _proxied(input),
         open_env=open_env,
         identity={"dev": info.st_dev, "ino": info.st_ino},
         cwd_identity=preconditions.identity(cwd),
         program=_program(asked.kind, input, cwd, open_env["PATH"]),
-        deletes=_deletes(asked.argv, asked.script, asked.syntax, cwd, home) if asked.unfenced else {},
+        deletes=_deletes(asked.argv, asked.script, asked.syntax, cwd, home) if asked.unsandboxed else {},
         snapshot=kept.snapshot,
         unprotected=kept.unprotected,
         resolved=resolved,
@@ -146,8 +146,8 @@ def gather(
         own=tuple(os.path.realpath(path) for path in own),
         denied=tree.denied,
         repository=str(tree.repo),
-        timeout_s=fence.timeout_s,
-        output_bytes=fence.output_bytes,
+        timeout_s=sandbox.timeout_s,
+        output_bytes=sandbox.output_bytes,
     )
 
 
@@ -161,14 +161,14 @@ def _real(path: str) -> str:
         return os.path.normpath(path)
 
 
-def _fenced_env(tree: Worktree, fence: FenceConfig) -> dict[str, str]:
-    """The fence's own environment with git's settings in a file of lowest rank, so that repositories a test makes keep
-    their own.
+def _sandboxed_env(tree: Worktree, sandbox: SandboxConfig) -> dict[str, str]:
+    """The sandbox's own environment with git's settings in a file of lowest rank, so that repositories a test makes
+    keep their own.
     """
     counted = ("GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_", "GIT_AUTHOR_", "GIT_COMMITTER_")
-    env = {k: v for k, v in hands_fence.environment(str(tree.root)).items() if not k.startswith(counted)}
-    env["PATH"] = ":".join((hands_fence.OWN_PROGRAMS, *fence.path, env["PATH"]))
-    return {**env, **private_dir.environment(tree), **fence.env}
+    env = {k: v for k, v in hands_sandbox.environment(str(tree.root)).items() if not k.startswith(counted)}
+    env["PATH"] = ":".join((hands_sandbox.OWN_PROGRAMS, *sandbox.path, env["PATH"]))
+    return {**env, **private_dir.environment(tree), **sandbox.env}
 
 
 def _proxied(input: Mapping[str, object]) -> dict[str, str]:  # noqa: A002
@@ -188,8 +188,8 @@ def _open_env() -> dict[str, str]:
 
 
 def _program(kind: str, input: Mapping[str, object], cwd: str, path: str) -> dict[str, object]:  # noqa: A002
-    """What a call outside the fence would execute, as it is now."""
-    if asked(input) != Access.UNFENCED or kind not in (ExecAction.KIND, ShellAction.KIND):
+    """What a call outside the sandbox would execute, as it is now."""
+    if asked(input) != Access.UNSANDBOXED or kind not in (ExecAction.KIND, ShellAction.KIND):
         return {}
     name = fields.texts(input, "argv")[0] if kind == ExecAction.KIND else programs.bash()
     return preconditions.program(name, cwd, path)
@@ -198,7 +198,7 @@ def _program(kind: str, input: Mapping[str, object], cwd: str, path: str) -> dic
 def _deletes(
     argv: Sequence[str] | None, script: str, syntax: Mapping[str, object] | None, cwd: str, home: str
 ) -> dict[str, str]:
-    """What a deletion outside the fence takes away, as it is now."""
+    """What a deletion outside the sandbox takes away, as it is now."""
     named = deletion.deleted_in(script, syntax, home).names if script else deletion.names(argv)
     return {name: deleted.state(os.path.join(cwd, name)) for name in named[: deletion.BOUND]}
 

@@ -1,7 +1,7 @@
 """Which files of a worktree need no second look: what git itself noted of them when it wrote the index. Pure but for
 one file of git's own.
 
-Only an index outside the fence is read, which no agent can write. An index in a form that is not known here gives no
+Only an index outside the sandbox is read, which no agent can write. An index in a form that is not known here gives no
 stamps: then every file is read.
 """
 

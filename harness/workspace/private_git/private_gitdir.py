@@ -1,9 +1,9 @@
 """The private git directory of a session: what its agent can write of git, and how its commits come out.
 
-Inside the fence the repository is not there. Where the worktree's ``.git`` leads lies a git directory of the session's
-own, with a detached HEAD, refs, configuration and objects that borrow from the real store, which is read-only. So an
-agent commits, branches, tags and stashes as it likes, and can reach no branch, no hook, no configuration and no object
-of anybody else. `publish` carries the commits of its HEAD out; its other refs stay here.
+Inside the sandbox the repository is not there. Where the worktree's ``.git`` leads lies a git directory of the
+session's own, with a detached HEAD, refs, configuration and objects that borrow from the real store, which is
+read-only. So an agent commits, branches, tags and stashes as it likes, and can reach no branch, no hook, no
+configuration and no object of anybody else. `publish` carries the commits of its HEAD out; its other refs stay here.
 
 Nothing that is bound has its source or its mount point below a folder that the agent can write, but for two mount
 points of every call, which therefore cannot be replaced from inside: the ``.git`` file and the folder of objects.
@@ -66,7 +66,7 @@ class Worktree:
 
     @property
     def shared(self) -> Path:
-        """Where the repository's own objects appear inside the fence (an empty folder outside)."""
+        """Where the repository's own objects appear inside the sandbox (an empty folder outside)."""
         return self.private.parent / "shared-objects"
 
     @property
@@ -81,7 +81,7 @@ class Worktree:
 
     @property
     def git(self) -> Git:
-        """A runner outside the fence, on the real administrative directory."""
+        """A runner outside the sandbox, on the real administrative directory."""
         return Git.of(self.admin, self.root)
 
 
@@ -163,7 +163,7 @@ def _holds(path: Path, text: str) -> bool:
 
 
 def binds(tree: Worktree) -> list[tuple[str, str, str]]:
-    """(source, destination, ``ro`` | ``rw``) for the fence, in mount order.
+    """(source, destination, ``ro`` | ``rw``) for the sandbox, in mount order.
 
     Repairs what the agent may have disturbed first.
     """
@@ -185,7 +185,7 @@ def binds(tree: Worktree) -> list[tuple[str, str, str]]:
 
 
 def environment(tree: Worktree) -> dict[str, str]:
-    """What git needs inside the fence."""
+    """What git needs inside the sandbox."""
     return {
         "GIT_CONFIG_GLOBAL": str(tree.settings),
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -280,7 +280,7 @@ def _published(tree: Worktree) -> str:
 
 
 def _adopt(tree: Worktree, commit: str) -> None:
-    """The branch was moved from outside (a human, or a command without the fence) and the agent did not move: it
+    """The branch was moved from outside (a human, or a command without the sandbox) and the agent did not move: it
     follows.
     """
     shutil.copyfile(tree.admin / "index", tree.private.parent / "index.new", follow_symlinks=False)

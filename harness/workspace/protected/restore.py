@@ -1,7 +1,7 @@
 """The files that decide whether work is done: compared with the commit the session began from, and put back. Blocking.
 
 What lies in the worktree is hostile: every path is walked beneath the opened folder and through no link. Nothing of the
-agent's is ever deleted; what has to go is moved aside, into a folder of ours that no fence shows.
+agent's is ever deleted; what has to go is moved aside, into a folder of ours that no sandbox shows.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ _MOST_LEFT_OUT = 20
 _MOST_PARSED = 64 * 1024
 _MOST_HOPS = 16
 _IMPORT = re.compile(r"(?:(?<=\s)|\A)@((?:[^\s\\]|\\ )+)")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_SANDBOX = re.compile(r" {0,3}(`{3,}|~{3,})")
 _LIST = re.compile(r"\s*([-*+]|\d+[.)])\s")
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)", re.DOTALL)
 _OUTSIDE = "outside the worktree"
@@ -201,7 +201,7 @@ def _prose(text: str) -> Iterator[str]:
     blank = True
     in_list = False
     for line in text.splitlines():
-        mark = _FENCE.match(line)
+        mark = _SANDBOX.match(line)
         if fence:
             closes = mark is not None and mark[1].startswith(fence) and not line.strip().strip(fence[0])
             fence = "" if closes else fence

@@ -165,7 +165,7 @@ class View:
         return found
 
     def staged(self) -> list[str]:
-        """Files that somebody added to the worktree's own index from outside the fence and that are not so in the
+        """Files that somebody added to the worktree's own index from outside the sandbox and that are not so in the
         commit.
         """
         index = self._tree.admin / "index"

@@ -24,7 +24,8 @@ FILES = {
     "folder/keep": "x\n",
 }
 SHELL = "printf '#!/bin/sh\\ntouch %s\\n' {mark}"
-# What is asked (unfenced), and what changes it meanwhile; the mark is a file outside that only the changed world makes.
+# What is asked (unsandboxed), and what changes it meanwhile; the mark is a file outside that only the changed world
+# makes.
 SWAPS: dict[str, tuple[dict[str, Any], str]] = {
     "the program, in place": ({"argv": ["./tool"]}, f"{SHELL} > tool"),
     "the program, by rename": ({"argv": ["./tool"]}, f"{SHELL} > new; chmod +x new; mv new tool"),
@@ -73,7 +74,7 @@ def _swapped(names: list[str]) -> Outside:
                 (f.root / f"mark{number}.folder").mkdir()
                 asked, script = SWAPS[name]
                 turn = [
-                    ("exec", {**asked, "access": "unfenced"}),
+                    ("exec", {**asked, "access": "unsandboxed"}),
                     ("shell", {"script": script.replace("{mark}", str(mark))}),
                 ]
                 sids[name] = f.launch(play(turn, "Done."), repo=repo, name=f"swap{number}")

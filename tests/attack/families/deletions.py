@@ -108,7 +108,7 @@ def _tried(cases: list[tuple[str, str, bool]]) -> Outside:
                 _ground(place)
                 name = SPELLED[spelled].format(place=place)
                 given = {"script": f"rm -rf {name}"} if shell else {"argv": ["rm", "-rf", name]}
-                call = ("shell" if shell else "exec", {**given, "access": "unfenced"})
+                call = ("shell" if shell else "exec", {**given, "access": "unsandboxed"})
                 sid = f.launch(play([call], "Done."), name=f"deletion{number}")
                 request = str(f.approval(sid)["approval_id"])
                 (asked,) = f.json("approvals", request)

@@ -79,5 +79,5 @@ LOOKS = {
 def attempts(ground: Ground, dice: random.Random | None) -> Iterator[Attempt]:
     names = list(LOOKS) if dice is None else dice.sample(sorted(LOOKS), 5)
     for name in names:
-        for access in ("fence", "network") if dice is None else (dice.choice(("fence", "network")),):
+        for access in ("sandbox", "network") if dice is None else (dice.choice(("sandbox", "network")),):
             yield Inside(f"{name}, {access}", LOOKS[name], claim=False, access=access)

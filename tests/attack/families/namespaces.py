@@ -120,4 +120,4 @@ def attempts(ground: Ground, dice: random.Random | None) -> Iterator[Attempt]:
             tuple(sorted(dice.sample(sorted(FLAGS), dice.randrange(1, 6)))), dice.choice(("unshare", "clone"))
         )
     for name in dice.sample(sorted(CODE), 10):
-        yield Inside(name, CODE[name], access=dice.choice(("fence", "network")))
+        yield Inside(name, CODE[name], access=dice.choice(("sandbox", "network")))

@@ -51,7 +51,7 @@ WAYS = {
 
 
 def _reach(way: str, host: str) -> Inside:
-    # A datagram to the fence's own loopback is sent and lost; whether one arrived is seen from outside.
+    # A datagram to the sandbox's own loopback is sent and lost; whether one arrived is seen from outside.
     return Inside(
         f"{way} to {host}", f"h, p = '{host}', given['port']\n{WAYS[way]}", claim=way in ("tcp", "bash", "many ports")
     )

@@ -1,5 +1,5 @@
 """Git as a weapon: what an agent writes into its repository, followed by everything the harness does with it outside
-the fence.
+the sandbox.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from harness.executor import preconditions
-from harness.protocol.config.sections import FenceConfig
+from harness.protocol.config.sections import SandboxConfig
 from harness.sandbox import fork_exec
 from harness.workspace.facts.gather import gather
 from harness.workspace.git.errors import WorkspaceError
@@ -214,7 +214,7 @@ def harness_does(tree: Worktree, sid: str) -> list[str]:
         lambda: preconditions.head(str(tree.root), [[str(tree.private), str(tree.admin), "rw"]]),
         lambda: agent_head(tree),
         lambda: diff(tree),
-        lambda: gather(tree, "exec", given, FenceConfig()),
+        lambda: gather(tree, "exec", given, SandboxConfig()),
         lambda: publish(tree),
         lambda: remove.unpushed(tree),
         lambda: remove.remove(tree, sid),

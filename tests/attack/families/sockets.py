@@ -27,7 +27,7 @@ NAMED = {
 OTHERS = [number for number in range(1, 47) if number not in (2, 10)]
 
 
-def _path(number: int, kind: str, named: str, access: str = "fence") -> Inside:
+def _path(number: int, kind: str, named: str, access: str = "sandbox") -> Inside:
     code = (
         f"s = given['sockets'][{number} % len(given['sockets'])]\nreturn connect(socket.AF_UNIX, socket.SOCK_{kind},"
         f" {NAMED[named]})"
@@ -65,9 +65,9 @@ def attempts(ground: Ground, dice: random.Random | None) -> Iterator[Attempt]:
                 code = f"return connect(socket.AF_UNIX, socket.SOCK_STREAM, '{path}')"
                 yield Inside(f"the system's socket {path}, network", code, access="network")
         for kind, end in (("STREAM", ""), ("DGRAM", "d"), ("SEQPACKET", "p")):
-            for access in ("fence", "network"):
+            for access in ("sandbox", "network"):
                 yield _abstract(kind, end, access)
-        for access in ("fence", "network"):
+        for access in ("sandbox", "network"):
             yield _path(0, "STREAM", "its path", access)
             for family in OTHERS:
                 yield _other(family, 1 if family == 1 else 3, 0, access)
@@ -84,7 +84,7 @@ def attempts(ground: Ground, dice: random.Random | None) -> Iterator[Attempt]:
         )
         return
     for _ in range(24):
-        access = dice.choice(("fence", "fence", "network"))
+        access = dice.choice(("sandbox", "sandbox", "network"))
         if dice.random() < 0.5:
             yield _path(dice.randrange(8), dice.choice(KINDS), dice.choice(sorted(NAMED)), access)
         else:

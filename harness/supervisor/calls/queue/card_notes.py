@@ -27,7 +27,7 @@ async def notes(session: Session, action: Action, past: Iterable[Shape]) -> Card
     of = kind_of(action)
     known = list(past)
     found = await _runs(session, action)
-    read = frozenset(os.path.join(action.fence.worktree, one.path) for one in found.files if one.whole)
+    read = frozenset(os.path.join(action.sandbox.worktree, one.path) for one in found.files if one.whole)
     facts = facts_of(action, read)
     before, unusual = compared(of, facts, known, ordinary(action, read))
     entry, title = _step(session.state)

@@ -1,4 +1,4 @@
-"""Checks on the result of a merge: on the road of every call, in the session's own fence, with other files in it."""
+"""Checks on the result of a merge: on the road of every call, in the session's own sandbox, with other files in it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.events import types as t
 from harness.events.work.merge_events import RAN_FOR
 from harness.policy.build import build_action
 from harness.policy.decide import judge
-from harness.policy.facts import Facts, FenceFacts
+from harness.policy.facts import Facts, SandboxFacts
 from harness.supervisor.base.errors import OpError
 from harness.supervisor.base.settings import Settings
 from harness.supervisor.calls import carrying_out
@@ -77,17 +77,17 @@ async def check(session: Session, settings: Settings, merge_id: str, command: st
 
 
 def _facts(session: Session, settings: Settings, command: str, result: Path) -> Facts:
-    """The facts of a call of the session, but for its fence: the result lies over the worktree, and what is of git can
-    be read alone (blocking).
+    """The facts of a call of the session, but for its sandbox: the result lies over the worktree, and what is of git
+    can be read alone (blocking).
     """
     tree = open_worktree(private_of(session))
-    facts = gather(tree, registry.CHECK, {"command": command}, settings.config.fence)
+    facts = gather(tree, registry.CHECK, {"command": command}, settings.config.sandbox)
     root = str(tree.root)
     binds = [
         (str(result), root, "rw") if target == root else (source, target, "ro")
-        for source, target, _ in facts.fence.binds
+        for source, target, _ in facts.sandbox.binds
     ]
-    return replace(facts, fence=FenceFacts(facts.fence.read, (), tuple(binds)))
+    return replace(facts, sandbox=SandboxFacts(facts.sandbox.read, (), tuple(binds)))
 
 
 async def _judged(session: Session, command: str) -> CheckCount:

@@ -53,7 +53,7 @@ class FleetOps:
         config = p.settings.config
         return Status(
             fleet=view,
-            fence=await p.fence.result(),
+            sandbox=await p.sandbox.result(),
             policy=PolicyInForce(source=policy.source, hash=policy.hash, rules=len(policy.rules)),
             config=ConfigInForce(file=str(config.file), model=config.model.default),
             problems=[*view.warnings, *troubled],

@@ -172,7 +172,7 @@ class GrantOps:
         asked = session.state.approvals.get(approval_id)
         known = session.track.calls.get(asked.call_id) if asked is not None else None
         if asked is None or asked.kind != Request.TOOL or known is None:
-            raise OpError("bad_grant", "only a call that asks to leave the fence can get a rule")
+            raise OpError("bad_grant", "only a call that asks to leave the sandbox can get a rule")
         if text_of(m, "action_hash") != asked.action_hash:
             raise OpError("stale", "what you made a rule of is not what would run now", "look at the request again")
         try:

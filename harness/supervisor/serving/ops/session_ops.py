@@ -55,7 +55,7 @@ class SessionOps:
         return Launched(sid=session.sid, name=session.name, warnings=warnings, masked=list(checked.masked))
 
     async def _held_strictly(self) -> None:
-        await self._p.fence.refuse(strict=self._p.settings.config.limits.strict)
+        await self._p.sandbox.refuse(strict=self._p.settings.config.limits.strict)
 
     async def starts(self, c: Connection, m: Fields) -> Starts:
         """Branches and commits that a session of ``repo`` may begin from."""

@@ -1,5 +1,5 @@
-"""Merging a session's work: made beside everything, checked in the fence, then moved in one step. What was interrupted
-is settled by what its branch says: it moved, or nothing happened.
+"""Merging a session's work: made beside everything, checked in the sandbox, then moved in one step. What was
+interrupted is settled by what its branch says: it moved, or nothing happened.
 """
 
 from __future__ import annotations

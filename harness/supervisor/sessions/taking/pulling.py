@@ -163,7 +163,7 @@ class Pulling:
                 )
             force = ["--force"] if wish.force else []
             argv = ["git", "push", *force, wish.remote, f"HEAD:refs/heads/{wish.branch or tree.branch}"]
-            facts = gather(tree, registry.EXEC, {"argv": argv, "access": Access.NETWORK}, config.fence, map(str, own))
+            facts = gather(tree, registry.EXEC, {"argv": argv, "access": Access.NETWORK}, config.sandbox, map(str, own))
             action = build_action(
                 session.sid, call_id, "", registry.EXEC, {"argv": argv, "access": Access.NETWORK}, facts
             )

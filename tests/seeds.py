@@ -23,7 +23,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from harness.brain import brain_nursery
+from harness.brain import brain_fork_server
 from harness.budget import prices
 from harness.executor import selftest
 from harness.keeper import fork_server
@@ -87,7 +87,7 @@ def _recalled(asked: str) -> str | None:
 
 
 _PROGRAMS: dict[str, Callable[[], int]] = {
-    "harness.brain.brain_nursery": brain_nursery.main,
+    "harness.brain.brain_fork_server": brain_fork_server.main,
     "harness.keeper.fork_server": _nursery_of_keepers,
     "harness.executor.selftest": _self_test,
 }

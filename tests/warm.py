@@ -3,7 +3,7 @@ simulator, each guardian that a command starts and each supervisor that such a g
 process, with arguments, environment, folder, umask and streams of its own, and ends as a program does.
 
 What Python's start and the loading itself do is held by the tests that run the program (`tests/e2e`, `COMMAND`). Of
-what a supervisor starts, its first nurseries and its first self-test are forks too (`tests/seeds.py`); calls and git
+what a supervisor starts, its first fork servers and its first self-test are forks too (`tests/seeds.py`); calls and git
 are started as ever.
 """
 

@@ -18,7 +18,7 @@ from harness.protocol.config import api_key
 from harness.protocol.config import config as configuration
 from harness.protocol.config.config import Config
 from harness.protocol.paths import Folders
-from harness.views.launch_request import LaunchWish
+from harness.views.launch_request import LaunchRequest
 from harness.views.memory_views import MemoryView
 from harness.views.session_views import ApprovalView
 
@@ -40,7 +40,7 @@ class Unusable(ValueError):
         self.field = field
 
 
-def launch(cfg: Config, wish: LaunchWish) -> LaunchWish:
+def launch(cfg: Config, wish: LaunchRequest) -> LaunchRequest:
     """The wish with what this environment adds: model, endpoint, key. Raises ConfigError on an unusable key."""
     found = api_key.credential(cfg)
     return msgspec.structs.replace(

@@ -13,7 +13,7 @@ from harness.domain.settings import amounts
 from harness.events.body import Caps
 from harness.protocol.config import config as configuration
 from harness.protocol.config.choices import FRESH, JUDGE_AT
-from harness.views.launch_request import LaunchWish
+from harness.views.launch_request import LaunchRequest
 
 WRITTEN = "feature_list.json"
 """Where a plan is written that a session is to make."""
@@ -169,7 +169,7 @@ def _configured(cfg: configuration.Config) -> str:
     return "none" if cfg.caps.session_usd is None else amounts.usd_typed(cfg.caps.session_usd)
 
 
-def request_of(wish: Wish, cfg: configuration.Config) -> LaunchWish:
+def request_of(wish: Wish, cfg: configuration.Config) -> LaunchRequest:
     """What is sent to launch it. Raises FieldError naming the field."""
     repo = os.path.abspath(os.path.expanduser(wish.repo.strip() or "."))
     if not os.path.isdir(repo):
@@ -179,7 +179,7 @@ def request_of(wish: Wish, cfg: configuration.Config) -> LaunchWish:
     judge = _one_of("judge", wish.judge, _JUDGES)
     if judge == "" and (wish.judge_model.strip() or wish.judge_cycles.strip() or wish.judge_at.strip()):
         raise FieldError("judge", "there is no judge to look; write judge or review, or empty the fields below")
-    made = LaunchWish(
+    made = LaunchRequest(
         repo=repo,
         goal=wish.goal.strip(),
         checks=_lines(wish.checks),

@@ -12,8 +12,8 @@ from textual.screen import Screen
 from app.action_table.action import EVERYWHERE, Action
 from app.action_table.registry import ACTIONS, BY_ID, show_key
 from app.client.snapshot import Dirty, Snapshot
+from app.framework.application import Host, host_of
 from app.framework.handlers import Handler, Handlers
-from app.framework.host import Host, host_of
 from app.terminal import textual_internals
 from app.terminal.clipboard import Selected
 from app.terminal.size_classes import size_classes

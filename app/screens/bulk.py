@@ -9,8 +9,8 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from app.client import requests
+from app.framework.application import Host
 from app.framework.bulk import Act, Reach, outcome
-from app.framework.host import Host
 from app.screens.dialogs.dialogs import Dialog
 from app.screens.session_commands import not_going_on, not_pausing, not_removing, not_resuming
 from harness.domain.calls.approval_kind import Request

@@ -30,8 +30,8 @@ from harness.domain.text.display_safe import to_display
 from harness.protocol.client import SupervisorError, Unreachable
 from harness.protocol.config import config as configuration
 from harness.protocol.config.choices import FRESH, JUDGE_AT
-from harness.roles import shelf
-from harness.views.launch_request import LaunchWish
+from harness.roles import catalog
+from harness.views.launch_request import LaunchRequest
 from harness.views.replies import Launched, PhrasesLook, Starts
 from widgets.base import cells
 from widgets.base.help_bar import HelpBar
@@ -313,7 +313,7 @@ class LaunchForm(Form[str]):
             case "write_plan":
                 return [launch_form.WRITTEN]
             case "role":
-                return shelf.names(self.host.folders.config)
+                return catalog.names(self.host.folders.config)
             case "fresh":
                 return FRESH
             case "judge_at":
@@ -414,7 +414,7 @@ class LaunchForm(Form[str]):
         self._complain("", "launching …")
         self.host.run_beside(self._launch(one, request))
 
-    async def _launch(self, one: Wish, request: LaunchWish) -> None:
+    async def _launch(self, one: Wish, request: LaunchRequest) -> None:
         try:
             made = await self.host.feed.reply(Launched, "launch", **msgspec.to_builtins(request))
         except SupervisorError as exc:

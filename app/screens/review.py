@@ -19,8 +19,8 @@ from app.framework.handlers import Handler, Handlers, bindings
 from app.review import publishing, review_store
 from app.review.comments import Review, anchor_of, message, touches_told
 from app.screens.base import WatchScreen
+from app.screens.dialogs.continuing import ContinueDialog
 from app.screens.dialogs.dialogs import Ask, said
-from app.screens.dialogs.going_on import ContinueDialog
 from app.screens.dialogs.publish import PublishDialog
 from app.screens.dialogs.taking import MergeDialog
 from app.screens.session_commands import not_merging

@@ -97,7 +97,7 @@ class SessionCommands(WatchScreen):
         self.host.send(f"{row.name}: resumed", "desire", **request)
 
     def _continue(self) -> None:
-        from app.screens.dialogs.going_on import ContinueDialog
+        from app.screens.dialogs.continuing import ContinueDialog
 
         if row := self.target:
             self.app.push_screen(ContinueDialog(row))

@@ -12,7 +12,7 @@ from textual.app import App
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
-from app.framework.host import host_of
+from app.framework.application import host_of
 from app.screens.base import WatchScreen
 from harness.domain.text.display_safe import to_display
 

@@ -32,7 +32,7 @@ def run(folders: Folders, session: str | None = None) -> int:
     look.start()
     from app.client import last_seen as looked_at
     from app.input import keymap
-    from app.shell.places import Opening
+    from app.shell.navigation import Opening
     from app.shell.watch_app import WatchApp
     from app.terminal import themes
 

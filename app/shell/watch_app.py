@@ -20,12 +20,12 @@ from textual.timer import Timer
 from app.action_table.action import EVERYWHERE
 from app.client.feed import PATIENCE, Feed, Patience
 from app.client.snapshot import Dirty, FirstLook, Snapshot
+from app.framework.application import Host
 from app.framework.handlers import Handler, Handlers, bindings
-from app.framework.host import Host
 from app.input.keymap import Keymap
 from app.input.typing_pace import MACHINE_GAP_S, Pace, news_after_key
 from app.screens.base import WatchScreen
-from app.shell.places import FLOOR, Opening, Places
+from app.shell.navigation import FLOOR, Opening, Places
 from app.terminal import cell_table, clipboard, textual_internals, themes
 from app.terminal.attention import Attention
 from app.terminal.clipboard import Selected

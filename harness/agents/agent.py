@@ -40,14 +40,14 @@ class Agent(ABC):
         """
 
     def memory(self) -> str:
-        """The form of what it asks the desk to ``remember``, by a name that changes with its code; empty = it never
-        does, and is fed the whole history.
+        """The form of what it asks the agent context to ``remember``, by a name that changes with its code; empty = it
+        never does, and is fed the whole history.
         """
         return ""
 
     def recall(self, known: bytes) -> bool:
-        """Take up what an earlier object remembered, instead of the history up to where the desk's session stands now;
-        False, and nothing has changed, when that cannot be understood.
+        """Take up what an earlier object remembered, instead of the history up to where the agent context's session
+        stands now; False, and nothing has changed, when that cannot be understood.
         """
         return False
 
@@ -78,9 +78,9 @@ class Agent(ABC):
     @abstractmethod
     def propose(self) -> Step:
         """What is wanted next. This is where thinking happens, so it may take long; what it costs is reserved before
-        and settled after, and replies are put on record as they come, through the desk.
+        and settled after, and replies are put on record as they come, through the agent_context.
 
-        Whoever waits in here must call the desk's ``look`` at every arrival, so that a stop is heard. Raises
+        Whoever waits in here must call the agent context's ``look`` at every arrival, so that a stop is heard. Raises
         Interruption, and Conflict when the log moved meanwhile: then it is asked again.
         """
 
@@ -90,7 +90,7 @@ class Agent(ABC):
 
     @abstractmethod
     def stop(self) -> None:
-        """A person stopped the session: give up the thought at hand, from within the desk's ``look``.
+        """A person stopped the session: give up the thought at hand, from within the agent context's ``look``.
 
         Raises Stopped when there is one; what it cost is settled by ``propose`` on its way out.
         """

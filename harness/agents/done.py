@@ -96,7 +96,7 @@ class Evidence:
     max_rounds: int = 1
     put_back: tuple[str, ...] = ()
     kept: str = ""
-    court: JudgeWant | None = None
+    evaluation_loop: JudgeWant | None = None
     """The judge that is to be satisfied too, with the entry at hand where there is one."""
     undecided: int = 0
     """Entries of the plan that no check decides: the work is not verified by those that pass."""
@@ -209,7 +209,7 @@ def settle(claim: Claim, seen: Evidence) -> Check | Judge | Say | Park | Turned 
 def _more_evidence(claim: Claim, seen: Evidence) -> Say | None:
     """The next request for evidence where nothing but the agent's word says that the work is done."""
     asked = seen.evidence
-    if claim.last or seen.court is not None or asked.times >= asked.rounds:
+    if claim.last or seen.evaluation_loop is not None or asked.times >= asked.rounds:
         return None
     return Say(_SHOW.format(n=asked.times + 1, total=asked.rounds), evidence=True)
 
@@ -248,7 +248,7 @@ def _told(ran: Mapping[str, Result]) -> str:
 
 def _asks_beside(asks: Park, verdict: str, seen: Evidence, verified: bool, still: bool) -> Park:
     """A question although all checks passed: its answer may change the work, so no judge is asked before it."""
-    if seen.court is not None:
+    if seen.evaluation_loop is not None:
         return replace(asks, verdict=f"{verdict}; the judge was not asked")
     return replace(asks, verdict=verdict, verified=verified, still=still)
 
@@ -258,7 +258,11 @@ def _stuck(seen: Evidence, checks: str, summary: str) -> End:
 
 
 def _turned(over: Turned, claim: Claim, seen: Evidence) -> Judge | Say | Park | Turned:
-    return over if seen.court is None else judged.of_task(over, seen.court, seen.task, _gist(claim.words, seen.tried))
+    return (
+        over
+        if seen.evaluation_loop is None
+        else judged.of_task(over, seen.evaluation_loop, seen.task, _gist(claim.words, seen.tried))
+    )
 
 
 def _gist(words: str, tried: Sequence[str] = ()) -> str:
@@ -270,7 +274,7 @@ def _gist(words: str, tried: Sequence[str] = ()) -> str:
 
 
 def _judged(end: End, claim: Claim, seen: Evidence) -> Judge | Say | Park | End:
-    return end if seen.court is None else judged.settle(end, seen.court, last=claim.last)
+    return end if seen.evaluation_loop is None else judged.settle(end, seen.evaluation_loop, last=claim.last)
 
 
 def _report(failing: list[str], total: int, ran: Mapping[str, Result], seen: Evidence) -> str:

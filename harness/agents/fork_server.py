@@ -23,8 +23,8 @@ from typing import NoReturn
 
 import msgspec
 
-from harness.agents import host
-from harness.agents.spec import Spec
+from harness.agents import agent_loop
+from harness.agents.agent_spec import Spec
 from harness.linux import kernel, proc
 from harness.protocol.connection import frames
 
@@ -35,10 +35,10 @@ def harden() -> None:
     kernel.hide_memory()
 
 
-class Nursery:
+class ForkServer:
     """Serves one socket until it ends."""
 
-    def __init__(self, sock: socket.socket, make: host.Make) -> None:
+    def __init__(self, sock: socket.socket, make: agent_loop.Make) -> None:
         self._sock = sock
         self._make = make
         self._decoder = frames.Decoder()
@@ -83,7 +83,7 @@ class Nursery:
                 {
                     "id": number,
                     "ok": False,
-                    "error": {"code": "bad_op", "message": f"the nursery knows no op {message.get('op')!r}"},
+                    "error": {"code": "bad_op", "message": f"the fork server knows no op {message.get('op')!r}"},
                 }
             )
             return
@@ -107,9 +107,9 @@ class Nursery:
 
     def _child(self, spec: Spec) -> NoReturn:
         """Never returns: the parent's stack must not unwind twice."""
-        code = host.DEFECT
+        code = agent_loop.DEFECT
         try:
-            os.setpgid(0, 0)  # the nursery's session, so that one group has all brains
+            os.setpgid(0, 0)  # the fork server's session, so that one group has all brains
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             for inherited in (self._sock, self._alarm, self._wake):
@@ -117,7 +117,7 @@ class Nursery:
             harden()
             kernel.prctl(kernel.PR_SET_NAME, ctypes.c_char_p(b"wf-brain"))
             gc.enable()
-            code = host.run(spec, self._make)
+            code = agent_loop.run(spec, self._make)
         except BaseException:
             traceback.print_exc()
         finally:

@@ -24,9 +24,9 @@ class JudgeWant:
     heard: ev.EvaluationEnded | None = None
 
 
-def settle(end: End, court: JudgeWant, *, last: bool) -> Judge | Say | Park | End:
+def settle(end: End, evaluation_loop: JudgeWant, *, last: bool) -> Judge | Say | Park | End:
     """What follows for work that would end so; ``last``: its agent may do nothing more."""
-    heard = court.heard
+    heard = evaluation_loop.heard
     if last:
         return replace(
             end,
@@ -36,26 +36,26 @@ def settle(end: End, court: JudgeWant, *, last: bool) -> Judge | Say | Park | En
             still=False,
         )
     if heard is None:
-        return Judge(court.cycle + 1)
+        return Judge(evaluation_loop.cycle + 1)
     if heard.verdict == ev.SATISFIED:
         said = f"{end.reason}; the judge is satisfied (cycle {heard.cycle} of {heard.cycles})"
         return replace(end, reason=said, judged=True)
-    if heard.verdict == ev.NEEDS_REVISION and heard.cycle < court.cycles:
+    if heard.verdict == ev.NEEDS_REVISION and heard.cycle < evaluation_loop.cycles:
         return Say(report(heard))
     return Park(ParkedFor.JUDGE, _asks(heard))
 
 
-def of_task(over: Turned, court: JudgeWant, task: str, words: str) -> Judge | Say | Park | Turned:
+def of_task(over: Turned, evaluation_loop: JudgeWant, task: str, words: str) -> Judge | Say | Park | Turned:
     """What follows for a task that would be over so, when the judge looks at each; ``words``: the agent's."""
-    heard = court.heard
+    heard = evaluation_loop.heard
     if heard is None:
-        return Judge(court.cycle + 1, task)
+        return Judge(evaluation_loop.cycle + 1, task)
     at = f"cycle {heard.cycle} of {heard.cycles}"
     if heard.verdict == ev.SATISFIED:
         return Turned(PASSED, f"{over.reason}; the judge is satisfied ({at})")
     if heard.verdict != ev.NEEDS_REVISION:
         return Park(ParkedFor.JUDGE, _asks(heard))
-    if heard.cycle < court.cycles:
+    if heard.cycle < evaluation_loop.cycles:
         return Say(report(heard))
     return Turned(FAILED, f"{over.reason}; the judge sends it back ({at})", words, _faults(heard)[:_MOST_WHY])
 

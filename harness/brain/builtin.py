@@ -13,22 +13,22 @@ import anthropic
 import httpx2
 
 from harness.agents.agent import Agent, Doing
-from harness.agents.desk import Desk
+from harness.agents.agent_context import AgentContext
+from harness.agents.agent_spec import Spec
 from harness.agents.errors import CannotGoOn, Conflict, Refused, Stopped
-from harness.agents.spec import Spec
 from harness.agents.steps import Again, Park, Step, Wait
 from harness.agents.supervisor_requests import Reservation
 from harness.brain import conversation, reply_records, view_memory
 from harness.brain.api import retry, stream
 from harness.brain.api.request_draft import Draft
+from harness.brain.conversation_turns import DamagedMessage
 from harness.brain.decide import Abandon, Ask, Shrink, Sum, next_step, too_big, within
 from harness.brain.drafting import Drafting
 from harness.brain.keeping import keep
-from harness.brain.review import agreement, allowance, court
+from harness.brain.review import agreement, allowance, evaluation_loop
 from harness.brain.review.agreement import Agree, AskAuthor, KeepDraft
 from harness.brain.review.allowance import Cost
-from harness.brain.review.court import AskJudge, Conclude
-from harness.brain.turns import DamagedMessage
+from harness.brain.review.evaluation_loop import AskJudge, Conclude
 from harness.brain.view import View
 from harness.domain.calls.attempt import NO_REPLY, AttemptKind
 from harness.domain.states import Desired, ParkedFor
@@ -60,13 +60,13 @@ and the second argument says that it may not yet.
 class BuiltIn(Agent):
     """Everything it knows is in its view of the log, and in the conversation made of that."""
 
-    def __init__(self, spec: Spec, desk: Desk, context: ssl.SSLContext) -> None:
+    def __init__(self, spec: Spec, agent_context: AgentContext, context: ssl.SSLContext) -> None:
         self._spec = spec
-        self._desk = desk
+        self._desk = agent_context
         self._context = context
-        self._drafting = Drafting(spec, desk)
+        self._drafting = Drafting(spec, agent_context)
         self._connected: anthropic.Anthropic | None = None
-        self._view = View(state=desk.session)
+        self._view = View(state=agent_context.session)
         self._talk = conversation.Talk()
         self._patience = _FIRST_PAUSE_S
         self._remembered = -1
@@ -213,20 +213,22 @@ class BuiltIn(Agent):
         Usually one exchange with the supervisor lets it through and pays; what the endpoint is to count first is paid
         for in a second one.
         """
-        desk = self._desk
+        agent_context = self._desk
         self._tidy()
-        head = desk.head
+        head = agent_context.head
         try:
             draft = make(head, False)
             if draft is not None and (made := self._too_big(step, draft)) is not None:
                 return made
-            admitted = desk.accounts.admit(self._spec.endpoint, model, None if draft is None else draft.worst)
+            admitted = agent_context.accounts.admit(self._spec.endpoint, model, None if draft is None else draft.worst)
             if admitted.held:  # the gate wakes the session when its turn comes
                 return Park(ParkedFor.LIMITED, admitted.held, since=admitted.since)
             learned = isinstance(step, (Ask, Sum)) and not admitted.probe and self._drafting.learn(self._view)
-            if desk.follow(0.0) or learned:  # something was said while it waited, or there is another room than it was
+            if (
+                agent_context.follow(0.0) or learned
+            ):  # something was said while it waited, or there is another room than it was
                 if admitted.reservation is not None:
-                    desk.accounts.settle(admitted.reservation, t.Usage())
+                    agent_context.accounts.settle(admitted.reservation, t.Usage())
                 return Again()
             if draft is None:
                 draft = make(head, True)
@@ -235,20 +237,20 @@ class BuiltIn(Agent):
                     return made
             if draft.unfit:
                 return self._unsent(step, draft.unfit)
-            reservation = admitted.reservation or desk.accounts.reserve(draft.worst)
+            reservation = admitted.reservation or agent_context.accounts.reserve(draft.worst)
         except Refused as exc:
             return self._no_money(exc)
         request = draft.request
         self._patience = _FIRST_PAUSE_S
         worst = Cost(reservation.nano, (draft.estimate + request.max_tokens) * draft.readings)
         if why := self._over(draft.purpose, worst):
-            desk.accounts.settle(reservation, t.Usage())
+            agent_context.accounts.settle(reservation, t.Usage())
             return Park(ParkedFor.JUDGE if draft.purpose == JUDGES else ParkedFor.ERROR, why)
         sent = draft.as_sent(reservation, head)
         try:
-            desk.append([sent], head)
+            agent_context.append([sent], head)
         except (Conflict, Refused):
-            desk.accounts.settle(reservation, t.Usage())
+            agent_context.accounts.settle(reservation, t.Usage())
             raise
         self._send(sent, reservation, request, admitted.probe, step)
         self._litter = True
@@ -274,7 +276,7 @@ class BuiltIn(Agent):
             return agreement.unfit(step, why)
         started = self._desk.session.judging.started
         assert started is not None
-        self._desk.append([court.unfit(self._view.court, started, why).ended])
+        self._desk.append([evaluation_loop.unfit(self._view.evaluation_loop, started, why).ended])
         return Again()
 
     def _over(self, purpose: str, worst: Cost) -> str:
@@ -312,26 +314,35 @@ class BuiltIn(Agent):
 
         A complete reply is kept whatever happens around it.
         """
-        desk = self._desk
+        agent_context = self._desk
         try:
             outcome = self._attempt(request, probe, sent.est_input)
         except Stopped:
-            desk.append_anyway([reply_records.stopped(desk, sent, reservation)])
+            agent_context.append_anyway([reply_records.stopped(agent_context, sent, reservation)])
             return
         if isinstance(outcome, stream.ModelReply):
             if isinstance(step, Sum):
-                desk.append_anyway(reply_records.summary(desk, sent, outcome, reservation, step))
+                agent_context.append_anyway(reply_records.summary(agent_context, sent, outcome, reservation, step))
             else:
                 parts = messages_api.parts_of(outcome.content)
                 doubted = "" if self._view.doubt else self._spec.credential.base_url or DEFAULT_BASE_URL
-                keep(desk, self._view, reply_records.replied(desk, sent, outcome, parts, reservation, doubted), parts)
+                keep(
+                    agent_context,
+                    self._view,
+                    reply_records.replied(agent_context, sent, outcome, parts, reservation, doubted),
+                    parts,
+                )
             return
         if isinstance(step, Sum) and outcome.usage is not None and outcome.kind in NO_REPLY:
-            desk.append_anyway([reply_records.no_summary(desk, sent, outcome.message, outcome.usage, reservation)])
+            agent_context.append_anyway(
+                [reply_records.no_summary(agent_context, sent, outcome.message, outcome.usage, reservation)]
+            )
             return
         if outcome.bytes:
             self._drafting.refused(outcome.bytes, sent.model)
-        desk.append_anyway([reply_records.failure(desk, sent, outcome, reservation, self._spec.credential.key)])
+        agent_context.append_anyway(
+            [reply_records.failure(agent_context, sent, outcome, reservation, self._spec.credential.key)]
+        )
 
     def _attempt(self, request: stream.AttemptRequest, probe: bool, reserved: int) -> stream.ModelReply | retry.Failure:
         if not self._spec.credential.key:

@@ -19,8 +19,8 @@ from harness.brain.context.clearing import cleared_input, cleared_result
 from harness.brain.context.results import NEVER_RAN, told
 from harness.brain.context.room import KEEP_TURNS
 from harness.brain.context.sizes import PER_TOKEN, shown
+from harness.brain.conversation_turns import DROPPED, ModelTurn, UserTurn
 from harness.brain.layers import beginning
-from harness.brain.turns import DROPPED, ModelTurn, UserTurn
 from harness.brain.view import View
 from harness.domain import request_layers as layers
 from harness.domain.calls.call_id import name_call

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from harness.agents import done, standing, steps
+from harness.agents import done, readiness, steps
 from harness.agents.judged import JudgeWant
 from harness.agents.steps import Park, Propose, Say, Wait
 from harness.brain import prompt
@@ -19,8 +19,8 @@ from harness.brain.circles import IDLE_POINTS
 from harness.brain.context import compaction, room
 from harness.brain.context.handoff import handoff
 from harness.brain.context.sizes import Sizes
-from harness.brain.review import agreement, court
-from harness.brain.turns import FailedTry, ModelTurn
+from harness.brain.conversation_turns import FailedTry, ModelTurn
+from harness.brain.review import agreement, evaluation_loop
 from harness.brain.view import View
 from harness.domain.calls.attempt import AT_THE_GATE, NO_REPLY, OVERFLOWS, REFUSED
 from harness.domain.calls.call_id import name_call
@@ -89,7 +89,9 @@ class Sum:
     request_id: str = ""
 
 
-Step: TypeAlias = Ask | Abandon | Shrink | Sum | court.AskJudge | court.Conclude | agreement.Step | steps.Step
+Step: TypeAlias = (
+    Ask | Abandon | Shrink | Sum | evaluation_loop.AskJudge | evaluation_loop.Conclude | agreement.Step | steps.Step
+)
 
 
 def next_step(v: View, sizes: Sizes | None = None) -> Step:
@@ -97,7 +99,7 @@ def next_step(v: View, sizes: Sizes | None = None) -> Step:
     with a context beyond its ``sizes``.
     """
     step = _next(v)
-    if v.doubts >= DOUBTS and not v.believes and isinstance(step, (Ask, court.AskJudge, agreement.AskAuthor)):
+    if v.doubts >= DOUBTS and not v.believes and isinstance(step, (Ask, evaluation_loop.AskJudge, agreement.AskAuthor)):
         why = f"{v.doubts} replies in a row came with a usage that cannot be; the newest: {v.doubt[:_MOST_DENIAL]}"
         return Park(ParkedFor.BILL, why)
     if not isinstance(step, Ask):
@@ -169,7 +171,7 @@ def proposals(
     seen; none when that is for it to say.
     """
     s = v.state
-    if reply.purpose or reply.stop != said.CALLS or v.finish_seq >= 0 or standing.over(s) or standing.held(s):
+    if reply.purpose or reply.stop != said.CALLS or v.finish_seq >= 0 or readiness.over(s) or readiness.held(s):
         return ()
     return tuple((name_call(seq, i), call) for i, call in enumerate(said.calls_of(parts)))
 
@@ -211,12 +213,12 @@ def _in_vain(count: int) -> Park:
 
 def _next(v: View) -> Step:
     s = v.state
-    over = standing.over(s)
+    over = readiness.over(s)
     if over is not None:
         return over
     if s.request is not None:
         return Abandon(s.request)
-    held = standing.held(s)
+    held = readiness.held(s)
     if held is not None:
         return held
     last = v.last_model
@@ -224,10 +226,10 @@ def _next(v: View) -> Step:
         missing = tuple((last.call_id(i), use) for i, use in enumerate(last.calls) if last.call_id(i) not in v.calls)
         if missing:
             return Propose(missing)
-    waits = standing.outstanding(s)
+    waits = readiness.outstanding(s)
     if waits is not None:
         return waits
-    before_the_judge = court.next_step(v.court, s.judging) if v.finish_seq < 0 else None
+    before_the_judge = evaluation_loop.next_step(v.evaluation_loop, s.judging) if v.finish_seq < 0 else None
     if before_the_judge is not None:
         return before_the_judge
     before_work = agreement.next_step(v.agreement, s.contract) if v.finish_seq < 0 else None
@@ -235,7 +237,7 @@ def _next(v: View) -> Step:
         return before_work
     if last is not None and v.finished:
         return _done(v, last)
-    if (news := standing.news(s)) is not None:
+    if (news := readiness.news(s)) is not None:
         return news
     return _trouble(v) or _turn(v, last)
 
@@ -395,7 +397,7 @@ def _done(v: View, last: ModelTurn) -> Step:
         evidence=done.Asked(v.state.intent.evidence_rounds, v.evidence_asked, v.evidence_calls)
         if v.state.intent is not None
         else done.Asked(),
-        court=_court(v, last, "" if task is None else task.id),
+        evaluation_loop=_court(v, last, "" if task is None else task.id),
     )
     return done.settle(done.Claim(said.text_of(last.parts), v.finished), seen)
 

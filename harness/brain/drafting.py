@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import anthropic
 
-from harness.agents.desk import Desk
+from harness.agents.agent_context import AgentContext
+from harness.agents.agent_spec import Spec
 from harness.agents.errors import CannotGoOn
-from harness.agents.spec import Spec
 from harness.brain import conversation, model_limits
 from harness.brain.api import own_means, stream
 from harness.brain.api.own_means import Own
@@ -20,9 +20,9 @@ from harness.brain.context import compaction
 from harness.brain.context.sizes import PER_TOKEN, Sizes
 from harness.brain.conversation import Talk
 from harness.brain.decide import Ask, Sum
-from harness.brain.review import agreement, court
+from harness.brain.review import agreement, evaluation_loop
 from harness.brain.review.agreement import AskAuthor
-from harness.brain.review.court import AskJudge
+from harness.brain.review.evaluation_loop import AskJudge
 from harness.brain.view import View
 from harness.domain import request_layers
 from harness.domain.model_limits import UNTOLD, ModelLimits
@@ -42,9 +42,9 @@ SUMMARY = "summary"
 class Drafting:
     """Of one session; to be started once there is a client to ask the endpoint with."""
 
-    def __init__(self, spec: Spec, desk: Desk) -> None:
+    def __init__(self, spec: Spec, agent_context: AgentContext) -> None:
         self._spec = spec
-        self._desk = desk
+        self._desk = agent_context
         self._own = Own(spec.api_clearing, spec.api_compaction, spec.api_memory)
         self._client: anthropic.Anthropic | None = None
         self._tools: list[messages_api.Block] = []
@@ -110,9 +110,11 @@ class Drafting:
         case = self._shown(started.case, "the case for the judge")
         prompt_of_judge = pinned.of(self._desk.session.intent, JUDGE).prompt
         room = self._longest(started.model)
-        request = court.request(prompt_of_judge, started.model, started.criteria, case, view.court.replies, room)
+        request = evaluation_loop.request(
+            prompt_of_judge, started.model, started.criteria, case, view.evaluation_loop.replies, room
+        )
         draft = self._aside(request, step.request_id or f"j{head}.{self._spec.gen}", step.attempt, JUDGES)
-        least = court.least_answer(started.criteria)
+        least = evaluation_loop.least_answer(started.criteria)
         if draft.unfit or least <= room:
             return draft
         return replace(
@@ -136,8 +138,8 @@ class Drafting:
     def _aside(self, request: stream.AttemptRequest, request_id: str, attempt: int, purpose: str) -> Draft:
         """A request of somebody else than the agent, with an estimate that is never too low."""
         counted = stream.count_tokens(self._asking, request)
-        bound = court.most_tokens(request)
-        most = bound if counted is None else counted + counted // 20 + court.SCHEMA_TOKENS
+        bound = evaluation_loop.most_tokens(request)
+        most = bound if counted is None else counted + counted // 20 + evaluation_loop.SCHEMA_TOKENS
         size = bound // PER_TOKEN if counted is None else counted
         unfit = model_limits.unfit(request.model, size, request.max_tokens, self._limits_of(request.model))
         return Draft(request, most, request_id, attempt, purpose=purpose, unfit=unfit)

@@ -13,7 +13,7 @@ import anthropic
 import httpx2
 from anthropic._types import RequestOptions
 
-from harness.agents.spec import Spec
+from harness.agents.agent_spec import Spec
 from harness.brain import prompt
 from harness.brain.context.sizes import Sizes
 from harness.domain.model_limits import UNTOLD, ModelLimits

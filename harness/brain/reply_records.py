@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from harness.agents.desk import BLOB_FROM, Desk
+from harness.agents.agent_context import BLOB_FROM, AgentContext
 from harness.agents.supervisor_requests import AttemptOutcome, Reservation
 from harness.brain.api import retry, stream
 from harness.brain.context import compaction
@@ -18,15 +18,17 @@ _COUNTS = "the reply is used, and counts as having cost what was reserved for it
 
 
 def summary(
-    desk: Desk, sent: t.ModelRequest, reply: stream.ModelReply, reservation: Reservation, step: Sum
+    agent_context: AgentContext, sent: t.ModelRequest, reply: stream.ModelReply, reservation: Reservation, step: Sum
 ) -> list[t.Body]:
     """The reply to a request for a summary, and the context that begins anew with it when it can be used."""
     text = message_parts.text_of(messages_api.parts_of(reply.content))
     change = step.change
     after = change.after + compaction.size(text)
     why = compaction.problem(messages_api.STOPS[reply.stop_reason], text) or compaction.too_large(change.tokens, after)
-    blob = desk.put_blob(text.encode("utf-8", "replace"), "text/plain")
-    cost = desk.accounts.settle(reservation, reply.usage, AttemptOutcome(AttemptKind.OK, wait_s=reply.used_up_s))
+    blob = agent_context.put_blob(text.encode("utf-8", "replace"), "text/plain")
+    cost = agent_context.accounts.settle(
+        reservation, reply.usage, AttemptOutcome(AttemptKind.OK, wait_s=reply.used_up_s)
+    )
     answered = t.ModelSummary(
         request_id=sent.request_id,
         message_id=reply.message_id,
@@ -50,9 +52,11 @@ def summary(
     return [answered, compacted]
 
 
-def no_summary(desk: Desk, sent: t.ModelRequest, why: str, usage: t.Usage, reservation: Reservation) -> t.ModelSummary:
+def no_summary(
+    agent_context: AgentContext, sent: t.ModelRequest, why: str, usage: t.Usage, reservation: Reservation
+) -> t.ModelSummary:
     """A reply that was to be a summary and is none, paid for by its usage."""
-    cost = desk.accounts.settle(reservation, usage, AttemptOutcome(AttemptKind.OK))
+    cost = agent_context.accounts.settle(reservation, usage, AttemptOutcome(AttemptKind.OK))
     return t.ModelSummary(
         request_id=sent.request_id,
         message_id="",
@@ -65,7 +69,7 @@ def no_summary(desk: Desk, sent: t.ModelRequest, why: str, usage: t.Usage, reser
 
 
 def replied(
-    desk: Desk,
+    agent_context: AgentContext,
     sent: t.ModelRequest,
     reply: stream.ModelReply,
     parts: list[message_parts.Part],
@@ -77,8 +81,10 @@ def replied(
     """
     data = msgspec.json.encode(parts)
     inline = len(data) <= BLOB_FROM
-    blob = None if inline else desk.put_blob(data, "application/json")
-    cost = desk.accounts.settle(reservation, reply.usage, AttemptOutcome(AttemptKind.OK, wait_s=reply.used_up_s))
+    blob = None if inline else agent_context.put_blob(data, "application/json")
+    cost = agent_context.accounts.settle(
+        reservation, reply.usage, AttemptOutcome(AttemptKind.OK, wait_s=reply.used_up_s)
+    )
     message = t.ModelMessage(
         request_id=sent.request_id,
         message_id=reply.message_id,
@@ -107,9 +113,9 @@ def replied(
     return [message, *notes]
 
 
-def stopped(desk: Desk, sent: t.ModelRequest, reservation: Reservation) -> t.ModelFailed:
+def stopped(agent_context: AgentContext, sent: t.ModelRequest, reservation: Reservation) -> t.ModelFailed:
     """A person stopped it during the reply."""
-    desk.accounts.settle(reservation, None)
+    agent_context.accounts.settle(reservation, None)
     return t.ModelFailed(
         request_id=sent.request_id,
         attempt=sent.attempt,
@@ -120,12 +126,12 @@ def stopped(desk: Desk, sent: t.ModelRequest, reservation: Reservation) -> t.Mod
 
 
 def failure(
-    desk: Desk, sent: t.ModelRequest, outcome: retry.Failure, reservation: Reservation, key: str
+    agent_context: AgentContext, sent: t.ModelRequest, outcome: retry.Failure, reservation: Reservation, key: str
 ) -> t.ModelFailed:
     """No reply that can be used; the ``key`` stands in no record, whatever the endpoint says."""
     message = outcome.message.replace(key, "[the key]") if key else outcome.message
     told = AttemptOutcome(outcome.kind, message[:_MOST_SAID], outcome.retry_after_s, outcome.usage is not None)
-    settled = desk.accounts.settle(reservation, outcome.usage, told)
+    settled = agent_context.accounts.settle(reservation, outcome.usage, told)
     cost_nano = settled.nano
     source = settled.source
     if outcome.usage is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from harness.brain import turns
+from harness.brain import conversation_turns as turns
 from harness.brain.api import refusals
 from harness.brain.circles import Circles
 from harness.brain.context import compaction, project_rules
@@ -17,10 +17,10 @@ from harness.brain.context.handoff_facts import Facts
 from harness.brain.context.results import told
 from harness.brain.context.room import Measure
 from harness.brain.context.sizes import PER_TOKEN, TurnSize, shown, tokens
+from harness.brain.conversation_turns import DROPPED, CallFact, DamagedMessage, FailedTry, LoadBlob, ModelTurn, UserTurn
 from harness.brain.review.agreement import Agreement
 from harness.brain.review.allowance import Spent
-from harness.brain.review.court import Court
-from harness.brain.turns import DROPPED, CallFact, DamagedMessage, FailedTry, LoadBlob, ModelTurn, UserTurn
+from harness.brain.review.evaluation_loop import EvaluationLoop
 from harness.domain.calls.attempt import NO_REPLY, OVERFLOWS, REFUSED, AttemptKind
 from harness.domain.calls.call_states import NOT_RUN, CallEnd
 from harness.domain.decision import Decision
@@ -132,7 +132,7 @@ class View:
     circles: Circles = field(default_factory=Circles)
     tried: list[str] = field(default_factory=list)
     """What the agent said in its replies since the task at hand began, each in short, the newest last."""
-    court: Court = field(default_factory=Court)
+    evaluation_loop: EvaluationLoop = field(default_factory=EvaluationLoop)
     agreement: Agreement = field(default_factory=Agreement)
     spent: Spent = field(default_factory=Spent)
     contract: str = ""
@@ -193,7 +193,7 @@ class View:
         if isinstance(r.body, t.ModelMessage):
             self.doubts = self.doubts + 1 if r.body.doubt else 0
             self.doubt = r.body.doubt or self.doubt
-        if self.court.take(r, lambda body, seq: turns.parts_of(seq, body, load)):
+        if self.evaluation_loop.take(r, lambda body, seq: turns.parts_of(seq, body, load)):
             return
         if self.agreement.take(r, lambda body, seq: turns.parts_of(seq, body, load)):
             return

@@ -1,9 +1,9 @@
-"""The keepers' nursery: imports everything once, freezes it, and forks one detached keeper per request. Standard
+"""The keepers' fork server: imports everything once, freezes it, and forks one detached keeper per request. Standard
 library only.
 
 ``python -P -s -E -m harness.keeper.fork_server --fd N``: requests come as frames on the inherited socket N,
 ``{id, op: "spawn", sid, state, runtime, fault?}``, and are answered once the keeper listens, ``{id, ok: true, pid,
-start, boot}``, or refuses, ``{id, ok: false, error}``. At the end of the stream the nursery exits; its keepers live
+start, boot}``, or refuses, ``{id, ok: false, error}``. At the end of the stream the fork server exits; its keepers live
 on.
 """
 
@@ -32,7 +32,7 @@ _SID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _ERRORS_KEPT = 1024 * 1024
 
 
-class Nursery:
+class ForkServer:
     """Serves one socket. A keeper that takes long to recover does not hold up the others."""
 
     def __init__(self, sock: socket.socket) -> None:
@@ -51,7 +51,7 @@ class Nursery:
                     elif not self._requests():
                         return
         except (ConnectionError, frames.FrameError) as exc:
-            print(f"nursery: the supervisor's end broke: {exc}", file=sys.stderr, flush=True)
+            print(f"fork server: the supervisor's end broke: {exc}", file=sys.stderr, flush=True)
 
     def _requests(self) -> bool:
         data = self._sock.recv(1 << 16)
@@ -114,10 +114,10 @@ class Nursery:
 
 
 def _detach(folder: SessionFolder, sid: str, report: int, fault: str) -> NoReturn:
-    """In the first child: leave the nursery's session and become, one fork later, the keeper."""
+    """In the first child: leave the fork server's session and become, one fork later, the keeper."""
     code = 1
     try:
-        os.setpgid(0, 0)  # the nursery's session, so that one group has all keepers
+        os.setpgid(0, 0)  # the fork server's session, so that one group has all keepers
         if os.fork():
             os._exit(0)
         os.environ.clear()
@@ -146,14 +146,14 @@ def _keep(folder: SessionFolder, sid: str, report: int) -> int:
 
 
 def _say(report: int, reply: dict[str, object]) -> None:
-    """Tell the nursery, once; that it died meanwhile is no reason not to keep."""
+    """Tell the fork server, once; that it died meanwhile is no reason not to keep."""
     with contextlib.suppress(OSError):
         os.write(report, json.dumps(reply).encode() + b"\n")
         os.close(report)
 
 
 def _stdio(folder: SessionFolder, report: int) -> None:
-    """Close what belongs to the nursery; input and output to nowhere, errors to the session's own file."""
+    """Close what belongs to the fork server; input and output to nowhere, errors to the session's own file."""
     for name in os.listdir("/proc/self/fd"):
         if int(name) > 2 and int(name) != report:
             with contextlib.suppress(OSError):
@@ -202,7 +202,7 @@ def run(argv: list[str]) -> int:
     gc.freeze()
     with socket.socket(fileno=int(argv[1])) as sock:
         sock.set_inheritable(False)
-        Nursery(sock).run()
+        ForkServer(sock).run()
     return 0
 
 

@@ -28,8 +28,8 @@ _LOCK_WAIT = 0.2
 
 
 class StartError(Exception):
-    """The keeper cannot start; ``error`` is what the nursery replies: code, message, and for damage file, offset, seq,
-    text.
+    """The keeper cannot start; ``error`` is what the fork server replies: code, message, and for damage file, offset,
+    seq, text.
     """
 
     def __init__(self, code: str, message: str, hint: str = "", **more: object) -> None:

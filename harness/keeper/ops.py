@@ -447,4 +447,4 @@ OPERATIONS = dict(
         _served(SUPERVISOR, requests.Shutdown, KeeperOps._end),
     )
 )
-"""Made once by the nursery: a keeper that made its own had 0.2 MB more of its own."""
+"""Made once by the fork server: a keeper that made its own had 0.2 MB more of its own."""

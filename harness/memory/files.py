@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from harness.domain.text import fields
-from harness.memory import wishes
+from harness.memory import changes
+from harness.memory.changes import MemoryRequest, NotRemembered
 from harness.memory.model import Memories
 from harness.memory.records import Entry, Place, Written
-from harness.memory.wishes import MemoryWish, NotRemembered
 from harness.tools.memory_files import ROOT
 
 _LEVELS = 2
@@ -42,7 +42,7 @@ def view(m: Memories, place: Place, given: Mapping[str, object], now: str) -> st
     return _listed(path.rstrip("/"), key, below)
 
 
-def change(m: Memories, wish: MemoryWish, given: Mapping[str, object]) -> Done:
+def change(m: Memories, wish: MemoryRequest, given: Mapping[str, object]) -> Done:
     """What a command other than ``view`` adds. ``wish`` says whose memory it is and who asks.
 
     The same call again goes on where it was cut off, and changes nothing twice. Raises NotRemembered.
@@ -51,7 +51,7 @@ def change(m: Memories, wish: MemoryWish, given: Mapping[str, object]) -> Done:
     return _COMMANDS[str(given["command"])](m, wish, given, again)
 
 
-def _create(m: Memories, wish: MemoryWish, given: Mapping[str, object], again: bool) -> Done:
+def _create(m: Memories, wish: MemoryRequest, given: Mapping[str, object], again: bool) -> Done:
     path = str(given["path"])
     told = f"File created successfully at: {path}"
     if again:
@@ -60,10 +60,10 @@ def _create(m: Memories, wish: MemoryWish, given: Mapping[str, object], again: b
     if _taken(m, wish, key):
         raise NotRemembered("precondition", f"File {path} already exists")
     _free_above(m, wish, key, path)
-    return Done(told, tuple(wishes.write(m, replace(wish, key=key, text=str(given["file_text"])))))
+    return Done(told, tuple(changes.write(m, replace(wish, key=key, text=str(given["file_text"])))))
 
 
-def _str_replace(m: Memories, wish: MemoryWish, given: Mapping[str, object], again: bool) -> Done:
+def _str_replace(m: Memories, wish: MemoryRequest, given: Mapping[str, object], again: bool) -> Done:
     path = str(given["path"])
     if again:
         return Done("The memory file has been edited.")
@@ -85,10 +85,10 @@ def _str_replace(m: Memories, wish: MemoryWish, given: Mapping[str, object], aga
     lines = text.split("\n")
     snippet = [_line(n + 1, lines[n]) for n in range(max(0, at - _AROUND), min(len(lines), at + _AROUND + 1))]
     told = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
-    return Done("\n".join([told, *snippet]), tuple(wishes.write(m, replace(wish, key=standing.key, text=text))))
+    return Done("\n".join([told, *snippet]), tuple(changes.write(m, replace(wish, key=standing.key, text=text))))
 
 
-def _insert(m: Memories, wish: MemoryWish, given: Mapping[str, object], again: bool) -> Done:
+def _insert(m: Memories, wish: MemoryRequest, given: Mapping[str, object], again: bool) -> Done:
     path = str(given["path"])
     told = f"The file {path} has been edited."
     if again:
@@ -103,10 +103,10 @@ def _insert(m: Memories, wish: MemoryWish, given: Mapping[str, object], again: b
         raise NotRemembered("bad_request", why)
     lines.insert(at, str(given["insert_text"]).rstrip("\n"))
     text = "\n".join([*lines, ""])
-    return Done(told, tuple(wishes.write(m, replace(wish, key=standing.key, text=text))))
+    return Done(told, tuple(changes.write(m, replace(wish, key=standing.key, text=text))))
 
 
-def _delete(m: Memories, wish: MemoryWish, given: Mapping[str, object], again: bool) -> Done:
+def _delete(m: Memories, wish: MemoryRequest, given: Mapping[str, object], again: bool) -> Done:
     path = str(given["path"])
     gone = _at_or_below(m, wish, _folder_key(path, "delete"))
     if not gone and not again:
@@ -114,7 +114,7 @@ def _delete(m: Memories, wish: MemoryWish, given: Mapping[str, object], again: b
     return Done(f"Successfully deleted {path}", tuple(_removed(m, wish, gone)))
 
 
-def _rename(m: Memories, wish: MemoryWish, given: Mapping[str, object], again: bool) -> Done:
+def _rename(m: Memories, wish: MemoryRequest, given: Mapping[str, object], again: bool) -> Done:
     old = str(given["old_path"])
     new = str(given["new_path"])
     old_key = _folder_key(old, "rename")
@@ -130,11 +130,11 @@ def _rename(m: Memories, wish: MemoryWish, given: Mapping[str, object], again: b
     made: list[Entry] = []
     for one in moved:
         key = new_key + one.key[len(old_key) :]
-        made += wishes.write(m, replace(wish, key=key, text=one.text, expires=one.expires))
+        made += changes.write(m, replace(wish, key=key, text=one.text, expires=one.expires))
     return Done(f"Successfully renamed {old} to {new}", (*made, *_removed(m, wish, moved)))
 
 
-_COMMANDS: dict[str, Callable[[Memories, MemoryWish, Mapping[str, object], bool], Done]] = {
+_COMMANDS: dict[str, Callable[[Memories, MemoryRequest, Mapping[str, object], bool], Done]] = {
     "create": _create,
     "str_replace": _str_replace,
     "insert": _insert,
@@ -164,7 +164,7 @@ def _folder_key(path: str, what: str) -> str:
     return key
 
 
-def _standing(m: Memories, wish: MemoryWish, path: str) -> Written:
+def _standing(m: Memories, wish: MemoryRequest, path: str) -> Written:
     key = _file_key(path)
     found = m.get(wish.place, key, wish.origin.ts)
     if found is None:
@@ -174,18 +174,18 @@ def _standing(m: Memories, wish: MemoryWish, path: str) -> Written:
     return found
 
 
-def _at_or_below(m: Memories, wish: MemoryWish, key: str) -> list[Written]:
+def _at_or_below(m: Memories, wish: MemoryRequest, key: str) -> list[Written]:
     return sorted(
         (w for w in m.at([wish.place], wish.origin.ts) if w.key == key or w.key.startswith(f"{key}/")),
         key=lambda w: w.key,
     )
 
 
-def _taken(m: Memories, wish: MemoryWish, key: str) -> bool:
+def _taken(m: Memories, wish: MemoryRequest, key: str) -> bool:
     return bool(_at_or_below(m, wish, key))
 
 
-def _free_above(m: Memories, wish: MemoryWish, key: str, path: str) -> None:
+def _free_above(m: Memories, wish: MemoryRequest, key: str, path: str) -> None:
     """No file stands where a folder of this one would be. Raises NotRemembered."""
     parts = key.split("/")
     for depth in range(1, len(parts)):
@@ -194,9 +194,9 @@ def _free_above(m: Memories, wish: MemoryWish, key: str, path: str) -> None:
             raise NotRemembered("bad_request", f"{path} cannot be made: {ROOT}/{above} is a file")
 
 
-def _removed(m: Memories, wish: MemoryWish, gone: list[Written]) -> Iterator[Entry]:
+def _removed(m: Memories, wish: MemoryRequest, gone: list[Written]) -> Iterator[Entry]:
     for one in gone:
-        yield from wishes.remove(m, replace(wish, key=one.key))
+        yield from changes.remove(m, replace(wish, key=one.key))
 
 
 def _missing(path: str, more: str = "") -> NotRemembered:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.events.conversation.memory_events import NOW, RESET, MemoryShown, ShownMemory
+from harness.memory.changes import SHA_CHARS
 from harness.memory.model import Memories
 from harness.memory.records import RESTORED, Actor, Place, Written
 from harness.memory.search import relevance, words_of
-from harness.memory.wishes import SHA_CHARS
 from harness.projections.state.remembered import Remembered
 
 MOST_BYTES = 6000

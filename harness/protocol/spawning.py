@@ -29,7 +29,7 @@ class SpawnKeeper(Op[Spawned]):
 
 @dataclass(frozen=True, slots=True)
 class SpawnAgent(Op[Spawned]):
-    """Fork an agent; ``brain`` is what it has to know (`harness.agents.spec.Spec`)."""
+    """Fork an agent; ``brain`` is what it has to know (`harness.agents.agent_spec.Spec`)."""
 
     OP = "spawn"
     brain: dict[str, object]

@@ -14,7 +14,7 @@ from harness.domain.text.formatting import counted as numbered
 from harness.events import types as t
 from harness.reports import verdicts
 from harness.tools import registry
-from harness.tools.subject import LONGEST, line
+from harness.tools.call_subject import LONGEST, line
 from harness.tools.summary import words
 from harness.tools.tool import Writes
 

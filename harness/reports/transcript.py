@@ -26,7 +26,7 @@ from harness.reports.describe import describe
 from harness.reports.describing.approvals import chosen
 from harness.reports.describing.conversation import sender
 from harness.reports.transcript_row import FINE, Kind, Row, Stage, checked
-from harness.tools import registry, subject, summary
+from harness.tools import call_subject, registry, summary
 from harness.tools.tool import ANSWERED, READ
 
 PAGE = 256
@@ -146,7 +146,7 @@ class Page:
 
     def _event(self, record: t.Record) -> int:
         line = describe(record)
-        text = subject.line(line.summary)
+        text = call_subject.line(line.summary)
         return self._add(
             Row(record.seq, record.ts, Kind.EVENT, text, label=line.kind, tone=line.tone, records=(record.seq,))
         )
@@ -154,7 +154,7 @@ class Page:
     def _launch(self, record: t.Record, body: t.SessionIntent) -> None:
         parts = [body.name, body.model, formatting.cap_text(body.caps.usd_nano)]
         parts += [formatting.counted(len(body.checks), "check")] if body.checks else []
-        text = subject.line(" · ".join(part for part in parts if part))
+        text = call_subject.line(" · ".join(part for part in parts if part))
         self._add(Row(record.seq, record.ts, Kind.EVENT, text, label="launch", tone="dim", records=(record.seq,)))
 
     def _say(self, record: t.Record, text: str, body: t.ModelMessage) -> None:
@@ -184,7 +184,7 @@ class Page:
             last = self.rows[-1]
             self.rows[-1] = replace(
                 last,
-                what=subject.line(line.summary),
+                what=call_subject.line(line.summary),
                 tone=line.tone,
                 result=f"{failures} times",
                 records=(*last.records, record.seq),
@@ -281,14 +281,14 @@ class Page:
         row = call.checks.members[call.place]
         row = replace(row, records=(*row.records, record.seq))
         if body.facts:
-            row = replace(row, more=(*row.more, *(Bit("quiet", subject.line(fact)) for fact in body.facts)))
+            row = replace(row, more=(*row.more, *(Bit("quiet", call_subject.line(fact)) for fact in body.facts)))
         if not body.passed and row.stage is Stage.OK:
-            row = replace(row, stage=Stage.FAILED, result=subject.line(body.why) or "does not pass")
+            row = replace(row, stage=Stage.FAILED, result=call_subject.line(body.why) or "does not pass")
         self._put(call, row)
 
     def _doubted(self, record: t.Record, body: t.ToolInDoubt) -> None:
         if call := self._calls.get(body.call_id):
-            why = subject.line(body.why)
+            why = call_subject.line(body.why)
             self._settle(call, record, Stage.DOUBT, f"may or may not have happened: {why}")
 
     def _resolved(self, record: t.Record, body: t.ToolResolved) -> None:
@@ -304,17 +304,17 @@ class Page:
 
     def _asks(self, record: t.Record, body: t.ApprovalRequested) -> None:
         if call := self._calls.get(body.call_id):
-            title = subject.line(body.title)
+            title = call_subject.line(body.title)
             told = title.removeprefix(f"{call.tool} ") in self.rows[call.row].what
             self._settle(call, record, Stage.ASKED, "asks you" if told else f"asks you: {title}")
         elif record.seq < self.stop:
             at = self._event(record)
             self._asked[body.approval_id] = at
-            what = subject.line(body.title)
+            what = call_subject.line(body.title)
             self.rows[at] = replace(self.rows[at], stage=Stage.ASKED, what=what, label=problems.request(body.kind))
 
     def _decided(self, record: t.Record, body: t.ApprovalDecided) -> None:
-        how = chosen(body) + (f": {subject.line(body.message)}" if body.message else "")
+        how = chosen(body) + (f": {call_subject.line(body.message)}" if body.message else "")
         if call := self._calls.get(body.call_id):
             call.note = _ALLOWED.get(body.decision, "")
             self._settle(call, record, Stage.PROPOSED, f"you decided: {how}")
@@ -322,7 +322,7 @@ class Page:
             self._answered(record, body.approval_id, f"you decided: {how}")
 
     def _withdrawn(self, record: t.Record, body: t.ApprovalWithdrawn) -> None:
-        self._answered(record, body.approval_id, f"withdrawn: {subject.line(body.why)}")
+        self._answered(record, body.approval_id, f"withdrawn: {call_subject.line(body.why)}")
 
     def _answered(self, record: t.Record, approval_id: str, how: str) -> None:
         at = self._asked.pop(approval_id, None)
@@ -333,7 +333,7 @@ class Page:
 
     def _stale(self, record: t.Record, body: t.ApprovalStale) -> None:
         if call := self._calls.get(body.call_id):
-            changed = subject.line("; ".join(body.difference))
+            changed = call_subject.line("; ".join(body.difference))
             self._settle(call, record, Stage.PROPOSED, f"what you allowed has changed: {changed}")
 
     def _settle(
@@ -391,7 +391,9 @@ class Page:
             result = ", ".join(name if at in FINE else f"{name} ({why})" for _, name, at, why in reads.members)
         row = self.rows[reads.row]
         records = (*row.records, record.seq)
-        self.rows[reads.row] = replace(row, what=what, result=result[: subject.LONGEST], stage=stage, records=records)
+        self.rows[reads.row] = replace(
+            row, what=what, result=result[: call_subject.LONGEST], stage=stage, records=records
+        )
 
 
 def worth_a_row(body: t.Body) -> bool:

@@ -9,7 +9,7 @@ from enum import Enum
 
 from harness.reports.call_words import Bit
 from harness.reports.describing.line import Tone
-from harness.tools import subject
+from harness.tools import call_subject
 
 _NAMED = 5
 """Checks that are named below the row of many."""
@@ -87,7 +87,7 @@ def checked(members: Sequence[Row]) -> Row:
     counts = Counter(one.stage for one in members)
     stage = next(stage for stage in Stage if counts[stage])
     others = [one for one in members if one.stage not in FINE]
-    named = [Bit("quiet", subject.line(f"{_SAID[one.stage]}: {_told(one)}")) for one in others[:_NAMED]]
+    named = [Bit("quiet", call_subject.line(f"{_SAID[one.stage]}: {_told(one)}")) for one in others[:_NAMED]]
     if len(others) > _NAMED:
         named.append(Bit("quiet", f"(+{len(others) - _NAMED} more)"))
     running = next((one for one in members if one.stage is Stage.RUNNING), None)

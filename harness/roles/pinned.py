@@ -8,8 +8,8 @@ from harness.events.session.role_events import PinnedRole
 from harness.events.session.session_events import SessionIntent
 from harness.projections.state.evaluation import JudgeStage
 from harness.projections.state.session_state import SessionState
+from harness.roles.catalog import shipped
 from harness.roles.role import JUDGE, PARTS, WORKER, Role, parse
-from harness.roles.shelf import shipped
 from harness.tools import registry
 
 

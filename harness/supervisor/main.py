@@ -21,7 +21,7 @@ from harness.supervisor.base.settings import Settings
 from harness.supervisor.base.stderr import say_without_fail
 from harness.supervisor.endpoints.credentials import Credentials
 from harness.supervisor.guardian import EXIT_BROKEN, EXIT_REFUSED
-from harness.supervisor.money.purse import Purse
+from harness.supervisor.money.budget_service import BudgetService
 from harness.supervisor.money.reservations import Bookkeeper
 from harness.supervisor.state_folder import Refused, prepare
 from harness.supervisor.supervisor import Supervisor
@@ -110,14 +110,14 @@ def main(argv: list[str] | None = None) -> int:
         signs = asyncio.create_task(sign_of_life.keep_giving(sign))
         settings = Settings(folders)
         settings.check()
-        purse = Purse(lambda: Bookkeeper.open(folders.ledger, lambda: settings.config.caps))
-        await purse.open()
-        supervisor = Supervisor(folders, epoch, Credentials(fd), settings, purse)
+        budget_service = BudgetService(lambda: Bookkeeper.open(folders.ledger, lambda: settings.config.caps))
+        await budget_service.open()
+        supervisor = Supervisor(folders, epoch, Credentials(fd), settings, budget_service)
         try:
             return await supervisor.run(guardian, lock), supervisor.orphaned
         finally:
             processes.end_all()
-            await purse.close()
+            await budget_service.close()
             signs.cancel()
 
     try:

@@ -30,8 +30,8 @@ from harness.supervisor.fleet.index import Index
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.guardian import EXIT_ASKED, EXIT_BROKEN, EXIT_OTHER_LIVES
 from harness.supervisor.memories import book as memory_book
+from harness.supervisor.money.budget_service import BudgetService
 from harness.supervisor.money.cap_waits import CapWaits
-from harness.supervisor.money.purse import Purse
 from harness.supervisor.processes.process import Watch
 from harness.supervisor.serving.client_ops import ClientOps
 from harness.supervisor.serving.ops.brain_ops import BrainOps
@@ -79,7 +79,7 @@ class Supervisor:
         epoch: int,
         credentials: Credentials,
         settings: Settings,
-        purse: Purse,
+        budget_service: BudgetService,
         clocks: Callable[[], clock.Ticks] = clock.read,
     ) -> None:
         self.folders = folders
@@ -89,9 +89,9 @@ class Supervisor:
         self._stop = asyncio.Event()
         self._closed = asyncio.Event()
         self.settings = settings
-        self.purse = purse
+        self.budget_service = budget_service
         self.orphaned = False
-        self.fleet = Fleet(folders, self.purse.of)
+        self.fleet = Fleet(folders, self.budget_service.of)
         self.index = Index(folders.index)
         self._mirror = IndexMirror(self.fleet, self.index)
         self.keepers = Keepers(folders, epoch, lambda: self.settings.config)
@@ -100,7 +100,7 @@ class Supervisor:
         self.gates = Gates(credentials, lambda: self.settings.config, self.fleet, lambda: self.server.nudge())
         credentials.changed = self.gates.rekeyed
         self.fleet.at_gate = self.gates.requests.words
-        self.caps = CapWaits(self.fleet, purse)
+        self.caps = CapWaits(self.fleet, budget_service)
         self.space = Space(folders)
         self.sandbox = SandboxReport()
         self.disk = Disk(folders.state, lambda: self.server.nudge())
@@ -116,7 +116,7 @@ class Supervisor:
         judging = Judging(self.settings, self.granting, self.fleet.approved)
         answers = Answers(self.book, self.recall, credentials.keys, lambda: self.settings.config.memory)
         self.call_flow = CallFlow(self.settings, judging, answers, self.granting, self._met)
-        self.approvals = Approvals(self.fleet, judging, credentials, self.purse, self.gates, self.caps)
+        self.approvals = Approvals(self.fleet, judging, credentials, self.budget_service, self.gates, self.caps)
 
     def _take_sessions(self, credentials: Credentials) -> None:
         self.brains = Brains(self.folders, self.epoch, self.gates, lambda: self.settings.config, self._later)
@@ -124,10 +124,10 @@ class Supervisor:
         reviewed = Reviewed()
         self.merging = Merging(self.fleet, self.keepers, self.settings, reviewed)
         self.pulling = Pulling(self.fleet, self.keepers, self.settings, reviewed)
-        ending = Ending(self.keepers, self.brains, self.call_flow, self.merging, self.pulling, self.purse)
+        ending = Ending(self.keepers, self.brains, self.call_flow, self.merging, self.pulling, self.budget_service)
         due = DueWork(
             self.keepers,
-            self.purse,
+            self.budget_service,
             ending,
             self.launcher,
             self.recall,
@@ -136,7 +136,7 @@ class Supervisor:
             self.call_flow,
             lambda: self.sandbox.refuse(strict=self.settings.config.limits.strict),
         )
-        self.conductor = Conductor(due, self.purse, self._displaced)
+        self.conductor = Conductor(due, self.budget_service, self._displaced)
 
     def _serve(self, credentials: Credentials) -> None:
         restoring = Restoring(self.keepers, self.settings, self.launcher)
@@ -146,7 +146,7 @@ class Supervisor:
             fleet=self.fleet,
             settings=self.settings,
             credentials=credentials,
-            purse=self.purse,
+            budget_service=self.budget_service,
             book=self.book,
             recall=self.recall,
             granting=self.granting,
@@ -244,7 +244,9 @@ class Supervisor:
             loop.add_signal_handler(number, self._stop.set)
         self.fleet.observe(self._mirror.note)
         self.settings.subscribe(self.server.nudge)
-        first = FirstLook(self.folders, self.fleet, self.index, self.purse, self.gates, self.conductor, self.upkeep)
+        first = FirstLook(
+            self.folders, self.fleet, self.index, self.budget_service, self.gates, self.conductor, self.upkeep
+        )
         await first.run()
         self.settings.subscribe(self.caps.poke)
         self.settings.subscribe(self.gates.rekeyed)
@@ -272,7 +274,7 @@ class Supervisor:
         keep("calling a person who does not watch", self.notifying.run)
         keep("watching the clock", lambda: clock.follow(self._time_went_on, self._clocks))
         if any(not s.finished for s in self.fleet):
-            self.upkeep.once("loading the brains' nursery", self._warm)
+            self.upkeep.once("loading the brains' fork server", self._warm)
         if guardian is not None:
             try:
                 Watch(guardian, self._outlive)
@@ -327,7 +329,7 @@ class Supervisor:
                 session.wake()
             self.server.nudge()
 
-        await self.purse.keep_open(opened)
+        await self.budget_service.keep_open(opened)
 
     def _time_went_on(self, found: clock.Gap) -> None:
         """Timers count neither sleep nor a clock that was set: whoever waits for a time of day looks again now."""
@@ -348,11 +350,11 @@ class Supervisor:
             await session.append(t.TimePassed(seconds=found.slept + found.moved, why=clock.words(found)))
 
     async def _warm(self) -> None:
-        """Load the brains' nursery before it is first needed: it takes a second."""
+        """Load the brains' fork server before it is first needed: it takes a second."""
         try:
-            await self.brains.nursery.ensure()
+            await self.brains.fork_server.ensure()
         except OSError as exc:
-            print(f"supervisor: the brains' nursery does not start: {exc}", file=sys.stderr, flush=True)
+            print(f"supervisor: the brains' fork server does not start: {exc}", file=sys.stderr, flush=True)
 
     def _outlive(self) -> None:
         """The guardian died: leave in order, and let a new one take over (unless we were asked to stop anyway)."""
@@ -383,4 +385,4 @@ class Supervisor:
         await self.granting.book.close()
         await self.index.flush()
         await self.index.close()
-        await asyncio.gather(self.keepers.nursery.close(), self.brains.nursery.close())
+        await asyncio.gather(self.keepers.fork_server.close(), self.brains.fork_server.close())

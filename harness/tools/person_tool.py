@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.domain.text import fields
-from harness.tools import subject as call_subject
+from harness.tools import call_subject
 
 NAME = "ask_person"
 MAX_QUESTION = 4000

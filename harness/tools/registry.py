@@ -10,7 +10,7 @@ from harness.domain.actions.access import ASKED, Access
 from harness.domain.actions.action import CheckAction, ExecAction, FileAction, RecordAction, ShellAction
 from harness.domain.addresses import MAX_HOSTS
 from harness.domain.calls import chores
-from harness.tools import person_tool, plan_tool, subject
+from harness.tools import call_subject, person_tool, plan_tool
 from harness.tools.tool import ANSWERED, CONTAINED, IRREVERSIBLE, READ, REVERSIBLE, CallWords, Tool, Writes
 
 DEFAULT_TIMEOUT_S = 120
@@ -174,7 +174,7 @@ TABLE: dict[str, Tool] = {
                 "glob": {"type": "string", "description": "Only files that match, e.g. `*.py`."},
             },
             ("pattern",),
-            words=CallWords("search", ("searched", "time"), "hit", about=subject.pattern),
+            words=CallWords("search", ("searched", "time"), "hit", about=call_subject.pattern),
         ),
         Tool(
             READ_OUTPUT,
@@ -264,7 +264,7 @@ TABLE: dict[str, Tool] = {
                 },
             },
             (),
-            words=CallWords("look into", ("looked into its log", "time"), about=subject.log),
+            words=CallWords("look into", ("looked into its log", "time"), about=call_subject.log),
         ),
         Tool(
             EXEC,
@@ -312,7 +312,7 @@ TABLE: dict[str, Tool] = {
             plan_tool.DESCRIPTION,
             plan_tool.PROPERTIES,
             plan_tool.REQUIRED,
-            words=CallWords(about=subject.fields("action", "entry", "text")),
+            words=CallWords(about=call_subject.fields("action", "entry", "text")),
             problem=plan_tool.problem,
         ),
         Tool(
@@ -359,7 +359,7 @@ TABLE: dict[str, Tool] = {
                 },
             },
             ("action",),
-            words=CallWords("job", about=subject.fields("action", "job", "until")),
+            words=CallWords("job", about=call_subject.fields("action", "job", "until")),
         ),
     )
 }

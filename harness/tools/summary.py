@@ -8,9 +8,8 @@ import shlex
 from harness.domain.actions.access import Access, asked
 from harness.domain.text.formatting import counted as numbered
 from harness.domain.text.line import compact, first, size
-from harness.tools import registry
-from harness.tools import subject as call_subject
-from harness.tools.subject import line
+from harness.tools import call_subject, registry
+from harness.tools.call_subject import line
 from harness.tools.tool import CallWords
 
 

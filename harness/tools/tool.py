@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from harness.domain.actions.action import FileAction, RecordAction
-from harness.tools import subject
+from harness.tools import call_subject
 
 READ = "read"
 REVERSIBLE = "reversible"
@@ -40,7 +40,7 @@ class CallWords:
     several: tuple[str, str] = ("called", "time")
     finds: str = "line"
     ends: str = ""
-    about: subject.Subject | None = None
+    about: call_subject.Subject | None = None
     """What it is about, where that is not its ``path``; empty for a call of which it says nothing."""
 
 

@@ -9,7 +9,7 @@ import msgspec
 from harness.events.body import Caps
 
 
-class LaunchWish(msgspec.Struct, frozen=True, kw_only=True):
+class LaunchRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Arguments of ``launch``, as the protocol has them; ``repo`` is absolute."""
 
     repo: str

@@ -22,7 +22,7 @@ from tests.bench.table import BENCHES, Figure, emit, machine, markdown
 _PROGRAMS = (
     "app.shell.tui, app.shell.watch_app, app.screens.floor, app.cli.verbs.sessions, harness.supervisor.main,"
     " harness.supervisor.guardian,"
-    " harness.keeper.fork_server, harness.brain.brain_nursery, harness.budget.prices, genai_prices"
+    " harness.keeper.fork_server, harness.brain.brain_fork_server, harness.budget.prices, genai_prices"
 )
 """Loaded once beforehand: whoever compiles its modules itself keeps 10 MB of that."""
 

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from tests.bench.table import Figure, bench, ratio
-from tests.process.brainhouse import House, nursery
+from tests.process.brainhouse import House, fork_server
 from tests.process.brainlib import ModelServer
 from tests.process.keeperlib import keepers
 
@@ -45,7 +45,7 @@ def brain() -> list[Figure]:
     with (
         tempfile.TemporaryDirectory(prefix="wf-bench-") as root,
         keepers(Path(root)) as house,
-        nursery() as forks,
+        fork_server() as forks,
         ModelServer() as server,
     ):
         forks.call("warm?")  # answered (refused) once it is loaded

@@ -20,7 +20,7 @@ from harness.brain.view import View
 from harness.events import message_parts
 from harness.events import types as t
 from harness.projections import apply
-from harness.roles.shelf import shipped
+from harness.roles.catalog import shipped
 from harness.simulator import catalog, prompt_cache
 from harness.tools import registry
 from tests.bench.fleet_costs import pss_mb

@@ -24,8 +24,8 @@ CHILD = """
 import json, sys, time
 from pathlib import Path
 from harness.agents.accounts import Accounts
-from harness.agents.desk import Desk
-from harness.agents.spec import Spec
+from harness.agents.agent_context import AgentContext
+from harness.agents.agent_spec import Spec
 from harness.agents.journal import Journal
 from harness.brain.builtin import BuiltIn
 from harness.brain import view_memory
@@ -40,9 +40,9 @@ def wake():
     global journal, agent
     begun = time.perf_counter()
     journal = Journal(folder)
-    desk = Desk(journal, Accounts(Path("none"), "s", 1, ""))
-    agent = BuiltIn(spec, desk, context)
-    desk.serves(agent)
+    agent context = AgentContext(journal, Accounts(Path("none"), "s", 1, ""))
+    agent = BuiltIn(spec, agent context, context)
+    agent_context.serves(agent)
     journal.load(agent.memory(), agent.recall)
     took = time.perf_counter() - begun
     assert journal.state.seq == int(sys.argv[2])

@@ -121,7 +121,7 @@ def test_a_session_that_never_got_its_intent_is_ended(f: Fleet) -> None:
     sid = "aaaaaaaaaa"
     keepers = Keepers(f.root)
     keeper = int(keepers.spawn(sid)["pid"])
-    keepers.nursery.close()
+    keepers.fork_server.close()
     os.waitpid(keepers.nursery_pid, 0)
     try:
         f.run("supervisor", "start")

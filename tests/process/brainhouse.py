@@ -1,4 +1,4 @@
-"""A real keeper, a real nursery of brains, and a small supervisor that speaks the real protocol, for tests of the
+"""A real keeper, a real fork server of brains, and a small supervisor that speaks the real protocol, for tests of the
 brain.
 """
 
@@ -27,14 +27,14 @@ SECRET = "lease-secret"
 Answerer = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-class BrainNursery:
+class BrainForkServer:
     """The real fork server, started as the supervisor starts it."""
 
     def __init__(self) -> None:
         self.sock, theirs = socket.socketpair()
         with theirs:
             os.set_inheritable(theirs.fileno(), True)
-            argv = [sys.executable, "-P", "-s", "-m", "harness.brain.brain_nursery", "--fd", str(theirs.fileno())]
+            argv = [sys.executable, "-P", "-s", "-m", "harness.brain.brain_fork_server", "--fd", str(theirs.fileno())]
             env = {"PATH": os.environ.get("PATH", ""), "LANG": "C.UTF-8"}
             self.pid = os.posix_spawn(sys.executable, argv, env, setsid=True)
         self._decoder = frames.Decoder()
@@ -43,12 +43,12 @@ class BrainNursery:
         self.exits: dict[int, int] = {}
 
     def read(self, wait_s: float) -> None:
-        """Take in what the nursery says within ``wait_s`` seconds."""
+        """Take in what the fork server says within ``wait_s`` seconds."""
         if not select.select((self.sock,), (), (), wait_s)[0]:
             return
         data = self.sock.recv(1 << 16)
         if not data:
-            raise ConnectionError("the nursery is gone")
+            raise ConnectionError("the fork server is gone")
         for body in self._decoder.feed(data):
             message: dict[str, Any] = frames.parse(body)
             if message.get("push") == "exited":
@@ -62,7 +62,7 @@ class BrainNursery:
         deadline = time.monotonic() + 60
         while number not in self._replies:
             self.read(0.2)
-            assert time.monotonic() < deadline, f"the nursery did not answer {op}"
+            assert time.monotonic() < deadline, f"the fork server did not answer {op}"
         return self._replies.pop(number)
 
     def exit_code(self, pid: int, timeout: float = 60.0) -> int:
@@ -164,7 +164,7 @@ class House:
     def __init__(
         self,
         keepers: Keepers,
-        nursery: BrainNursery | None,
+        fork_server: BrainForkServer | None,
         sid: str,
         url: str,
         *,
@@ -172,7 +172,7 @@ class House:
         goal: str = "make it work",
     ) -> None:
         self.keepers = keepers
-        self.nursery = nursery
+        self.fork_server = fork_server
         self.sid = sid
         self.url = url
         self.folder = keepers.folder(sid)
@@ -217,9 +217,9 @@ class House:
 
     def wake(self, **changes: Any) -> int:
         """Fork a brain, then grant it the lease, in the supervisor's order."""
-        assert self.nursery is not None
+        assert self.fork_server is not None
         self.gen += 1
-        reply = self.nursery.call("spawn", brain=self.spec(self.gen, **changes))
+        reply = self.fork_server.call("spawn", brain=self.spec(self.gen, **changes))
         assert reply["ok"], reply
         self.lease(reply)
         return int(reply["pid"])
@@ -260,13 +260,13 @@ class House:
         timeout: float = 60.0,
     ) -> int:
         """Answer calls until the brain has left; its exit code."""
-        assert self.nursery is not None
+        assert self.fork_server is not None
         deadline = time.monotonic() + timeout
-        while pid not in self.nursery.exits:
-            self.nursery.read(0.01)
+        while pid not in self.fork_server.exits:
+            self.fork_server.read(0.01)
             self.answer_calls(answerer)
             assert time.monotonic() < deadline, f"brain {pid} did not leave; log: {[r['type'] for r in self.log()]}"
-        return self.nursery.exits[pid]
+        return self.fork_server.exits[pid]
 
     def wait_for(self, kind: str, count: int = 1) -> list[dict[str, Any]]:
         return list(
@@ -281,8 +281,8 @@ class House:
 
 
 @contextlib.contextmanager
-def nursery() -> Iterator[BrainNursery]:
-    house = BrainNursery()
+def fork_server() -> Iterator[BrainForkServer]:
+    house = BrainForkServer()
     try:
         yield house
     finally:

@@ -1,4 +1,4 @@
-"""A real nursery, real keepers and real actions in a temporary folder, for tests."""
+"""A real fork server, real keepers and real actions in a temporary folder, for tests."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def watchers(keeper: int) -> list[int]:
 
 
 class Keepers:
-    """A nursery process and the keepers it started."""
+    """A fork server process and the keepers it started."""
 
     def __init__(self, root: Path, env: dict[str, str] | None = None) -> None:
         self.folders = Folders(root / "state", root / "run", root / "config")
@@ -169,7 +169,7 @@ class Keepers:
             ]
             self.nursery_pid = os.posix_spawn(sys.executable, argv, self._env, setsid=True)
         ours.settimeout(PATIENCE_S)
-        self.nursery = ours
+        self.fork_server = ours
         self._decoder = frames.Decoder()
         self._ids = itertools.count(1)
 
@@ -188,15 +188,15 @@ class Keepers:
             "runtime": str(self.folders.runtime),
             **arguments,
         }
-        self.nursery.sendall(frames.encode(message))
+        self.fork_server.sendall(frames.encode(message))
         return number
 
     def answers(self, count: int) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
         while len(found) < count:
-            data = self.nursery.recv(1 << 16)
+            data = self.fork_server.recv(1 << 16)
             if not data:
-                raise ConnectionError("the nursery is gone")
+                raise ConnectionError("the fork server is gone")
             found += [frames.parse(body) for body in self._decoder.feed(data)]
         return found
 
@@ -245,7 +245,7 @@ class Keepers:
         for pid in self.pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        self.nursery.close()
+        self.fork_server.close()
         os.waitpid(self.nursery_pid, 0)
         for pid in self.pids:
             wait_gone(pid)

@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.checks.protected_files import Rules
 from harness.workspace.git.merge_rules import refusal
 from harness.workspace.merge import checkout, merge
-from harness.workspace.merge.merge import MergePlace, MergeResult, MergeWish
+from harness.workspace.merge.merge import MergePlace, MergeRequest, MergeResult
 from harness.workspace.merge.picked import Taken
 from harness.workspace.private_git.private_gitdir import Worktree, publish
 from tests.process.gittraps import commit_as_agent, git
@@ -45,7 +45,7 @@ def commit(repo: Path, name: str, text: str) -> str:
     return git(repo, "rev-parse", "HEAD")
 
 
-def place_of(tree: Worktree, wish: MergeWish) -> MergePlace:
+def place_of(tree: Worktree, wish: MergeRequest) -> MergePlace:
     seen, place = merge.survey(tree, "s1", wish)
     assert place is not None
     assert refusal(seen) is None, refusal(seen)
@@ -55,7 +55,7 @@ def place_of(tree: Worktree, wish: MergeWish) -> MergePlace:
 def made(
     tree: Worktree, how: str = "merge", into: str = "", taken: Taken | None = None, goal: str = "the goal"
 ) -> tuple[MergePlace, MergeResult]:
-    wish = MergeWish(how, tree.repo, into)
+    wish = MergeRequest(how, tree.repo, into)
     place = place_of(tree, wish)
     head = git(tree.repo, "rev-parse", tree.branch)
     found = merge.make(tree, place, head, wish, "n", goal, Rules(), taken)

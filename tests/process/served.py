@@ -12,8 +12,8 @@ from functools import partial
 from harness.protocol.client import Unreachable
 from harness.supervisor.base.settings import Settings
 from harness.supervisor.endpoints.credentials import Credentials
+from harness.supervisor.money.budget_service import BudgetService
 from harness.supervisor.money.day import Clock
-from harness.supervisor.money.purse import Purse
 from harness.supervisor.money.reservations import Bookkeeper
 from harness.supervisor.state_folder import prepare
 from harness.supervisor.supervisor import Supervisor
@@ -29,18 +29,18 @@ async def served(
     settings = Settings(f.folders)
     settings.check()
     lock = prepare(f.folders)
-    purse = Purse(lambda: Bookkeeper.open(f.folders.ledger, lambda: settings.config.caps, clock=day))
-    await purse.open()
-    assert purse.books is not None
-    supervisor = Supervisor(f.folders, epochs.advance(f.folders), Credentials(), settings, purse, clocks)
+    budget_service = BudgetService(lambda: Bookkeeper.open(f.folders.ledger, lambda: settings.config.caps, clock=day))
+    await budget_service.open()
+    assert budget_service.books is not None
+    supervisor = Supervisor(f.folders, epochs.advance(f.folders), Credentials(), settings, budget_service, clocks)
     running = asyncio.create_task(supervisor.run(None, lock))
     try:
         await asyncio.to_thread(wait_for, "the socket to answer", partial(_answers, f))
-        yield purse.books
+        yield budget_service.books
     finally:
         await asyncio.to_thread(f.stop)
         await running
-        await purse.close()
+        await budget_service.close()
         os.close(lock)
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.agents import done, host
+from harness.agents import agent_loop, done
 from harness.agents.agent import Agent, Doing
-from harness.agents.desk import Desk
+from harness.agents.agent_context import AgentContext
+from harness.agents.agent_spec import Spec
 from harness.agents.errors import Stopped
-from harness.agents.spec import Spec
 from harness.agents.steps import Again, End, Leave, Propose, Say, Step, Wait
 from harness.events import types as t
 from harness.events.message_parts import Call
@@ -30,8 +30,8 @@ _numbers = itertools.count()
 class Scribe(Agent):
     """Makes one call, says that it is done, and writes down what it is told."""
 
-    def __init__(self, desk: Desk, told: list[str]) -> None:
-        self._desk = desk
+    def __init__(self, agent_context: AgentContext, told: list[str]) -> None:
+        self._desk = agent_context
         self._told = told
         self._ended: dict[str, str] = {}
         self._thinking: float | None = None
@@ -112,13 +112,13 @@ class Life:
         house.gen += 1
         spec = msgspec.convert(house.spec(house.gen, secret=SECRET), Spec)
 
-        def make(_spec: Spec, desk: Desk) -> Agent:
-            agent = Scribe(desk, self.told)
+        def make(_spec: Spec, agent_context: AgentContext) -> Agent:
+            agent = Scribe(agent_context, self.told)
             agent.patience = patience
             return agent
 
         def live() -> None:
-            self.code = host.run(spec, make)
+            self.code = agent_loop.run(spec, make)
 
         self.thread = threading.Thread(target=live, daemon=True)
         self.thread.start()
@@ -143,7 +143,7 @@ def test_an_agent_is_fed_started_told_of_its_calls_and_parked(house: House) -> N
     assert (call["tool"], call["ref"], call["input"]) == ("exec", "mine", {"argv": ["true"]})
     house.put(t.UserMessage(text="hurry"))
     house.answer_calls(lambda _: {"status": "ok", "preview": "fine", "exit_code": 0})
-    assert life.over() == host.OK
+    assert life.over() == agent_loop.OK
     start = life.told.index("start")
     assert life.told[:2] == ["feed keeper.started", "feed session.intent"]
     assert "feed lease.granted" in life.told[:start]
@@ -161,9 +161,9 @@ def test_a_second_life_gets_the_history_first_and_repeats_nothing(house: House) 
     (call,) = house.wait_for("tool.proposed")
     house.link.call("lease_end", gen=house.gen, reason="killed", exit_code=-9)
     house.answer_calls(lambda _: {"status": "ok", "preview": "fine", "exit_code": 0})
-    assert first.over() == host.AGAIN
+    assert first.over() == agent_loop.AGAIN
     second = Life(house)
-    assert second.over() == host.OK
+    assert second.over() == agent_loop.OK
     assert len(house.of("tool.proposed")) == 1
     begun = second.told.index("resume")
     assert "feed tool.ended" in second.told[:begun]
@@ -175,5 +175,5 @@ def test_what_it_is_at_is_told_with_its_evidence_and_a_stop_reaches_it_while_it_
     told = wait_until("the supervisor heard what it is at", lambda: house.supervisor.told("doing"))
     assert (told[0]["what"], told[0]["evidence"]) == ("pondering", "it was told to be patient")
     house.put(t.SessionDesired(state="stopped"))
-    assert life.over() == host.OK
+    assert life.over() == agent_loop.OK
     assert life.told[-2:] == ["stop", "park"]

@@ -1,4 +1,4 @@
-"""Brains as real processes: forked from the real nursery, on a real keeper's log, against a real HTTP server."""
+"""Brains as real processes: forked from the real fork server, on a real keeper's log, against a real HTTP server."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import pytest
 
 from harness.events import types as t
 from harness.simulator import validate
-from tests.process.brainhouse import KEY, BrainNursery, House, SmallSupervisor
-from tests.process.brainhouse import nursery as brain_nursery
+from tests.process.brainhouse import KEY, BrainForkServer, House, SmallSupervisor
+from tests.process.brainhouse import fork_server as brain_nursery
 from tests.process.brainlib import Answer, ModelServer, error, reply, sse, stream
 from tests.process.keeperlib import Keepers, keepers
 
@@ -25,7 +25,7 @@ _numbers = itertools.count()
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[BrainNursery]:
+def fork_server() -> Iterator[BrainForkServer]:
     with brain_nursery() as found:
         yield found
 
@@ -39,9 +39,9 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keepers]:
 class Make:
     """Makes houses and closes them at the end of the test."""
 
-    def __init__(self, fleet: Keepers, nursery: BrainNursery) -> None:
+    def __init__(self, fleet: Keepers, fork_server: BrainForkServer) -> None:
         self._fleet = fleet
-        self._nursery = nursery
+        self._nursery = fork_server
         self.houses: list[House] = []
 
     def __call__(self, url: str, **options: Any) -> House:
@@ -51,8 +51,8 @@ class Make:
 
 
 @pytest.fixture
-def make(fleet: Keepers, nursery: BrainNursery) -> Iterator[Make]:
-    maker = Make(fleet, nursery)
+def make(fleet: Keepers, fork_server: BrainForkServer) -> Iterator[Make]:
+    maker = Make(fleet, fork_server)
     yield maker
     for house in maker.houses:
         house.close()
@@ -117,7 +117,7 @@ def test_a_whole_life(make: Make) -> None:
     assert (end["outcome"], end["verified"], end["summary"]) == ("done", True, "Done.")
 
 
-def test_the_key_is_nowhere_but_in_memory(make: Make, nursery: BrainNursery) -> None:
+def test_the_key_is_nowhere_but_in_memory(make: Make, fork_server: BrainForkServer) -> None:
     gate = threading.Event()
     held = stream(say("x"), final=False)
     held.hold = gate
@@ -126,18 +126,18 @@ def test_the_key_is_nowhere_but_in_memory(make: Make, nursery: BrainNursery) -> 
         pid = house.wake()
         server.wait_requests(1)
         assert server.headers[0]["authorization"] == f"Bearer {KEY}"
-        for who in (pid, nursery.pid):
+        for who in (pid, fork_server.pid):
             for name in ("environ", "cmdline"):
                 assert KEY.encode() not in Path(f"/proc/{who}/{name}").read_bytes()
         os.kill(pid, signal.SIGKILL)
-        nursery.exit_code(pid)
+        fork_server.exit_code(pid)
         gate.set()
     for file in house.folder.root.rglob("*"):
         assert not file.is_file() or KEY.encode() not in file.read_bytes(), file
 
 
 @pytest.mark.parametrize("after", ["message_start", "content_block_delta", "message_delta"])
-def test_killed_in_the_middle_of_a_reply_and_woken_again(make: Make, nursery: BrainNursery, after: str) -> None:
+def test_killed_in_the_middle_of_a_reply_and_woken_again(make: Make, fork_server: BrainForkServer, after: str) -> None:
     gate = threading.Event()
     events = reply(say("I will run it."), use(1))
     cut = max(i for i, e in enumerate(events) if e["type"] == after) + 1
@@ -147,7 +147,7 @@ def test_killed_in_the_middle_of_a_reply_and_woken_again(make: Make, nursery: Br
         pid = house.wake()
         server.wait_requests(1)
         os.kill(pid, signal.SIGKILL)
-        assert nursery.exit_code(pid) == -signal.SIGKILL
+        assert fork_server.exit_code(pid) == -signal.SIGKILL
         gate.set()
         assert house.of("tool.proposed") == []
         assert house.until_exit(house.wake()) == 0
@@ -162,13 +162,13 @@ def test_killed_in_the_middle_of_a_reply_and_woken_again(make: Make, nursery: Br
     assert house.of("session.ended")[0]["outcome"] == "done"
 
 
-def test_killed_while_its_calls_run_and_woken_again(make: Make, nursery: BrainNursery) -> None:
+def test_killed_while_its_calls_run_and_woken_again(make: Make, fork_server: BrainForkServer) -> None:
     with ModelServer(stream(use(1), use(2)), stream(say("ok"), stop="end_turn")) as server:
         house = make(server.url)
         pid = house.wake()
         house.wait_for("tool.proposed", 2)
         os.kill(pid, signal.SIGKILL)
-        nursery.exit_code(pid)
+        fork_server.exit_code(pid)
         assert house.until_exit(house.wake()) == 0
         assert len(house.of("tool.proposed")) == 2
         assert len(house.of("model.request")) == 2
@@ -259,7 +259,7 @@ def test_waiting_for_a_human_leaves_no_brain_behind(make: Make) -> None:
                 approval_id="a1", kind="tool", title="?", options=["allow"], call_id=call["call_id"], action_hash="h"
             ),
         )
-        assert house.nursery.exit_code(pid) == 0
+        assert house.fork_server.exit_code(pid) == 0
         assert house.of("session.parked")[0]["why"] == "approval"
         house.put(
             t.ApprovalDecided(
@@ -277,41 +277,41 @@ def test_waiting_for_a_human_leaves_no_brain_behind(make: Make) -> None:
     assert "a human said no" in result["content"]
 
 
-def test_a_newer_brain_fences_the_older_one(make: Make, nursery: BrainNursery) -> None:
+def test_a_newer_brain_fences_the_older_one(make: Make, fork_server: BrainForkServer) -> None:
     with ModelServer(stream(use(1)), stream(say("ok"), stop="end_turn")) as server:
         house = make(server.url)
         old = house.wake()
         house.wait_for("tool.proposed")
         new = house.wake()
-        assert nursery.exit_code(old) == 75
+        assert fork_server.exit_code(old) == 75
         assert house.until_exit(new) == 0
         assert len(server.requests) == 2
 
 
-def test_a_brain_without_a_lease_gives_up_without_a_word(make: Make, nursery: BrainNursery) -> None:
+def test_a_brain_without_a_lease_gives_up_without_a_word(make: Make, fork_server: BrainForkServer) -> None:
     with ModelServer() as server:
         house = make(server.url)
         house.gen = 5
         house.lease({"pid": 1, "start": 1, "boot": "b"})
-        stale = nursery.call("spawn", brain=house.spec(4))
-        assert nursery.exit_code(stale["pid"]) == 75
-        wrong = nursery.call("spawn", brain=house.spec(6, secret="guess", sid=house.sid))
+        stale = fork_server.call("spawn", brain=house.spec(4))
+        assert fork_server.exit_code(stale["pid"]) == 75
+        wrong = fork_server.call("spawn", brain=house.spec(6, secret="guess", sid=house.sid))
         house.gen = 7
         house.lease({"pid": 1, "start": 1, "boot": "b"})
-        assert nursery.exit_code(wrong["pid"]) == 75
+        assert fork_server.exit_code(wrong["pid"]) == 75
         assert server.requests == []
 
 
-def test_a_lost_keeper_ends_the_brain(make: Make, fleet: Keepers, nursery: BrainNursery) -> None:
+def test_a_lost_keeper_ends_the_brain(make: Make, fleet: Keepers, fork_server: BrainForkServer) -> None:
     with ModelServer(stream(use(1))) as server:
         house = make(server.url)
         pid = house.wake()
         house.wait_for("tool.proposed")
         fleet.kill(house.keeper_pid)
-        assert nursery.exit_code(pid) == 75
+        assert fork_server.exit_code(pid) == 75
 
 
-def test_a_lost_supervisor_is_waited_for(make: Make, nursery: BrainNursery) -> None:
+def test_a_lost_supervisor_is_waited_for(make: Make, fork_server: BrainForkServer) -> None:
     with ModelServer(stream(use(1)), stream(say("ok"), stop="end_turn")) as server:
         house = make(server.url)
         pid = house.wake()
@@ -344,42 +344,42 @@ def test_a_supervisor_lost_during_the_reply_costs_no_reply(make: Make) -> None:
     assert house.of("session.ended")[0]["outcome"] == "done"
 
 
-def test_stopped_during_a_reply(make: Make, nursery: BrainNursery) -> None:
+def test_stopped_during_a_reply(make: Make, fork_server: BrainForkServer) -> None:
     def script(_: dict[str, Any]) -> Answer:
         house.put(t.SessionDesired(state="stopped"))
         return replace(stream(say("a long story " * 50), final=False), forever=sse([{"type": "ping"}]))
 
     with ModelServer(script=script) as server:
         house = make(server.url)
-        assert nursery.exit_code(house.wake()) == 0
+        assert fork_server.exit_code(house.wake()) == 0
     assert house.of("tool.proposed") == []
     assert house.of("model.message") == []
     assert "usage" not in house.money.settled[0], "nobody knows what it cost"
 
 
-def test_a_damaged_reply_blob_parks_with_its_name(make: Make, nursery: BrainNursery) -> None:
+def test_a_damaged_reply_blob_parks_with_its_name(make: Make, fork_server: BrainForkServer) -> None:
     with ModelServer(stream(use(1, "write_file", path="a", content="x" * 20_000), chunk=500)) as server:
         house = make(server.url)
         pid = house.wake()
         house.wait_for("tool.proposed")
         os.kill(pid, signal.SIGKILL)
-        nursery.exit_code(pid)
+        fork_server.exit_code(pid)
         sha = house.of("model.message")[0]["parts_blob"]["sha"]
         (house.folder.blobs / sha[:2] / sha).write_bytes(b"not it")
-        assert nursery.exit_code(house.wake()) == 0
+        assert fork_server.exit_code(house.wake()) == 0
     (parked,) = house.of("session.parked")
     assert parked["why"] == "error"
     assert sha[:12] in parked["detail"]
 
 
-def test_a_base_url_that_cannot_even_be_read_parks(make: Make, nursery: BrainNursery) -> None:
+def test_a_base_url_that_cannot_even_be_read_parks(make: Make, fork_server: BrainForkServer) -> None:
     house = make("http://[::1")
-    assert nursery.exit_code(house.wake()) == 0
+    assert fork_server.exit_code(house.wake()) == 0
     assert "http://[::1" in house.of("session.parked")[0]["detail"]
 
 
-def test_a_bad_order_is_refused_and_harms_nobody(nursery: BrainNursery) -> None:
-    assert nursery.call("dance")["error"]["code"] == "bad_op"
-    refused = nursery.call("spawn", brain={"sid": "x"})
+def test_a_bad_order_is_refused_and_harms_nobody(fork_server: BrainForkServer) -> None:
+    assert fork_server.call("dance")["error"]["code"] == "bad_op"
+    refused = fork_server.call("spawn", brain={"sid": "x"})
     assert refused["error"]["code"] == "spawn"
     assert "folder" in refused["error"]["message"]

@@ -1,4 +1,4 @@
-"""What a brain weighs, that its memory is closed to others, and that it lives on without its nursery."""
+"""What a brain weighs, that its memory is closed to others, and that it lives on without its fork_server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.agents.fork_server import harden
 from tests.fleetlib import alive
-from tests.process.brainhouse import House, nursery
+from tests.process.brainhouse import House, fork_server
 from tests.process.brainlib import ModelServer, stream
 from tests.process.keeperlib import keepers, wait_until
 
@@ -30,11 +30,11 @@ def test_brains_are_small(tmp_path: Path) -> None:
     """
     with (
         keepers(tmp_path) as fleet,
-        nursery() as fork_server,
+        fork_server() as forks,
         ModelServer(script=lambda _: stream({"type": "text", "text": "hi " * 300}, CALL)) as server,
     ):
-        fork_server.call("warm?")  # answered (refused) once it is loaded
-        houses = [House(fleet, fork_server, f"memory{i:04d}", server.url) for i in range(BRAINS)]
+        forks.call("warm?")  # answered (refused) once it is loaded
+        houses = [House(fleet, forks, f"memory{i:04d}", server.url) for i in range(BRAINS)]
         pids = [house.wake() for house in houses]
         for house in houses:
             house.wait_for("tool.proposed")
@@ -56,8 +56,8 @@ def test_nobody_of_the_same_user_may_read_a_brain() -> None:
 
 def test_the_nursery_ends_with_its_socket_and_its_brains_live_on(tmp_path: Path) -> None:
     with keepers(tmp_path) as fleet, ModelServer(script=lambda _: stream(CALL)) as server:
-        with nursery() as fork_server:
-            house = House(fleet, fork_server, "orphan0000", server.url)
+        with fork_server() as forks:
+            house = House(fleet, forks, "orphan0000", server.url)
             pid = house.wake()
             house.wait_for("tool.proposed")
         os.kill(pid, 0)  # still there

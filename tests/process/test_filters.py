@@ -14,7 +14,7 @@ from harness.workspace.git.errors import CannotKeep
 from harness.workspace.git.run import head_commit, open_repository
 from harness.workspace.merge import checkout, merge
 from harness.workspace.merge.checkout import CannotMove
-from harness.workspace.merge.merge import MergeResult, MergeWish
+from harness.workspace.merge.merge import MergeRequest, MergeResult
 from harness.workspace.private_git.private_gitdir import Worktree, publish
 from harness.workspace.tree.diff import diff
 from harness.workspace.tree.worktrees import create
@@ -114,7 +114,7 @@ def test_an_object_that_is_not_what_its_name_says_is_neither_laid_nor_carried(lf
 
 
 def move(tree: Worktree) -> None:
-    wish = MergeWish("merge", tree.repo)
+    wish = MergeRequest("merge", tree.repo)
     seen, place = merge.survey(tree, "s1", wish)
     assert place is not None
     found = merge.make(tree, place, seen.head, wish, "s1", "goal", merge.Rules(), None)

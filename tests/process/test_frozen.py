@@ -30,7 +30,7 @@ from harness.protocol.spawning import SpawnKeeper
 from harness.supervisor.base.errors import OpError
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.fleet.thinking import Brain
-from harness.supervisor.processes.nursery_client import Nursery
+from harness.supervisor.processes.fork_server_client import ForkServer
 from harness.supervisor.processes.process import Watch
 from harness.supervisor.sessions import brains
 from harness.supervisor.sessions.brains import Brains
@@ -156,33 +156,33 @@ def test_what_stays_frozen_is_replaced_by_itself(impatient: Fleet) -> None:
 
 
 async def test_a_nursery_that_stands_still_is_replaced_long_before_its_answer_is_due() -> None:
-    nursery = Nursery("harness.keeper.fork_server", network=False, isolated=True, on_push=lambda _: None)
+    fork_server = ForkServer("harness.keeper.fork_server", network=False, isolated=True, on_push=lambda _: None)
     try:
-        await nursery.ensure()
-        first = nursery.pid
+        await fork_server.ensure()
+        first = fork_server.pid
         assert first is not None
         os.kill(first, signal.SIGSTOP)
         with pytest.raises(OpError, match="the request must be"):
-            await asyncio.wait_for(nursery.spawn(SpawnKeeper("no id", "", ""), wait=3600), 60)
-        assert nursery.pid not in (None, first)
+            await asyncio.wait_for(fork_server.spawn(SpawnKeeper("no id", "", ""), wait=3600), 60)
+        assert fork_server.pid not in (None, first)
         assert not alive(first)
     finally:
-        await nursery.close()
+        await fork_server.close()
 
 
 def test_a_session_goes_on_whose_nursery_of_brains_stands_still(f: Fleet) -> None:
     first = f.launch(play("Done."))
     f.wait_state(first, "done")
-    nursery = next(
+    fork_server = next(
         pid
         for pid in children(f.supervisor_pid())
-        if b"harness.brain.brain_nursery" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        if b"harness.brain.brain_fork_server" in Path(f"/proc/{pid}/cmdline").read_bytes()
     )
-    os.kill(nursery, signal.SIGSTOP)
+    os.kill(fork_server, signal.SIGSTOP)
     sid = f.launch(play([("exec", {"argv": ["sh", "-c", "echo once >> effects"]})], "Done."))
     row = f.wait_state(sid, "done")
     assert (Path(row["worktree"]) / "effects").read_text() == "once\n"
-    assert not alive(nursery)
+    assert not alive(fork_server)
     assert f.violations() == []
 
 
@@ -275,7 +275,7 @@ def test_a_keeper_is_ended_when_it_is_stopped_for_long_and_not_before(tmp_path: 
             link = cast(Any, SimpleNamespace(hello=who))
             await some.mute(session, link, datetime.now(UTC), config.processes.stopped - 1)
             assert identify(who.pid) == who
-            assert session.hindrances["keeper"].kind == "mute"
+            assert session.blocks["keeper"].kind == "mute"
             await some.mute(session, link, datetime.now(UTC), config.processes.stopped)
             assert identify(who.pid) is None
 

@@ -45,7 +45,7 @@ def test_a_keeper_starts_detached_and_says_who_it_is(fleet: Keepers) -> None:
 
 def test_keepers_outlive_their_nursery(fleet: Keepers) -> None:
     pid = fleet.spawn()["pid"]
-    fleet.nursery.shutdown(socket.SHUT_RDWR)
+    fleet.fork_server.shutdown(socket.SHUT_RDWR)
     wait_gone(fleet.nursery_pid)
     assert fleet.link().hello("viewer")["pid"] == pid
 
@@ -65,7 +65,7 @@ def test_two_keepers_of_one_session_are_impossible(fleet: Keepers) -> None:
 def test_a_keeper_that_comes_late_does_not_bring_back_its_session(fleet: Keepers) -> None:
     """A launch was given up, or a session removed, before its keeper came."""
     where = {"state": str(fleet.folders.state), "runtime": str(fleet.folders.runtime)}
-    fleet.nursery.sendall(frames.encode({"id": 1, "op": "spawn", "sid": SID, **where}))
+    fleet.fork_server.sendall(frames.encode({"id": 1, "op": "spawn", "sid": SID, **where}))
     (answer,) = fleet.answers(1)
     assert (answer["ok"], answer["error"]["code"]) == (False, "gone")
     assert "given up" in answer["error"]["message"]

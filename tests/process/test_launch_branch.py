@@ -9,7 +9,7 @@ import pytest
 
 from harness.supervisor.base.errors import OpError
 from harness.supervisor.sessions.begin import launch_request, starting
-from harness.views.launch_request import LaunchWish
+from harness.views.launch_request import LaunchRequest
 from harness.workspace.git.errors import BranchExists
 from harness.workspace.tree import worktrees
 from tests.fleetlib import fleet, git, make_repository, play
@@ -33,10 +33,10 @@ def test_a_name_leads_to_its_commit_and_the_branch_comes_before_the_tag(tmp_path
     git(repo, "tag", "-a", "-m", "one", "v1", "topic~0^{commit}")
     git(repo, "update-ref", "refs/remotes/origin/far", topic)
     for name, commit in (("topic", topic), ("main", main), (topic[:10], topic), ("origin/far", topic), ("v1", main)):
-        assert launch_request.check(LaunchWish(repo=str(repo), goal="x", start=name)).start == commit
-    assert launch_request.check(LaunchWish(repo=str(repo), goal="x")).start == ""
+        assert launch_request.check(LaunchRequest(repo=str(repo), goal="x", start=name)).start == commit
+    assert launch_request.check(LaunchRequest(repo=str(repo), goal="x")).start == ""
     with pytest.raises(OpError) as refused:
-        launch_request.check(LaunchWish(repo=str(repo), goal="x", start="far"))
+        launch_request.check(LaunchRequest(repo=str(repo), goal="x", start="far"))
     assert (refused.value.code, refused.value.hint) == (
         "bad_start",
         "only the remote has it here: --branch origin/far",
@@ -62,16 +62,16 @@ def test_all_that_is_offered_can_be_begun_from_and_sessions_branches_come_last(t
 def test_a_plan_that_is_in_no_commit_is_told_in_words(tmp_path: Path) -> None:
     repo = make_repository(tmp_path / "repo")
     with pytest.raises(OpError) as refused:
-        launch_request.check(LaunchWish(repo=str(repo), goal="x", plan="prd.json"))
+        launch_request.check(LaunchRequest(repo=str(repo), goal="x", plan="prd.json"))
     assert refused.value.message == f"there is no plan prd.json in commit {git(repo, 'rev-parse', 'main')[:12]}"
     (repo / "prd.json").write_text("{}")
     with pytest.raises(OpError) as refused:
-        launch_request.check(LaunchWish(repo=str(repo), goal="x", plan="prd.json"))
+        launch_request.check(LaunchRequest(repo=str(repo), goal="x", plan="prd.json"))
     assert refused.value.hint == f"it lies in {repo}, and a session begins from a commit: commit it first"
     git(repo, "add", "prd.json")
     git(repo, "commit", "-q", "-m", "no plan")
     with pytest.raises(OpError) as refused:
-        launch_request.check(LaunchWish(repo=str(repo), goal="x", plan="prd.json"))
+        launch_request.check(LaunchRequest(repo=str(repo), goal="x", plan="prd.json"))
     assert "is no plan: it holds no list of entries" in refused.value.message
     assert refused.value.hint.endswith("watchfloor spec check prd.json")
     assert "commit it first" not in refused.value.hint
@@ -84,10 +84,10 @@ def test_a_plan_that_is_in_no_commit_is_told_in_words(tmp_path: Path) -> None:
 def test_what_is_said_of_a_plan_that_is_not_there_is_refused(tmp_path: Path, asked: Any, option: str) -> None:
     repo = make_repository(tmp_path / "repo")
     with pytest.raises(OpError) as refused:
-        launch_request.check(LaunchWish(repo=str(repo), goal="x", checks=["true"], **asked))
+        launch_request.check(LaunchRequest(repo=str(repo), goal="x", checks=["true"], **asked))
     assert refused.value.code == "bad_plan"
     assert f"leave {option} out" in refused.value.hint
-    assert launch_request.check(LaunchWish(repo=str(repo), goal="x", plan_from_goal="plan.json", **asked))
+    assert launch_request.check(LaunchRequest(repo=str(repo), goal="x", plan_from_goal="plan.json", **asked))
 
 
 @pytest.mark.parametrize("where", ["../other.json", "{repo}/prd.json"])
@@ -95,7 +95,7 @@ def test_a_plan_is_named_by_its_path_from_the_top(tmp_path: Path, where: str) ->
     repo = make_repository(tmp_path / "repo", {"prd.json": "[]"})
     (tmp_path / "other.json").write_text("[]")
     with pytest.raises(OpError) as refused:
-        launch_request.check(LaunchWish(repo=str(repo), goal="x", plan=where.format(repo=repo)))
+        launch_request.check(LaunchRequest(repo=str(repo), goal="x", plan=where.format(repo=repo)))
     assert refused.value.hint == "name a file of the repository by its path from the top"
 
 
@@ -107,7 +107,7 @@ def test_a_name_that_is_none_is_named(tmp_path: Path, name: str) -> None:
     repo = make_repository(tmp_path / "repo")
     _two_branches(repo)
     with pytest.raises(OpError) as refused:
-        launch_request.check(LaunchWish(repo=str(repo), goal="x", start=name))
+        launch_request.check(LaunchRequest(repo=str(repo), goal="x", start=name))
     assert refused.value.code == "bad_start"
     assert "\x1b" not in refused.value.message
     assert "\0" not in refused.value.message
@@ -135,7 +135,7 @@ def test_the_worktree_holds_what_was_named() -> None:
 
 def _made(repo: Path, sid: str = "s1") -> str:
     """The branch of a session of this repository, as a launch names it and as its worktree has it."""
-    checked = launch_request.check(LaunchWish(repo=str(repo), goal="x"))
+    checked = launch_request.check(LaunchRequest(repo=str(repo), goal="x"))
     branch = f"{checked.prefix}x-{sid}"
     state = repo.parent / "state"
     tree = worktrees.create(repo, state / "worktrees" / sid, branch, state / sid / "private")
@@ -150,11 +150,11 @@ def test_a_branch_called_watchfloor_gives_sessions_another_prefix_and_is_named(t
     if packed:
         git(repo, "pack-refs", "--all")
     assert _made(repo) == "watchfloor-sessions/x-s1"
-    (note,) = launch_request.check(LaunchWish(repo=str(repo), goal="x")).notes
+    (note,) = launch_request.check(LaunchRequest(repo=str(repo), goal="x")).notes
     assert note == "branch watchfloor leaves no room for watchfloor/…, so its branch begins with watchfloor-sessions/"
     git(repo, "branch", "-m", "watchfloor", "theirs")
     assert _made(repo, "s2") == "watchfloor/x-s2"
-    assert not launch_request.check(LaunchWish(repo=str(repo), goal="x")).notes
+    assert not launch_request.check(LaunchRequest(repo=str(repo), goal="x")).notes
 
 
 def test_what_only_looks_alike_is_in_nobodys_way(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_where_case_is_not_told_apart_another_case_is_in_the_way(tmp_path: Path)
     repo = make_repository(tmp_path / "repo")
     git(repo, "branch", "WatchFloor")
     git(repo, "config", "core.ignorecase", "true")
-    assert launch_request.check(LaunchWish(repo=str(repo), goal="x")).prefix == "watchfloor-sessions/"
+    assert launch_request.check(LaunchRequest(repo=str(repo), goal="x")).prefix == "watchfloor-sessions/"
 
 
 def test_a_broken_ref_of_that_name_is_in_the_way_too(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_without_any_free_prefix_a_launch_is_refused_with_what_to_do(tmp_path: P
     git(repo, "branch", "watchfloor")
     git(repo, "branch", "watchfloor-sessions")
     with pytest.raises(OpError) as refused:
-        launch_request.check(LaunchWish(repo=str(repo), goal="x"))
+        launch_request.check(LaunchRequest(repo=str(repo), goal="x"))
     assert refused.value.code == "branch_exists"
     assert refused.value.message.endswith("rename one: git branch -m watchfloor NEW")
 

@@ -15,10 +15,10 @@ import pytest
 
 from harness.eventlog.side_log import FoldedLog
 from harness.events import types as t
-from harness.memory import wishes
+from harness.memory import changes
+from harness.memory.changes import MemoryRequest
 from harness.memory.records import Actor, Origin, Place, Scope, sha_of
 from harness.memory.store import MEMORIES
-from harness.memory.wishes import MemoryWish
 from harness.projections.state.session_state import SessionState
 from harness.protocol.config.sections import MemoryConfig
 from harness.supervisor.base.errors import OpError
@@ -54,8 +54,8 @@ def _nothing() -> None:
     return None
 
 
-def wish(text: str, key: str = "build") -> MemoryWish:
-    return MemoryWish(REPO, key, Origin(Actor.PERSON, NOW), text)
+def wish(text: str, key: str = "build") -> MemoryRequest:
+    return MemoryRequest(REPO, key, Origin(Actor.PERSON, NOW), text)
 
 
 def test_a_killed_writer_loses_nothing_it_acknowledged_and_a_copied_folder_says_the_same(tmp_path: Path) -> None:
@@ -90,18 +90,18 @@ def test_a_killed_writer_loses_nothing_it_acknowledged_and_a_copied_folder_says_
 def test_a_full_disk_is_said_and_the_next_change_goes_on_from_what_stands(tmp_path: Path) -> None:
     async def play() -> None:
         book = open_book(tmp_path / "memory", _nothing)
-        await book.change(lambda m: wishes.write(m, wish("one")))
+        await book.change(lambda m: changes.write(m, wish("one")))
         size = (tmp_path / "memory" / "000001.jsonl").stat().st_size
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size + 40, before[1]))
         try:
             with pytest.raises(OpError) as refused:
-                await book.change(lambda m: wishes.write(m, wish("two")))
+                await book.change(lambda m: changes.write(m, wish("two")))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
         assert refused.value.code == "no_space"
         assert "free some space" in refused.value.hint
-        (entry,) = await book.change(lambda m: wishes.write(m, wish("three")))
+        (entry,) = await book.change(lambda m: changes.write(m, wish("three")))
         assert (entry.version, entry.before) == (2, sha_of("one"))  # type: ignore[union-attr]
         await book.close()
 
@@ -115,8 +115,8 @@ def test_a_damaged_log_is_named_and_refused_and_what_was_seen_twice_waits_for_a_
     folder = tmp_path / "memory"
     store = FoldedLog.open(MEMORIES, folder)
     for session in ("s1", "s2"):
-        said = MemoryWish(REPO, "style", Origin(Actor.AGENT, NOW, session), "tabs")
-        (entry,) = wishes.propose(store.folded, said)
+        said = MemoryRequest(REPO, "style", Origin(Actor.AGENT, NOW, session), "tabs")
+        (entry,) = changes.propose(store.folded, said)
         store.keep([entry])
         store.folded.apply(entry)
     store.close()

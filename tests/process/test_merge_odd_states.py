@@ -12,7 +12,7 @@ from harness.events.work import merge_events as m
 from harness.workspace.git.merge_rules import refusal
 from harness.workspace.merge import checkout, merge
 from harness.workspace.merge.checkout import CannotMove
-from harness.workspace.merge.merge import MergePlace, MergeResult, MergeWish
+from harness.workspace.merge.merge import MergePlace, MergeRequest, MergeResult
 from harness.workspace.merge.picked import Taken
 from harness.workspace.private_git.private_gitdir import Worktree
 from tests.process.gittraps import git, session
@@ -73,14 +73,14 @@ def test_work_that_went_on_after_it_was_taken_is_merged_without_what_was_taken(
     place, found = made(tree, first)
     move(tree, place, found)
     taken = Taken(git(repo, "rev-parse", tree.branch), found.commit)
-    seen, _ = merge.survey(tree, "s1", MergeWish(how, repo), taken)
+    seen, _ = merge.survey(tree, "s1", MergeRequest(how, repo), taken)
     no = refusal(seen)
     assert no is not None
     assert no.code == "nothing"
 
     work(tree, "a.txt", "agent 3\n")
     commit(repo, "b.txt", "mine again\n")
-    seen, _ = merge.survey(tree, "s1", MergeWish(how, repo), taken)
+    seen, _ = merge.survey(tree, "s1", MergeRequest(how, repo), taken)
     assert seen.commits == 1
     again(repo, tree, how, taken)
     assert ((repo / "a.txt").read_text(), (repo / "b.txt").read_text()) == ("agent 3\n", "mine again\n")
@@ -126,7 +126,7 @@ def test_what_stands_or_was_changed_by_hand_is_not_merged_once_more(repo: Path, 
     move(tree, place, found)
     taken = Taken(git(repo, "rev-parse", tree.branch), found.commit, place.onto)
     commit(repo, "a.txt", "mine instead\n" if by_hand else "a.txt\n")
-    seen, _ = merge.survey(tree, "s1", MergeWish("squash", repo), taken)
+    seen, _ = merge.survey(tree, "s1", MergeRequest("squash", repo), taken)
     no = refusal(seen)
     assert (no.code, no.hint) == ("nothing", "there is nothing to merge") if no is not None else False
 
@@ -138,7 +138,7 @@ def test_a_reverted_merge_whose_commits_are_all_there_says_how_to_have_it_again(
     move(tree, place, found)
     taken = Taken(git(repo, "rev-parse", tree.branch), found.commit, place.onto)
     git(repo, "revert", "--no-edit", "-m", "1", "HEAD")
-    seen, _ = merge.survey(tree, "s1", MergeWish("squash", repo), taken)
+    seen, _ = merge.survey(tree, "s1", MergeRequest("squash", repo), taken)
     no = refusal(seen)
     assert no is not None
     assert "later commits took back what they changed" in no.message
@@ -153,7 +153,7 @@ def test_a_checkout_whose_git_folder_lies_apart_is_not_called_by_that_folder(tmp
     git(first, "worktree", "add", "-q", str(linked), "-b", "side")
     tree = session(tmp_path, linked)
     work(tree, "a.txt", "agent 1\n")
-    seen, _ = merge.survey(tree, "s1", MergeWish("merge", linked, "main"))
+    seen, _ = merge.survey(tree, "s1", MergeRequest("merge", linked, "main"))
     no = refusal(seen)
     assert no is not None
     assert f"git names only the git folder {apart}" in no.message
@@ -187,12 +187,12 @@ def test_a_branch_that_a_rebase_will_move_is_left_to_it(
     other = tmp_path / "second"
     git(repo, "worktree", "add", "-q", "--detach", str(other))
     before = state(repo)
-    seen, _ = merge.survey(tree, "s1", MergeWish("merge", repo if where == "repo" else other, into))
+    seen, _ = merge.survey(tree, "s1", MergeRequest("merge", repo if where == "repo" else other, into))
     no = refusal(seen)
     assert no is not None
     assert (no.code, "a rebase" in no.message, str(repo) in no.message) == ("busy", True, True)
     assert state(repo) == before
-    seen, place = merge.survey(tree, "s1", MergeWish("merge", repo, "other"))
+    seen, place = merge.survey(tree, "s1", MergeRequest("merge", repo, "other"))
     assert place is not None
     assert refusal(seen) is None, "another branch is none of its business"
     git(repo, "checkout", "-q", "--theirs", "a.txt")
@@ -204,7 +204,7 @@ def test_a_branch_that_a_rebase_will_move_is_left_to_it(
 def test_a_bisect_is_named_instead_of_a_missing_branch(repo: Path, tree: Worktree) -> None:
     work(tree, "new.txt", "agent\n")
     bisecting(repo)
-    seen, _ = merge.survey(tree, "s1", MergeWish("merge", repo))
+    seen, _ = merge.survey(tree, "s1", MergeRequest("merge", repo))
     no = refusal(seen)
     assert no is not None
     assert no.message == f"a bisect is under way in {repo}"

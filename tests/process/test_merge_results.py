@@ -12,7 +12,7 @@ from harness.workspace.git.errors import MovesSubmodule
 from harness.workspace.git.merge_rules import refusal
 from harness.workspace.merge import checkout, merge
 from harness.workspace.merge.checkout import CannotMove, NotFollowed
-from harness.workspace.merge.merge import MergeConflict, MergeResult, MergeWish
+from harness.workspace.merge.merge import MergeConflict, MergeRequest, MergeResult
 from harness.workspace.private_git.private_gitdir import Worktree, publish
 from harness.workspace.protected import restore
 from harness.workspace.tree import diff
@@ -86,7 +86,7 @@ def test_only_the_exact_name_of_a_branch_is_one(repo: Path, tree: Worktree, name
     work(tree, "new.txt", "agent\n")
     commit(repo, "b.txt", "mine\n")
     git(repo, "switch", "-q", "--detach")
-    seen, place = merge.survey(tree, "s1", MergeWish("merge", repo, name))
+    seen, place = merge.survey(tree, "s1", MergeRequest("merge", repo, name))
     refused = refusal(seen)
     assert place is None
     assert refused is not None
@@ -110,7 +110,7 @@ def test_conflicts_are_named_and_nothing_is_touched(repo: Path, tree: Worktree, 
     commit(repo, "a.txt", "mine\n")
     commit(repo, strange, "mine\n")
     before = state(repo)
-    wish = MergeWish(how, repo)
+    wish = MergeRequest(how, repo)
     found = merge.make(tree, place_of(tree, wish), git(repo, "rev-parse", tree.branch), wish, "n", "g", Rules())
     assert isinstance(found, MergeConflict)
     assert found.files == (("a.txt",) if how == "rebase" else ("a.txt", strange))
@@ -131,7 +131,7 @@ def test_what_adds_nothing_is_no_merge(repo: Path, tree: Worktree) -> None:
     work(tree, "a.txt", "same\n")
     commit(repo, "a.txt", "same\n")
     for how in ("squash", "rebase"):
-        wish = MergeWish(how, repo)
+        wish = MergeRequest(how, repo)
         head = git(repo, "rev-parse", tree.branch)
         assert merge.make(tree, place_of(tree, wish), head, wish, "n", "g", Rules()) is None
 
@@ -168,7 +168,7 @@ def test_a_dirty_checkout_is_refused_by_name(repo: Path, tree: Worktree, dirt: s
     if dirt == "mode":
         (repo / "b.txt").chmod(0o755)
     before = state(repo)
-    seen, _ = merge.survey(tree, "s1", MergeWish("merge", repo))
+    seen, _ = merge.survey(tree, "s1", MergeRequest("merge", repo))
     refused = refusal(seen)
     assert refused is not None
     assert (refused.code, seen.dirty) == ("dirty", ("b.txt",))
@@ -267,7 +267,7 @@ def test_no_trap_is_sprung(tmp_path: Path, repo: Path, tree: Worktree) -> None:
     traps.configure(repo / ".git" / "config", "user")
     traps.hooks(repo / ".git" / "hooks", "user")
     for how in NAMES:
-        wish = MergeWish(how, repo)
+        wish = MergeRequest(how, repo)
         place = place_of(tree, wish)
         head = git(repo, "rev-parse", tree.branch)
         assert isinstance(merge.make(tree, place, head, wish, "n", "g", Rules()), MergeResult)
@@ -277,7 +277,7 @@ def test_no_trap_is_sprung(tmp_path: Path, repo: Path, tree: Worktree) -> None:
     move(tree, place, found)
     assert traps.sprung() == []
     assert (repo / "a.txt").read_text() == "one\nagent\n"
-    seen, _ = merge.survey(tree, "s1", MergeWish("merge", repo))
+    seen, _ = merge.survey(tree, "s1", MergeRequest("merge", repo))
     assert traps.sprung() == []
     assert not seen.commits
 
@@ -357,7 +357,7 @@ def test_what_is_in_no_commit_can_be_committed_first(repo: Path, tree: Worktree)
     (tree.root / "a.txt").write_text("changed\n")
     (tree.root / "b.txt").unlink()
     (tree.root / "new\nname").write_text("new\n")
-    seen, _ = merge.survey(tree, "s1", MergeWish("merge", repo))
+    seen, _ = merge.survey(tree, "s1", MergeRequest("merge", repo))
     refused = refusal(seen)
     assert refused is not None
     assert (refused.code, seen.uncommitted) == ("uncommitted", ("a.txt", "b.txt", "new\nname"))

@@ -18,7 +18,7 @@ from app.cli.verbs.sessions import Usage
 from app.client.records import AskedRecords, DiskRecords
 from app.input import keymap
 from app.screens.session import SessionScreen
-from app.shell.places import Opening
+from app.shell.navigation import Opening
 from app.shell.watch_app import WatchApp
 from harness.protocol.client import Client, SupervisorError
 from harness.protocol.connection.transport import UnixSocket

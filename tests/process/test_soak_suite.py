@@ -155,9 +155,9 @@ def test_a_fleet_at_peace_passes_and_a_doctored_one_does_not() -> None:
         assert {kind for kind in KINDS if found[kind]} >= {
             "guardian",
             "supervisor",
-            "keeper nursery",
+            "keeper fork server",
             "keeper",
-            "brain nursery",
+            "brain fork server",
             "brain",
             "vault or monitor",
         }

@@ -11,7 +11,7 @@ from harness.workspace.clone.repository_notes import look
 from harness.workspace.git.errors import CannotKeep, MovesSubmodule, UnsavedWork
 from harness.workspace.git.run import head_commit, open_repository
 from harness.workspace.merge import checkout, merge
-from harness.workspace.merge.merge import MergeResult, MergeWish, commit_all
+from harness.workspace.merge.merge import MergeRequest, MergeResult, commit_all
 from harness.workspace.private_git.private_gitdir import Worktree, publish
 from harness.workspace.tree import remove
 from harness.workspace.tree.diff import diff
@@ -98,7 +98,7 @@ def commit_in(tree: Worktree, path: str = "vendor/lib", word: str = "two") -> st
 
 
 def merged(tree: Worktree) -> None:
-    wish = MergeWish("merge", tree.repo)
+    wish = MergeRequest("merge", tree.repo)
     seen, place = merge.survey(tree, "s1", wish)
     assert place is not None
     assert seen.uncommitted == ()
@@ -202,7 +202,7 @@ def test_a_commit_that_the_clone_cannot_have_is_not_merged(tmp_path: Path, neste
     tree = session(tmp_path, nested)
     agent(tree, f"git update-index --cacheinfo 160000,{'5' * 40},vendor/lib && git commit -qm gone")
     head = publish(tree).head
-    wish = MergeWish("merge", tree.repo)
+    wish = MergeRequest("merge", tree.repo)
     _, place = merge.survey(tree, "s1", wish)
     assert place is not None
     with pytest.raises(MovesSubmodule, match="which your clone has not"):

@@ -113,12 +113,12 @@ async def test_what_is_done_once_may_fail(capsys: pytest.CaptureFixture[str]) ->
 
     async def work() -> None:
         done.set()
-        raise OSError("no nursery")
+        raise OSError("no fork server")
 
     w.upkeep.once("loading", work)
     await asyncio.wait_for(done.wait(), LONG)
     await w.upkeep.close()
-    assert "no nursery" in capsys.readouterr().err
+    assert "no fork server" in capsys.readouterr().err
     assert not w.gave_up.is_set()
 
 

@@ -16,7 +16,7 @@ from tests.fleetlib import COMMAND, Fleet, fleet, play, wait_for
 MODULES = (
     "harness.supervisor.guardian",
     "harness.supervisor.main",
-    "harness.brain.brain_nursery",
+    "harness.brain.brain_fork_server",
     "harness.keeper.fork_server",
 )
 STATUS = ("SigBlk", "SigIgn", "SigCgt", "Umask", "NoNewPrivs", "Seccomp")

@@ -47,8 +47,8 @@ _MNT_DETACH = 2
 KINDS = (
     "guardian",
     "supervisor",
-    "keeper nursery",
-    "brain nursery",
+    "keeper fork server",
+    "brain fork server",
     "keeper",
     "brain",
     "vault or monitor",
@@ -175,8 +175,8 @@ class World:
                 _add(found["guardian"], parent)
             for child in children.get(number, ()):
                 for kind, module in (
-                    ("keeper nursery", b"harness.keeper.fork_server"),
-                    ("brain nursery", b"harness.brain.brain_nursery"),
+                    ("keeper fork server", b"harness.keeper.fork_server"),
+                    ("brain fork server", b"harness.brain.brain_fork_server"),
                 ):
                     if module in commands.get(child, b""):
                         _add(found[kind], child)

@@ -18,7 +18,7 @@ from app.client import snapshot
 from app.client.feed import PATIENCE, Patience
 from app.input import keymap
 from app.screens.base import WatchScreen
-from app.shell.places import Opening
+from app.shell.navigation import Opening
 from app.shell.watch_app import WatchApp
 from harness.protocol.connection.transport import UnixSocket
 from tests.tui.app_world import World, folders

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from harness.memory import wishes
+from harness.memory import changes
+from harness.memory.changes import MemoryRequest, NotRemembered
 from harness.memory.model import Memories
 from harness.memory.records import Actor, Entry, Origin, Place, Scope, Written
-from harness.memory.wishes import MemoryWish, NotRemembered
 from harness.supervisor.memories.book import now_utc
 from harness.supervisor.serving.ops.memory_ops import lesson_of, version_of, view_of
 
@@ -35,11 +35,13 @@ class Remembering:
 
     def remember(self, place: Place, key: str, text: str) -> None:
         """A person writes a memory."""
-        self._put(lambda m: wishes.write(m, MemoryWish(place, key, _person(), text)))
+        self._put(lambda m: changes.write(m, MemoryRequest(place, key, _person(), text)))
 
     def propose(self, place: Place, key: str, text: str, session: str) -> None:
         """An agent leaves a lesson."""
-        self._put(lambda m: wishes.propose(m, MemoryWish(place, key, Origin(Actor.AGENT, now_utc(), session), text)))
+        self._put(
+            lambda m: changes.propose(m, MemoryRequest(place, key, Origin(Actor.AGENT, now_utc(), session), text))
+        )
 
     def _put(self, think: Callable[[Memories], list[Entry]]) -> Reply:
         try:
@@ -67,16 +69,16 @@ class Remembering:
         )
 
     def _op_memory_remove(self, r: Reply, w: Writer) -> Reply:
-        return self._put(lambda m: wishes.remove(m, _wish(r)))
+        return self._put(lambda m: changes.remove(m, _wish(r)))
 
     def _op_memory_rollback(self, r: Reply, w: Writer) -> Reply:
-        return self._put(lambda m: wishes.roll_back(m, _wish(r), r.get("to")))
+        return self._put(lambda m: changes.roll_back(m, _wish(r), r.get("to")))
 
     def _op_lesson_accept(self, r: Reply, w: Writer) -> Reply:
-        return self._put(lambda m: wishes.accept(m, r["lesson"], _person()))
+        return self._put(lambda m: changes.accept(m, r["lesson"], _person()))
 
     def _op_lesson_reject(self, r: Reply, w: Writer) -> Reply:
-        return self._put(lambda m: wishes.reject(m, r["lesson"], _person(), r.get("why", "")))
+        return self._put(lambda m: changes.reject(m, r["lesson"], _person(), r.get("why", "")))
 
 
 def _person() -> Origin:
@@ -87,5 +89,5 @@ def _place(r: Reply) -> Place:
     return Place(Scope(r.get("scope") or "user"), r.get("of", ""))
 
 
-def _wish(r: Reply) -> MemoryWish:
-    return MemoryWish(_place(r), r["key"], _person(), expected=r.get("if_sha", wishes.ANYTHING))
+def _wish(r: Reply) -> MemoryRequest:
+    return MemoryRequest(_place(r), r["key"], _person(), expected=r.get("if_sha", changes.ANYTHING))

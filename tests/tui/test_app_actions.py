@@ -11,7 +11,6 @@ from textual.widgets._toast import Toast
 from app.action_table.action import EVERYWHERE
 from app.action_table.registry import ACTIONS, BY_ID
 from app.framework.handlers import Handlers
-from app.screens.back import BackScreen
 from app.screens.base import WatchScreen
 from app.screens.costs import CostsScreen
 from app.screens.dialogs.form import Form
@@ -19,6 +18,7 @@ from app.screens.dialogs.together import TogetherScreen
 from app.screens.fleet import FleetScreen
 from app.screens.floor import FloorScreen
 from app.screens.launch import LaunchForm
+from app.screens.look_back import BackScreen
 from app.screens.memory import MemoryScreen
 from app.screens.queue import QueueScreen
 from app.screens.review import ReviewScreen

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.client import last_seen
-from app.screens.back import BackScreen
+from app.screens.look_back import BackScreen
 from harness.events import types as t
 from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import PUSH, World

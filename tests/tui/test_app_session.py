@@ -221,7 +221,7 @@ async def test_a_session_that_vanishes_says_so(tmp_path: Path) -> None:
 
 async def test_attaching_opens_the_session_at_once(tmp_path: Path) -> None:
     from app.input import keymap
-    from app.shell.places import Opening
+    from app.shell.navigation import Opening
     from app.shell.watch_app import WatchApp
     from tests.tui.app_world import folders
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.brain import conversation, prompt
-from harness.brain.turns import DamagedMessage
+from harness.brain.conversation_turns import DamagedMessage
 from harness.events import message_parts
 from harness.events import types as t
 from harness.projections import apply

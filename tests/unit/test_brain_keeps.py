@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from harness.agents.accounts import Accounts
-from harness.agents.desk import BLOB_FROM, Desk
+from harness.agents.agent_context import BLOB_FROM, AgentContext
 from harness.agents.errors import Conflict
 from harness.agents.journal import Journal
 from harness.brain.keeping import keep
@@ -63,7 +63,7 @@ def test_a_call_is_named_by_its_reply_or_not_on_record_yet(tmp_path: Path, besid
     reply = t.ModelMessage(
         request_id="r", message_id="m", model="x", stop=message_parts.CALLS, usage=t.Usage(), cost_nano=0, parts=parts
     )
-    keep(Desk(log, cast(Accounts, SimpleNamespace(alive=True))), view, [reply], parts)
+    keep(AgentContext(log, cast(Accounts, SimpleNamespace(alive=True))), view, [reply], parts)
     (at,) = [seq for seq, body in log.kept if isinstance(body, t.ModelMessage)]
     calls = [body.call_id for _, body in log.kept if isinstance(body, t.ToolProposed)]
     moved = beside > 0 and size > BLOB_FROM

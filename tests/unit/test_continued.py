@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given as any_of
 from hypothesis import strategies as st
 
+from harness.agents import agent_loop, steps
 from harness.agents import done as done_rule
-from harness.agents import host, steps
 from harness.agents.judged import JudgeWant
 from harness.brain import conversation, decide
 from harness.events import types as t
@@ -315,7 +315,7 @@ def test_a_question_beside_checks_that_pass_waits_with_their_verdict() -> None:
     assert isinstance(asks, steps.Park)
     verdict = "all checks passed (1 of 1): 1 now passes"
     assert asks == steps.Park("question", QUESTION, verdict=verdict, verified=True)
-    w.put(*host.parked(asks))
+    w.put(*agent_loop.parked(asks))
     w.put(t.ApprovalRequested(approval_id="a1", kind="question", title="?", options=["answer", "done", "stop"]))
     w.put(
         t.ApprovalDecided(approval_id="a1", decision_id="d1", decision="answer", message="keep it"),
@@ -347,8 +347,10 @@ def test_a_reply_that_asks_is_never_done_by_itself_and_verified_only_by_everythi
         )
         for c in commands
     }
-    court = JudgeWant(2) if judge else None
-    seen = done_rule.Evidence(tuple(commands), results, undecided=undecided, court=court, max_rounds=3)
+    evaluation_loop = JudgeWant(2) if judge else None
+    seen = done_rule.Evidence(
+        tuple(commands), results, undecided=undecided, evaluation_loop=evaluation_loop, max_rounds=3
+    )
     step = done_rule.settle(done_rule.Claim(QUESTION), seen)
     assert isinstance(step, steps.Park)
     assert (step.why, step.detail) == ("question", QUESTION)

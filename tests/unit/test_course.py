@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.agents import standing
+from harness.agents import readiness
 from harness.agents.steps import Wait
-from harness.brain.turns import UserTurn
+from harness.brain.conversation_turns import UserTurn
 from harness.brain.view import View
 from harness.events import types as t
 from harness.events.plan import course_events
@@ -90,10 +90,10 @@ def test_each_trigger_yields_exactly_one_replan_event(happens: Any, trigger: str
     happens(w)
     owed = bool(w.state.course.owed)
     if owed:
-        assert isinstance(standing.outstanding(w.state), Wait)
+        assert isinstance(readiness.outstanding(w.state), Wait)
     w.settle()
     assert w.state.course.replans == {trigger: 1}
-    assert standing.outstanding(w.state) is None
+    assert readiness.outstanding(w.state) is None
     assert owed is (trigger != course_events.ASSUMPTION)
 
 

@@ -97,7 +97,7 @@ def test_what_checks_or_a_judge_decide_needs_no_such_request() -> None:
     assert isinstance(claims(w), steps.Check)
     w.check(0)
     assert isinstance(w.step(), steps.End)
-    judged = done.settle(done.Claim("done"), done.Evidence((), evidence=GIVEN, court=JudgeWant(3)))
+    judged = done.settle(done.Claim("done"), done.Evidence((), evidence=GIVEN, evaluation_loop=JudgeWant(3)))
     assert judged == steps.Judge(1)
 
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.agents import steps
-from harness.agents.host import turned
+from harness.agents.agent_loop import turned
 from harness.brain import decide
 from harness.events import types as t
 from harness.events.plan import evaluation_events, iteration_events

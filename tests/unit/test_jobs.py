@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from harness.agents import done, standing
+from harness.agents import done, readiness
 from harness.agents.steps import Park, Say
 from harness.domain.calls import job_words
 from harness.domain.text import output_lines
@@ -107,17 +107,17 @@ ENDED = t.JobEnded(job="j1", status="error", exit_code=2, ms=7_800_000, last="no
 def test_an_end_that_no_result_told_is_told_once_by_a_message() -> None:
     state = apply.fold(_records(STARTED, ENDED))
     assert not state.jobs.running
-    said = standing.news(state)
+    said = readiness.news(state)
     assert isinstance(said, Say)
     assert said.jobs == ("j1",)
     assert said.text.startswith("job j1 failed, exit code 2, after 2h 10m\nits last lines:\nno memory")
     told = t.UserMessage(text=said.text, origin="harness", jobs=list(said.jobs))
-    assert standing.news(apply.fold(_records(STARTED, ENDED, told))) is None
+    assert readiness.news(apply.fold(_records(STARTED, ENDED, told))) is None
 
 
 def test_an_end_that_a_result_tells_is_no_news() -> None:
     ended = t.JobEnded(job="j1", status="ok", told="c2.0")
-    assert standing.news(apply.fold(_records(STARTED, ended))) is None
+    assert readiness.news(apply.fold(_records(STARTED, ended))) is None
 
 
 def test_a_session_whose_one_open_call_waits_for_a_job_is_parked_for_it() -> None:
@@ -128,11 +128,11 @@ def test_a_session_whose_one_open_call_waits_for_a_job_is_parked_for_it() -> Non
         t.ToolJudged(call_id="c2.0", action_hash="h", verdict="allow", rule="r", reason="", policy="p", action={}),
         t.ToolStarted(call_id="c2.0", action_hash="h", effect="read"),
     )
-    assert not isinstance(standing.outstanding(apply.fold(_records(*before))), Park)
-    assert standing.outstanding(apply.fold(_records(*before, wait))) == Park("job", "job j1: make train")
+    assert not isinstance(readiness.outstanding(apply.fold(_records(*before))), Park)
+    assert readiness.outstanding(apply.fold(_records(*before, wait))) == Park("job", "job j1: make train")
     over = t.ToolEnded(call_id="c2.0", status="ok")
     after = apply.fold(_records(*before, wait, t.SessionParked(why="job"), over))
-    assert standing.outstanding(after) is None
+    assert readiness.outstanding(after) is None
     assert after.jobs.heard
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from harness.agents import done, judged, steps
 from harness.agents.judged import JudgeWant
-from harness.brain.review import court
-from harness.brain.review.court import AskJudge, Conclude
+from harness.brain.review import evaluation_loop
+from harness.brain.review.evaluation_loop import AskJudge, Conclude
 from harness.events import messages_api
 from harness.events import types as t
 from harness.events.plan import evaluation_events as ev
@@ -182,12 +182,14 @@ def test_nothing_is_done_without_a_satisfied_judge(word: str | None, cycle: int,
 
 def test_a_claim_with_failing_checks_never_reaches_the_judge() -> None:
     ended = t.ToolEnded(call_id="c1.0", status="error", exit_code=1)
-    seen = done.Evidence(("t",), {"t": done.Result(ended)}, rounds=1, max_rounds=3, court=JudgeWant(3))
+    seen = done.Evidence(("t",), {"t": done.Result(ended)}, rounds=1, max_rounds=3, evaluation_loop=JudgeWant(3))
     assert isinstance(done.settle(done.Claim("Done."), seen), steps.Say)
     passed = done.Result(
         t.ToolEnded(call_id="c1.0", status="ok", exit_code=0), t.CheckVerdict(call_id="c1.0", command="t", passed=True)
     )
-    assert done.settle(done.Claim("Done."), done.Evidence(("t",), {"t": passed}, court=JudgeWant(3))) == steps.Judge(1)
+    assert done.settle(
+        done.Claim("Done."), done.Evidence(("t",), {"t": passed}, evaluation_loop=JudgeWant(3))
+    ) == steps.Judge(1)
 
 
 class Bench(World):
@@ -368,10 +370,10 @@ def test_failures_of_the_judge_wait_at_the_gate_park_or_end_without_a_verdict() 
     world.lay_out(1)
 
     def after(kind: str, message: str = "no", times: int = 1) -> Any:
-        one = court.Court()
+        one = evaluation_loop.EvaluationLoop()
         for _ in range(times):
             one.failures.append(t.ModelFailed(request_id="j", attempt=1, kind=kind, message=message, purpose=ev.JUDGES))
-        return court.next_step(one, world.view.state.judging)
+        return evaluation_loop.next_step(one, world.view.state.judging)
 
     assert after("overloaded", times=9) == AskJudge(10, "j")
     assert isinstance(after("refused"), steps.Park)

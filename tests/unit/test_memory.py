@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.agents.accounts import Accounts
-from harness.agents.desk import Desk
+from harness.agents.agent_context import AgentContext
+from harness.agents.agent_spec import Spec
 from harness.agents.journal import Journal
-from harness.agents.spec import Spec
 from harness.brain import builtin
 from harness.eventlog.reader import DamagedLog
 from harness.eventlog.writer import LogWriter
@@ -20,7 +20,7 @@ from harness.protocol.config.credential import Credential
 from tests.unit.test_context import Sizes, changes, long_work
 
 
-class Noting(Desk):
+class Noting(AgentContext):
     """One that says what was last to be remembered."""
 
     known = b""
@@ -35,12 +35,12 @@ class Reader(builtin.BuiltIn):
 
     def __init__(self, folder: Path, *, live: bool = False) -> None:
         self.journal = Journal(folder)
-        self.desk = Noting(self.journal, Accounts(folder / "none", "s", 1, ""))
+        self.agent_context = Noting(self.journal, Accounts(folder / "none", "s", 1, ""))
         spec = Spec("s", str(folder), "", "", 1, "", Credential("http://127.0.0.1:1", "k"), "claude-sonnet-4-6")
-        super().__init__(spec, self.desk, builtin.ssl.create_default_context())
+        super().__init__(spec, self.agent_context, builtin.ssl.create_default_context())
         self.fed = 0
-        self.desk.serves(self)
-        self.desk.live = live
+        self.agent_context.serves(self)
+        self.agent_context.live = live
         self.journal.load(self.memory(), self.recall)
 
     def feed(self, record: t.Record) -> None:
@@ -49,9 +49,9 @@ class Reader(builtin.BuiltIn):
 
     def knows(self, reply: t.ModelMessage) -> tuple[dict[str, object], SessionState]:
         """Everything that decides what it does next and what it would send, once one more reply came."""
-        self.desk.live = True
-        self.feed(t.Record(self.desk.head + builtin.REMEMBER_EVERY, "2026-11-01T10:00:00Z", "brain", 1, reply))
-        return json.loads(self.desk.known), self.journal.state
+        self.agent_context.live = True
+        self.feed(t.Record(self.agent_context.head + builtin.REMEMBER_EVERY, "2026-11-01T10:00:00Z", "brain", 1, reply))
+        return json.loads(self.agent_context.known), self.journal.state
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.memory import files
+from harness.memory.changes import MemoryRequest, NotRemembered
 from harness.memory.model import Memories
 from harness.memory.records import Actor, Origin, Place, Scope
-from harness.memory.wishes import MemoryWish, NotRemembered
 from harness.tools import memory_files, registry, validation
 from tests.memorychain import broken
 
@@ -19,8 +19,8 @@ MINE = Place(Scope.SESSION, "s1")
 NOW = "2026-11-22T10:00:00.000Z"
 
 
-def wish(call: str) -> MemoryWish:
-    return MemoryWish(MINE, "", Origin(Actor.AGENT, NOW, "s1", call))
+def wish(call: str) -> MemoryRequest:
+    return MemoryRequest(MINE, "", Origin(Actor.AGENT, NOW, "s1", call))
 
 
 def do(m: Memories, command: str, call: str, **more: Any) -> str:

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from harness.memory import wishes
+from harness.memory import changes
+from harness.memory.changes import ABSENT, ANYTHING, MemoryRequest, NotRemembered
 from harness.memory.layer import MOST_BYTES, layer
 from harness.memory.model import Memories, normal
 from harness.memory.records import Actor, Decided, Entry, Origin, Place, Proposed, Scope, Written, sha_of
 from harness.memory.search import search
-from harness.memory.wishes import ABSENT, ANYTHING, MemoryWish, NotRemembered
 from tests.memorychain import broken
 
 REPO = Place(Scope.REPOSITORY, "/srv/thing/.git")
@@ -41,7 +41,7 @@ def put(m: Memories, entries: list[Entry]) -> list[Entry]:
 
 
 def say(m: Memories, key: str, text: str, place: Place = REPO, **more: object) -> list[Entry]:
-    return put(m, wishes.write(m, MemoryWish(place, key, by(), text, **more)))  # type: ignore[arg-type]
+    return put(m, changes.write(m, MemoryRequest(place, key, by(), text, **more)))  # type: ignore[arg-type]
 
 
 KEYS = st.sampled_from(("build", "tests", "style"))
@@ -60,13 +60,13 @@ def test_versions_form_a_chain_and_only_the_expected_is_replaced(steps: list[tup
         standing = m.get(REPO, key, NOW)
         known = sha_of(text) if number % 2 else ABSENT
         expected = known if what == "cas" else ANYTHING
-        wish = MemoryWish(REPO, key, by(), text, expected)
+        wish = MemoryRequest(REPO, key, by(), text, expected)
         try:
             entries = {
-                "write": lambda wish=wish: wishes.write(m, wish),
-                "cas": lambda wish=wish: wishes.write(m, wish),
-                "remove": lambda wish=wish: wishes.remove(m, wish),
-                "back": lambda wish=wish, number=number: wishes.roll_back(m, wish, number),
+                "write": lambda wish=wish: changes.write(m, wish),
+                "cas": lambda wish=wish: changes.write(m, wish),
+                "remove": lambda wish=wish: changes.remove(m, wish),
+                "back": lambda wish=wish, number=number: changes.roll_back(m, wish, number),
             }[what]()
         except NotRemembered as exc:
             refused = exc.code
@@ -102,7 +102,7 @@ def test_two_update_the_same_memory_and_one_gets_a_precondition_error() -> None:
     seen = sha_of("make")
     say(m, "build", "make all", expected=seen)
     with pytest.raises(NotRemembered, match="look again first") as refused:
-        wishes.write(m, MemoryWish(REPO, "build", by(), "make fast", seen))
+        changes.write(m, MemoryRequest(REPO, "build", by(), "make fast", seen))
     assert refused.value.code == "precondition"
     assert m.get(REPO, "build", NOW).text == "make all"  # type: ignore[union-attr]
 
@@ -111,16 +111,16 @@ def test_a_lesson_that_every_session_says_in_its_own_spelling_is_one_and_waits_f
     m = Memories()
     said = ("Run the tests with `make check`.", "run the tests with make check", "run  the tests with MAKE CHECK")
     for number, text in enumerate(said):
-        put(m, wishes.propose(m, MemoryWish(REPO, "tests", agent(f"s{number}"), text)))
+        put(m, changes.propose(m, MemoryRequest(REPO, "tests", agent(f"s{number}"), text)))
     assert m.get(REPO, "tests", NOW) is None
     (lesson,) = m.pending()
     assert lesson.sightings == ["s0", "s1", "s2"]
-    put(m, wishes.accept(m, lesson.ident, by()))
+    put(m, changes.accept(m, lesson.ident, by()))
     known = m.get(REPO, "tests", NOW)
     assert known is not None
     assert (known.text, known.origin.actor) == (said[0], Actor.PERSON)
     with pytest.raises(NotRemembered) as refused:
-        wishes.propose(m, MemoryWish(REPO, "again", agent("s3"), "Run the tests with make check"))
+        changes.propose(m, MemoryRequest(REPO, "again", agent("s3"), "Run the tests with make check"))
     assert refused.value.code == "known"
 
 
@@ -130,11 +130,11 @@ def test_sessions_that_come_from_one_by_forks_are_one_witness_of_a_lesson(order:
     m = Memories()
     for session in order:
         origin = replace(agent(session), root="" if session == "s1" else "s1")
-        put(m, wishes.propose(m, MemoryWish(REPO, "tls", origin, "turn it off")))
+        put(m, changes.propose(m, MemoryRequest(REPO, "tls", origin, "turn it off")))
     assert m.get(REPO, "tls", NOW) is None
     (lesson,) = m.pending()
     assert lesson.sightings == [order[0]]
-    put(m, wishes.propose(m, MemoryWish(REPO, "tls", agent("s9"), "turn it off")))
+    put(m, changes.propose(m, MemoryRequest(REPO, "tls", agent("s9"), "turn it off")))
     assert m.pending()[0].sightings == [order[0], "s9"], "a session that knows of none of them"
 
 
@@ -144,34 +144,34 @@ def test_some_lessons_wait_for_a_person_however_often_they_are_said(place: Place
     if standing:  # what is there already is never replaced by being contradicted twice
         say(m, "style", "four spaces", place)
     for session in ("s1", "s2", "s3"):
-        put(m, wishes.propose(m, MemoryWish(place, "style", agent(session), "tabs")))
+        put(m, changes.propose(m, MemoryRequest(place, "style", agent(session), "tabs")))
     found = m.get(place, "style", NOW)
     assert (found.text if found else None) == ("four spaces" if standing else None)
     (lesson,) = m.pending()
     assert lesson.sightings == ["s1", "s2", "s3"]
-    put(m, wishes.accept(m, lesson.ident, by()))
+    put(m, changes.accept(m, lesson.ident, by()))
     assert m.get(place, "style", NOW).text == "tabs"  # type: ignore[union-attr]
 
 
 def test_a_rejected_lesson_never_enters_by_being_seen_again_and_a_person_may_think_again() -> None:
     m = Memories()
-    (said,) = put(m, wishes.propose(m, MemoryWish(REPO, "style", agent("s1"), "skip the tests")))
-    put(m, wishes.reject(m, said.lesson, by(), "no"))  # type: ignore[union-attr]
+    (said,) = put(m, changes.propose(m, MemoryRequest(REPO, "style", agent("s1"), "skip the tests")))
+    put(m, changes.reject(m, said.lesson, by(), "no"))  # type: ignore[union-attr]
     for session in ("s2", "s3"):
-        put(m, wishes.propose(m, MemoryWish(REPO, "style", agent(session), "Skip the tests!")))
+        put(m, changes.propose(m, MemoryRequest(REPO, "style", agent(session), "Skip the tests!")))
     assert m.get(REPO, "style", NOW) is None
     assert m.pending() == []
-    put(m, wishes.accept(m, said.lesson, by()))  # type: ignore[union-attr]
+    put(m, changes.accept(m, said.lesson, by()))  # type: ignore[union-attr]
     assert m.get(REPO, "style", NOW) is not None
 
 
 def test_what_was_said_of_an_older_text_is_not_accepted_over_a_newer_one() -> None:
     m = Memories()
     say(m, "build", "make")
-    (said,) = put(m, wishes.propose(m, MemoryWish(REPO, "build", agent("s1"), "make -j4", sha_of("make"))))
+    (said,) = put(m, changes.propose(m, MemoryRequest(REPO, "build", agent("s1"), "make -j4", sha_of("make"))))
     say(m, "build", "ninja")
     with pytest.raises(NotRemembered) as refused:
-        wishes.accept(m, said.lesson, by())  # type: ignore[union-attr]
+        changes.accept(m, said.lesson, by())  # type: ignore[union-attr]
     assert refused.value.code == "precondition"
 
 
@@ -179,10 +179,10 @@ def test_a_removal_by_an_agent_waits_for_a_person() -> None:
     m = Memories()
     say(m, "build", "make")
     for session in ("s1", "s2"):
-        put(m, wishes.propose(m, MemoryWish(REPO, "build", agent(session)), removes=True))
+        put(m, changes.propose(m, MemoryRequest(REPO, "build", agent(session)), removes=True))
     assert m.get(REPO, "build", NOW) is not None
     (lesson,) = m.pending()
-    put(m, wishes.accept(m, lesson.ident, by()))
+    put(m, changes.accept(m, lesson.ident, by()))
     assert m.get(REPO, "build", NOW) is None
 
 
@@ -193,7 +193,7 @@ def test_what_expires_is_gone_then_and_its_place_is_free() -> None:
     assert m.get(REPO, "freeze", LATER) is None
     assert layer(m, [REPO], "", NOW).entries
     assert not layer(m, [REPO], "", LATER).entries
-    put(m, wishes.write(m, MemoryWish(REPO, "freeze", by(ts=LATER), "over", ABSENT)))
+    put(m, changes.write(m, MemoryRequest(REPO, "freeze", by(ts=LATER), "over", ABSENT)))
     assert broken(m.by_key[REPO, "freeze"].versions) == ""
 
 
@@ -211,7 +211,7 @@ def test_what_expires_is_gone_then_and_its_place_is_free() -> None:
 )
 def test_secrets_are_refused(text: str) -> None:
     with pytest.raises(NotRemembered) as refused:
-        wishes.write(Memories(), MemoryWish(REPO, "login", by(), text, known=("fleet-own-key",)))
+        changes.write(Memories(), MemoryRequest(REPO, "login", by(), text, known=("fleet-own-key",)))
     assert refused.value.code == "secret"
 
 
@@ -226,7 +226,7 @@ def test_secrets_are_refused(text: str) -> None:
     ],
 )
 def test_talk_about_secrets_is_none(text: str) -> None:
-    assert wishes.write(Memories(), MemoryWish(REPO, "login", by(), text))
+    assert changes.write(Memories(), MemoryRequest(REPO, "login", by(), text))
 
 
 @pytest.mark.parametrize(
@@ -242,21 +242,21 @@ def test_talk_about_secrets_is_none(text: str) -> None:
 )
 def test_what_is_no_memory_is_refused(key: str, text: str, code: str) -> None:
     with pytest.raises(NotRemembered) as refused:
-        wishes.write(Memories(), MemoryWish(REPO, key, by(), text))
+        changes.write(Memories(), MemoryRequest(REPO, key, by(), text))
     assert refused.value.code == code
 
 
 def test_places_are_bounded() -> None:
     m = Memories()
-    for number in range(wishes.MOST_LIVE):
+    for number in range(changes.MOST_LIVE):
         say(m, f"k{number}", "x")
     with pytest.raises(NotRemembered) as refused:
         say(m, "one more", "x")
     assert refused.value.code == "full"
-    for number in range(wishes.MOST_WAITING):
-        put(m, wishes.propose(m, MemoryWish(USER, f"k{number}", agent("s1"), f"text {number}")))
+    for number in range(changes.MOST_WAITING):
+        put(m, changes.propose(m, MemoryRequest(USER, f"k{number}", agent("s1"), f"text {number}")))
     with pytest.raises(NotRemembered) as refused:
-        wishes.propose(m, MemoryWish(USER, "one more", agent("s1"), "another"))
+        changes.propose(m, MemoryRequest(USER, "one more", agent("s1"), "another"))
     assert refused.value.code == "full"
 
 
@@ -308,11 +308,11 @@ def test_the_same_lesson_is_told_by_its_words() -> None:
 def sighting(m: Memories, author: str, key: str = "build/cache", text: str = "clear it", **more: Any) -> list[Entry]:
     """What one session's wish leads to under a rule for ``build/*`` and two witnesses."""
     place = more.get("place", REPO)
-    said = wishes.propose(m, MemoryWish(place, key, replace(agent(author), root=more.get("root", "")), text))
+    said = changes.propose(m, MemoryRequest(place, key, replace(agent(author), root=more.get("root", "")), text))
     made = [*said]
     for one in said:
         assert isinstance(one, Proposed)
-        made += wishes.promote(m, one, more.get("patterns", ("build/*",)), more.get("witnesses", 2))
+        made += changes.promote(m, one, more.get("patterns", ("build/*",)), more.get("witnesses", 2))
     return put(m, made)
 
 
@@ -354,7 +354,7 @@ def test_a_rule_of_one_witness_believes_at_once_and_nothing_that_a_person_refuse
     m = Memories()
     (said,) = sighting(m, "s1")
     assert isinstance(said, Proposed)
-    put(m, wishes.reject(m, said.lesson, by()))
+    put(m, changes.reject(m, said.lesson, by()))
     sighting(m, "s2")
     assert m.get(REPO, "build/cache", NOW) is None
     for written_first in (True, False):

@@ -9,10 +9,10 @@ from harness.brain.layers import beginning
 from harness.brain.view import View
 from harness.events import types as t
 from harness.events.conversation.memory_events import NOW, RESET
-from harness.memory import layer, wishes
+from harness.memory import changes, layer
+from harness.memory.changes import MemoryRequest, NotRemembered
 from harness.memory.model import Memories
 from harness.memory.records import Actor, Origin, Place, Scope, sha_of
-from harness.memory.wishes import MemoryWish, NotRemembered
 from harness.projections import apply
 
 MINE = Place(Scope.SESSION, "s1")
@@ -47,12 +47,12 @@ class World:
 
     def change(self, what: str, place: Place, key: str, text: str) -> None:
         agent = place is MINE
-        wish = MemoryWish(place, key, AGENT if agent else PERSON, text)
+        wish = MemoryRequest(place, key, AGENT if agent else PERSON, text)
         try:
             entries = {
-                "write": lambda: wishes.write(self.memories, wish),
-                "remove": lambda: wishes.remove(self.memories, wish),
-                "back": lambda: wishes.roll_back(self.memories, wish, None),
+                "write": lambda: changes.write(self.memories, wish),
+                "remove": lambda: changes.remove(self.memories, wish),
+                "back": lambda: changes.roll_back(self.memories, wish, None),
             }[what]()
         except NotRemembered:
             return

@@ -8,7 +8,7 @@ import anthropic
 import httpx2
 import pytest
 
-from harness.agents.spec import Spec
+from harness.agents.agent_spec import Spec
 from harness.brain import model_limits, prompt
 from harness.domain.model_limits import UNTOLD, ModelLimits
 from harness.protocol.config.credential import Credential

@@ -18,7 +18,7 @@ from harness.plan.files import formats, spellings
 from harness.projections import apply
 from harness.projections.state.row_state import without_criterion
 from harness.projections.state.session_state import SessionState
-from harness.roles import shelf
+from harness.roles import catalog
 from harness.supervisor.calls.work import plans
 from tests.unit.test_plan_phases import story, text
 
@@ -44,7 +44,7 @@ def reply(words: str = "It is written.", stop: str = message_parts.DONE) -> t.Mo
     )
 
 
-TASK = t.UserMessage(text=draft.task(shelf.shipped()["initializer"].first, "feature_list.json"), origin="harness")
+TASK = t.UserMessage(text=draft.task(catalog.shipped()["initializer"].first, "feature_list.json"), origin="harness")
 
 
 def test_it_is_looked_at_once_each_time_the_agent_says_it_is_written() -> None:
@@ -129,7 +129,7 @@ def test_criteria_that_no_machine_decides_are_named_with_a_better_wording() -> N
 def test_a_plan_is_asked_for_in_the_form_that_its_name_says_and_another_is_told(
     path: str, asks: str, form: str
 ) -> None:
-    asked = draft.task(shelf.shipped()["initializer"].first, path)
+    asked = draft.task(catalog.shipped()["initializer"].first, path)
     assert asks in asked
     assert f"`{path}`" in asked
     written = {

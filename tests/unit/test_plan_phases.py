@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.agents import standing
+from harness.agents import readiness
 from harness.agents.steps import Wait
 from harness.domain.calls.approval_kind import Request
 from harness.domain.calls.gate_kinds import GateKind
@@ -225,7 +225,7 @@ def test_a_phase_with_a_gate_waits_for_a_word_and_others_do_not() -> None:
     told.say(t.PhaseBegun(phase="build"))
     told.flip("a")
     assert (held(told), gates.beginning(told.state)) == ("ship", None)
-    assert isinstance(standing.outstanding(told.state), Wait)
+    assert isinstance(readiness.outstanding(told.state), Wait)
     told.say(t.PlanUpdated(steps=["of build"]))
     told.say(t.GateOpened(phase="ship"))
     assert (held(told), gates.beginning(told.state)) == (None, t.PlanPhase("ship", "it goes out"))

@@ -18,7 +18,7 @@ from harness.supervisor.base.errors import OpError
 from harness.supervisor.sessions.begin import phrase_bindings
 from harness.supervisor.sessions.begin.launch_request import check, phrases_of
 from harness.supervisor.sessions.begin.phrase_bindings import Known
-from harness.views.launch_request import LaunchWish
+from harness.views.launch_request import LaunchRequest
 
 PLAN = json.dumps(
     {
@@ -115,7 +115,7 @@ def repo(tmp_path: Path) -> Path:
 
 
 def test_a_launch_counts_what_is_not_bound_and_offers_a_guess_and_binds_what_is_given(repo: Path) -> None:
-    wish = LaunchWish(repo=str(repo), goal="g", plan="prd.json")
+    wish = LaunchRequest(repo=str(repo), goal="g", plan="prd.json")
     offered = check(wish)
     assert offered.checks == ()
     told = [note for note in offered.notes if "--phrase" in note]
@@ -123,19 +123,19 @@ def test_a_launch_counts_what_is_not_bound_and_offers_a_guess_and_binds_what_is_
         "3 criteria “Typecheck passes”: no command decides; bind it with --phrase 'Typecheck passes=npm run typecheck'",
         "2 criteria “Tests pass”: no command decides; bind it with --phrase 'Tests pass=npm test'",
     ]
-    given = LaunchWish(repo=str(repo), goal="g", plan="prd.json", phrases={"Tests pass": "npm test -- all"})
+    given = LaunchRequest(repo=str(repo), goal="g", plan="prd.json", phrases={"Tests pass": "npm test -- all"})
     made = check(given, Known(configured={"Typecheck passes": "npm run typecheck", "Tests pass": "npm test"}))
     assert made.checks == ("npm test -- all", "npm run typecheck")
     assert not [note for note in made.notes if "--phrase" in note]
     with pytest.raises(OpError, match="phrase"):
-        check(LaunchWish(repo=str(repo), goal="g", plan="prd.json", phrases={" ": "make"}))
+        check(LaunchRequest(repo=str(repo), goal="g", plan="prd.json", phrases={" ": "make"}))
 
 
-def asked(repo: Path, **more: Any) -> LaunchWish:
-    return LaunchWish(repo=str(repo), goal="g", plan="prd.json", **more)
+def asked(repo: Path, **more: Any) -> LaunchRequest:
+    return LaunchRequest(repo=str(repo), goal="g", plan="prd.json", **more)
 
 
-def keep(request: LaunchWish, known: Known) -> None:
+def keep(request: LaunchRequest, known: Known) -> None:
     checked = check(request, known)
     assert phrase_bindings.keep_for(checked.common, request, checked.bound, known) == ""
 

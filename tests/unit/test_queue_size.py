@@ -13,7 +13,7 @@ import pytest
 from harness.projections.state.session_state import OpenApproval
 from harness.protocol.connection import frames
 from harness.supervisor.calls.approvals import Approvals
-from harness.supervisor.fleet.rooms import Shown
+from harness.supervisor.fleet.subsystem_state import Shown
 from harness.views.session_views import ApprovalView
 from widgets.card.card_text import card
 

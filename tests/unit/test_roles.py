@@ -19,12 +19,12 @@ from harness.policy.decide import Verdict, tighten
 from harness.policy.policy_file import Rule
 from harness.projections.apply import fold
 from harness.reports.describe import describe
-from harness.roles import pinned, shelf
+from harness.roles import catalog, pinned
 from harness.roles.role import INITIALIZER, JUDGE, PARTS, WORKER, RoleError, RoleLimits, parse
 from harness.supervisor.base.errors import OpError
 from harness.supervisor.sessions.begin import casting
 from harness.tools import registry
-from harness.views.launch_request import LaunchWish
+from harness.views.launch_request import LaunchRequest
 
 OWN = 'about = "mine"\nmodel = "claude-haiku-5-5"\ntools = ["read_file", "exec"]\nprompt = "Look."\n'
 CODER = "614773e9bf1d8662857935dbf2b8b91e6964cb9f0939b4fdbd9ca5d35e110f62"
@@ -32,16 +32,16 @@ CODER = "614773e9bf1d8662857935dbf2b8b91e6964cb9f0939b4fdbd9ca5d35e110f62"
 
 
 def test_the_coders_prompt_changes_on_purpose_only_and_it_has_every_tool_there_is() -> None:
-    coder = shelf.shipped()["coder"]
+    coder = catalog.shipped()["coder"]
     assert hashlib.sha256(coder.prompt.encode()).hexdigest() == CODER
     assert coder.offered() == [tool.definition() for tool in registry.TABLE.values()]
     assert coder.rules == ()
 
 
 def test_each_part_has_a_role_that_ships_and_says_what_it_is_for() -> None:
-    assert set(shelf.shipped()) == {"initializer", "planner", "coder", "evaluator"}
-    assert set(PARTS.values()) <= set(shelf.shipped())
-    for role in shelf.shipped().values():
+    assert set(catalog.shipped()) == {"initializer", "planner", "coder", "evaluator"}
+    assert set(PARTS.values()) <= set(catalog.shipped())
+    for role in catalog.shipped().values():
         assert role.about
         assert role.version == hashlib.sha256(role.text.encode()).hexdigest()
 
@@ -94,7 +94,7 @@ def test_what_is_wrong_with_a_file_is_said_with_line_and_key(text: str, line: in
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "endless"])
 def test_what_is_no_file_in_the_place_of_a_role_is_said_and_not_waited_for(tmp_path: Path, kind: str) -> None:
-    folder = tmp_path / shelf.FOLDER
+    folder = tmp_path / catalog.FOLDER
     folder.mkdir()
     path = folder / "coder.toml"
     if kind == "pipe":
@@ -104,19 +104,19 @@ def test_what_is_no_file_in_the_place_of_a_role_is_said_and_not_waited_for(tmp_p
     else:
         path.symlink_to("/dev/zero")
     with pytest.raises(RoleError, match="cannot be read: it is no regular file"):
-        shelf.find(tmp_path, "coder")
+        catalog.find(tmp_path, "coder")
 
 
 def test_the_users_own_stands_before_the_one_that_ships_and_no_name_leaves_the_folder(tmp_path: Path) -> None:
-    folder = tmp_path / shelf.FOLDER
+    folder = tmp_path / catalog.FOLDER
     folder.mkdir()
     (folder / "coder.toml").write_text(OWN)
     (tmp_path / "out.toml").write_text(OWN)
-    found = shelf.find(tmp_path, "coder")
+    found = catalog.find(tmp_path, "coder")
     assert found is not None
     assert (found[0].prompt, found[1]) == ("Look.", str(folder / "coder.toml"))
-    assert shelf.find(tmp_path, "../out") is None
-    assert shelf.names(tmp_path) == sorted(shelf.shipped())
+    assert catalog.find(tmp_path, "../out") is None
+    assert catalog.names(tmp_path) == sorted(catalog.shipped())
     with pytest.raises(OpError, match="there is no role"):
         casting.cast(tmp_path, "none")
     (folder / "coder.toml").write_text("tools = 1")
@@ -125,15 +125,15 @@ def test_the_users_own_stands_before_the_one_that_ships_and_no_name_leaves_the_f
 
 
 def test_an_editors_mark_before_the_first_line_is_no_part_of_a_role(tmp_path: Path) -> None:
-    (tmp_path / shelf.FOLDER).mkdir()
-    (tmp_path / shelf.FOLDER / "mine.toml").write_text(OWN, encoding="utf-8-sig")
-    found = shelf.find(tmp_path, "mine")
+    (tmp_path / catalog.FOLDER).mkdir()
+    (tmp_path / catalog.FOLDER / "mine.toml").write_text(OWN, encoding="utf-8-sig")
+    found = catalog.find(tmp_path, "mine")
     assert found is not None
     assert found[0].version == hashlib.sha256(OWN.encode()).hexdigest()
 
 
 def test_a_session_keeps_the_words_it_began_with(tmp_path: Path) -> None:
-    folder = tmp_path / shelf.FOLDER
+    folder = tmp_path / catalog.FOLDER
     folder.mkdir()
     (folder / "mine.toml").write_text(OWN)
     cast = casting.cast(tmp_path, "mine", JUDGE)
@@ -148,20 +148,20 @@ def test_a_session_keeps_the_words_it_began_with(tmp_path: Path) -> None:
     assert [d["name"] for d in role.offered()] == ["read_file", "exec"]
     assert not role.may_use("shell")
     assert pinned.of(kept, JUDGE).name == "evaluator"
-    assert pinned.of(None, WORKER) == shelf.shipped()["coder"]
+    assert pinned.of(None, WORKER) == catalog.shipped()["coder"]
 
 
 def test_how_a_plan_is_written_from_a_goal_is_the_initializers_word_as_the_session_began_with_it(
     tmp_path: Path,
 ) -> None:
-    wish = LaunchWish(repo="/r", goal="g", plan_from_goal="plan.json")
+    wish = LaunchRequest(repo="/r", goal="g", plan_from_goal="plan.json")
     cast = casting.of_launch(tmp_path, wish)
     kept = t.SessionIntent(name="n", goal="g", repo="/r", branch="b", worktree="/w", model="", roles=cast.pinned())
     asked = draft.task(pinned.of(kept, INITIALIZER).first, "plan.json")
     assert "write `plan.json` from the goal" in asked
     assert ANY_FORM in asked
     assert "{" not in asked
-    folder = tmp_path / shelf.FOLDER
+    folder = tmp_path / catalog.FOLDER
     folder.mkdir()
     (folder / "initializer.toml").write_text(OWN + 'first = "Write {path} with {steps}."\n')
     own = casting.of_launch(tmp_path, wish).roles[INITIALIZER]
@@ -170,7 +170,7 @@ def test_how_a_plan_is_written_from_a_goal_is_the_initializers_word_as_the_sessi
     (folder / "initializer.toml").write_text(OWN)
     with pytest.raises(OpError, match="does not say how a plan is written"):
         casting.of_launch(tmp_path, wish)
-    assert INITIALIZER not in casting.of_launch(tmp_path, LaunchWish(repo="/r", goal="g")).roles
+    assert INITIALIZER not in casting.of_launch(tmp_path, LaunchRequest(repo="/r", goal="g")).roles
 
 
 ORDER = ("allow", "ask", "deny")

@@ -184,7 +184,7 @@ def test_a_launch_says_what_of_the_rules_is_left_out(tmp_path: Path) -> None:
     git(repo, "add", "-A")
     git(repo, "commit", "-qm", "link")
     (repo / "none.md").write_text("in no commit")
-    checked = launch_request.check(launch_request.LaunchWish(repo=str(repo), goal="x"))
+    checked = launch_request.check(launch_request.LaunchRequest(repo=str(repo), goal="x"))
     assert list(checked.notes) == [
         "AGENTS.md leaves out ~/mine.md: outside the worktree",
         "CLAUDE.md leaves out none.md: not there; ~/mine.md: outside the worktree",

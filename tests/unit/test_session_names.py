@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cli.base.offline_fleet import Shelf
+from app.cli.base.offline_fleet import OfflineReader
 from harness.protocol.client import SupervisorError
 from harness.protocol.paths import Folders
 from harness.protocol.session_names import OtherHost, SessionName, is_host
@@ -76,5 +76,5 @@ def test_where_a_person_names_a_session_another_machine_is_refused(tmp_path: Pat
     assert refused.value.code == "other_host"
     assert "this fleet drives only its own sessions" in refused.value.message
     with pytest.raises(SupervisorError) as unseen:
-        Shelf(folders).call("session", sid="box/0123456789")
+        OfflineReader(folders).call("session", sid="box/0123456789")
     assert unseen.value.code == "other_host"

@@ -33,7 +33,7 @@ each; of the track that is whether something is still to be published.
 """
 MUTATING = {"add", "append", "clear", "discard", "extend", "pop", "popitem", "remove", "setdefault", "update"}
 
-said = st.tuples(st.sampled_from(OWNERS), st.sampled_from(["hold", "fail", "hinder"]), st.integers(0, 3))
+said = st.tuples(st.sampled_from(OWNERS), st.sampled_from(["hold", "fail", "block"]), st.integers(0, 3))
 
 
 def troubles() -> Troubles:
@@ -46,13 +46,13 @@ def test_only_its_owner_takes_a_trouble_back(told: list[tuple[Owner, str, int]])
     for owner, how, cause in told:
         getattr(found, how)(owner, Trouble("silent", f"{owner} {how} {cause}"))
     for owner in OWNERS:
-        others = [one for one in found.hindrances if one != owner]
+        others = [one for one in found.blocks if one != owner]
         worst = found.worst
-        found.unhinder(owner)
+        found.unblock(owner)
         found.mended(owner)
-        assert list(found.hindrances) == others
+        assert list(found.blocks) == others
         assert worst.cause.startswith(f"{owner} ") or found.worst == worst
-    assert (found.worst, list(found.hindrances), found.held) == (NONE, [], False)
+    assert (found.worst, list(found.blocks), found.held) == (NONE, [], False)
 
 
 def test_what_waits_for_a_person_is_shown_before_what_ends_by_itself() -> None:
@@ -78,10 +78,10 @@ def test_of_two_that_weigh_the_same_the_last_is_shown() -> None:
 def test_a_row_changes_only_when_something_was_said_or_taken_back() -> None:
     changes: list[int] = []
     found = Troubles(lambda: changes.append(1))
-    found.hinder("money", Trouble("ledger", "closed"))
-    found.hinder("money", Trouble("ledger", "closed"))
-    found.unhinder("money")
-    found.unhinder("money")
+    found.block("money", Trouble("ledger", "closed"))
+    found.block("money", Trouble("ledger", "closed"))
+    found.unblock("money")
+    found.unblock("money")
     found.mended("step")
     found.linked()
     found.released()
@@ -153,7 +153,7 @@ def test_each_owner_of_troubles_is_one_file() -> None:
         for node in ast.walk(ast.parse((SUPERVISOR / path).read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
                 first = node.args[0]
-                if node.func.attr in ("hold", "fail", "hinder") and isinstance(first, ast.Constant):
+                if node.func.attr in ("hold", "fail", "block") and isinstance(first, ast.Constant):
                     files[first.value].add(path)
     assert set(files) == set(OWNERS), "a word for everybody who finds trouble, and nobody without"
     assert {owner: paths for owner, paths in files.items() if len(paths) > 1} == {}

@@ -11,7 +11,7 @@ from harness.events.work.merge_events import MERGED, MergeEnded
 from harness.projections.state.merging import MergeState
 from harness.protocol.paths import Folders
 from harness.supervisor.fleet.fleet import Fleet, Money
-from harness.supervisor.fleet.rooms import Indexed, MergedInto
+from harness.supervisor.fleet.subsystem_state import Indexed, MergedInto
 from harness.supervisor.upkeep.merged_watch import MergedWatch
 from harness.views.session_views import DONE, REVIEW, SessionRow
 from harness.workspace.merge.still_merged import stands, tips

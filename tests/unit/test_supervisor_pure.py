@@ -31,9 +31,9 @@ from harness.supervisor.calls.doubt import file_outcome
 from harness.supervisor.calls.queue import cards
 from harness.supervisor.endpoints.credentials import Credentials, fingerprint
 from harness.supervisor.fleet.call_records import Track, signature
-from harness.supervisor.fleet.rooms import Restarts, Work
+from harness.supervisor.fleet.subsystem_state import Restarts, Work
 from harness.supervisor.sessions.begin.launch_request import check, parse
-from harness.views.launch_request import LaunchWish
+from harness.views.launch_request import LaunchRequest
 from harness.workspace.git.errors import GitFailed
 
 TS = "2026-01-02T03:04:05.000Z"
@@ -285,7 +285,7 @@ def test_launch_says_what_is_wrong(tmp_path: Path, change: dict[str, object], co
         check(parse({"repo": str(tmp_path), "goal": "g", **change}))
     assert caught.value.code == code
     with pytest.raises(OpError) as caught:
-        check(LaunchWish(repo=str(tmp_path), goal="g"))
+        check(LaunchRequest(repo=str(tmp_path), goal="g"))
     assert (caught.value.code, str(caught.value).count("git init")) == ("not_git", 1), "what to do is said once"
 
 

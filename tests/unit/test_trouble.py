@@ -28,7 +28,7 @@ from widgets.fleet.fleet_bar import trouble_phrase
 
 HARNESS = Path(trouble.__file__).parents[1]
 INSIDE = re.compile(
-    r"\b(lease|epoch|fold|poisoned|in_doubt|no_space|keeper|brain|hands|quarantine\w*|reservation|nursery|guardian"
+    r"\b(lease|epoch|fold|poisoned|in_doubt|no_space|keeper|brain|hands|quarantine\w*|reservation|fork server|guardian"
     r"|generation)\b",
     re.IGNORECASE,
 )

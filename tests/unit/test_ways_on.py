@@ -28,7 +28,7 @@ from harness.events import types as t
 from harness.events.calls.call_events import BEFORE_WORK
 from harness.projections.state.row_state import Liveness
 from harness.projections.state.session_state import OpenApproval
-from harness.supervisor.calls.consequences import Consequences, DecisionCase, DecisionWish
+from harness.supervisor.calls.consequences import Consequences, DecisionCase, DecisionRequest
 from harness.supervisor.endpoints import endpoint_gate as g
 from harness.supervisor.fleet.next_step import BLOCKING, Ask, Nothing, Wake
 from harness.supervisor.sessions import continuing
@@ -65,7 +65,7 @@ def pressable(words: Words, *, outside: bool = False) -> None:
 
 def decided(made: Log, asked: OpenApproval, decision: str) -> None:
     """The supervisor takes this decision, and what follows from it is on record."""
-    wish = DecisionWish(approval_id=asked.approval_id, decision=decision, message="do it so")
+    wish = DecisionRequest(approval_id=asked.approval_id, decision=decision, message="do it so")
     record = t.ApprovalDecided(approval_id=asked.approval_id, decision_id="d", decision=decision)
     session = cast(Any, SimpleNamespace(state=made.state, track=made.track))
     nobody = cast(Any, None)

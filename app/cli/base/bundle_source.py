@@ -11,7 +11,7 @@ import msgspec
 
 from app.cli.base.arguments import Refused
 from app.cli.base.context import Context
-from app.cli.base.offline_fleet import Shelf
+from app.cli.base.offline_fleet import OfflineReader
 from app.cli.base.output import safe, warn
 from harness.bundle import session_bundle
 from harness.protocol.client import Client
@@ -26,7 +26,7 @@ def file_of(text: str) -> Path | None:
 
 
 @contextmanager
-def look(ctx: Context, ids: Sequence[str]) -> Iterator[tuple[Client | Shelf, list[str]]]:
+def look(ctx: Context, ids: Sequence[str]) -> Iterator[tuple[Client | OfflineReader, list[str]]]:
     """Who answers about these sessions, and what they are called there: the supervisor, the disk where there must be
     none, or a bundle that is the only one named.
 
@@ -42,7 +42,7 @@ def look(ctx: Context, ids: Sequence[str]) -> Iterator[tuple[Client | Shelf, lis
 
 
 @contextmanager
-def shelf(file: Path) -> Iterator[tuple[Shelf, str]]:
+def shelf(file: Path) -> Iterator[tuple[OfflineReader, str]]:
     """The session of a bundle as a state folder that nobody drives, and its id. Raises NotABundle, Refused."""
     with TemporaryDirectory(prefix="watchfloor-look-") as made:
         root = Path(made)
@@ -59,7 +59,7 @@ def shelf(file: Path) -> Iterator[tuple[Shelf, str]]:
         folders.sessions.mkdir(parents=True)
         parts.rename(folders.session(sid).root)
         try:
-            yield Shelf(folders), sid
+            yield OfflineReader(folders), sid
         except msgspec.DecodeError as exc:
             raise session_bundle.NotABundle(f"{file.name}: a record of its log cannot be understood: {exc}") from exc
 

@@ -19,7 +19,7 @@ from harness.protocol.paths import Folders
 from harness.views.session_views import FleetView
 
 if TYPE_CHECKING:
-    from app.cli.base.offline_fleet import Shelf
+    from app.cli.base.offline_fleet import OfflineReader
 
 
 _UNCUT = 1 << 16
@@ -46,22 +46,22 @@ class Context(msgspec.Struct, frozen=True):
         """A connection to the supervisor that runs; never starts one."""
         return reach(self.folders, tell=lambda text: warn(f"watchfloor: {safe(text)}"))
 
-    def look(self) -> Client | Shelf:
+    def look(self) -> Client | OfflineReader:
         """The same for a verb that only looks: a fleet that was stopped, and a state folder that must not be driven, is
         read from the disk, and nothing is started.
         """
         if at_rest(self.folders) and identity.look(self.folders.state) is None:
-            from app.cli.base.offline_fleet import Shelf
+            from app.cli.base.offline_fleet import OfflineReader
 
             warn("watchfloor: the fleet is stopped, this is what its logs say; start it: watchfloor supervisor start")
-            return Shelf(self.folders)
+            return OfflineReader(self.folders)
         try:
             return self.connect()
         except ForeignState as exc:
-            from app.cli.base.offline_fleet import Shelf
+            from app.cli.base.offline_fleet import OfflineReader
 
             warn(f"watchfloor: {safe(exc.foreign.why)}\nwatchfloor: {safe(exc.foreign.hint)}")
-            return Shelf(self.folders)
+            return OfflineReader(self.folders)
 
 
 def make(folders: Folders) -> Context:

@@ -33,14 +33,14 @@ _NAMES = {"approval": "the card of a request", "changes": "the card of a request
 """What an operation gives, where that is not its name."""
 
 
-class Shelf:
+class OfflineReader:
     """Answers what the verbs that only look ask of a supervisor, in the same shapes."""
 
     def __init__(self, folders: Folders) -> None:
         self._folders = folders
         self._ledger = ledger.Ledger(folders)
 
-    def __enter__(self) -> Shelf:
+    def __enter__(self) -> OfflineReader:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -9,7 +9,7 @@ from app.client.replies import ask
 from harness.domain.text.formatting import counted
 from harness.protocol.client import Client
 from harness.protocol.config.project_phrases import FILE
-from harness.views.launch_request import LaunchWish
+from harness.views.launch_request import LaunchRequest
 from harness.views.replies import PhrasesLook
 
 _SHOWN = 300
@@ -17,7 +17,7 @@ _ASKED = 5
 """Phrases that are asked about, the most frequent first."""
 
 
-def asked(client: Client, request: LaunchWish) -> LaunchWish:
+def asked(client: Client, request: LaunchRequest) -> LaunchRequest:
     """The request with what a person bound. Without an answer nothing is bound. Raises what ``ask`` does."""
     seen = _look(client, request)
     if seen.offered:
@@ -38,7 +38,7 @@ def asked(client: Client, request: LaunchWish) -> LaunchWish:
     return msgspec.structs.replace(request, phrases=said)
 
 
-def _look(client: Client, request: LaunchWish) -> PhrasesLook:
+def _look(client: Client, request: LaunchRequest) -> PhrasesLook:
     wanted = {"repo": request.repo, "plan": request.plan, "start": request.start, "phrases": request.phrases}
     return ask(client, PhrasesLook, "phrases", **wanted, accept_phrases=request.accept_phrases)
 

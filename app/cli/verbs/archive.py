@@ -11,7 +11,7 @@ import msgspec
 from app.cli.base import exits
 from app.cli.base.arguments import Refused
 from app.cli.base.context import Context
-from app.cli.base.offline_fleet import Shelf
+from app.cli.base.offline_fleet import OfflineReader
 from app.cli.base.output import age, emit, emit_all, safe, say, table, warn
 from app.cli.base.several import each
 from app.client.replies import ask
@@ -29,7 +29,7 @@ _PURGE_S = 640.0
 """Longest wait for a deletion: payloads may be many."""
 
 
-def _archived(client: Client | Shelf) -> list[Archived]:
+def _archived(client: Client | OfflineReader) -> list[Archived]:
     return ask(client, ArchivedSessions, "archived").rows
 
 
@@ -129,7 +129,7 @@ class Found:
         return self.shown is None or self.shown.row.ended
 
 
-def session(client: Client | Shelf, wanted: str) -> Found:
+def session(client: Client | OfflineReader, wanted: str) -> Found:
     """A session, also a removed one. Raises SupervisorError."""
     try:
         shown = ask(client, SessionShown, "session", sid=wanted)
@@ -148,7 +148,7 @@ def session(client: Client | Shelf, wanted: str) -> Found:
         return Found(Path(found[0].folder))
 
 
-def state(client: Client | Shelf, wanted: str) -> tuple[SessionState, Path]:
+def state(client: Client | OfflineReader, wanted: str) -> tuple[SessionState, Path]:
     """What a session has come to, and its folder; a removed one by its archived log, as far as that can be read.
 
     Raises SupervisorError.

@@ -12,7 +12,7 @@ import msgspec
 from app.cli.base import bundle_source, exits, since
 from app.cli.base.arguments import Usage
 from app.cli.base.context import Context
-from app.cli.base.offline_fleet import Shelf
+from app.cli.base.offline_fleet import OfflineReader
 from app.cli.base.output import emit, safe, say, wrapped
 from app.client import last_seen
 from app.client.replies import ask
@@ -83,14 +83,14 @@ def brief(ctx: Context, args: argparse.Namespace) -> int:
     return exits.OK
 
 
-def _gathered(client: Client | Shelf, rows: list[SessionRow], ids: list[str], start: str) -> list[Told]:
+def _gathered(client: Client | OfflineReader, rows: list[SessionRow], ids: list[str], start: str) -> list[Told]:
     if ids:
         wanted = {ask(client, SessionShown, "session", sid=sid).row.sid for sid in ids}
         rows = [row for row in rows if row.sid in wanted]
     return [_one(client, row, start) for row in rows]
 
 
-def _one(client: Client | Shelf, row: SessionRow, start: str) -> Told:
+def _one(client: Client | OfflineReader, row: SessionRow, start: str) -> Told:
     """A session of which nothing was recorded meanwhile is not asked about; one that cannot be read hides no other."""
     if unmoved(row, start):
         return Told(row, EMPTY)

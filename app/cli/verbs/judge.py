@@ -19,7 +19,7 @@ from harness.judge.calibrating import CalibrationLine, CalibrationOrder
 from harness.judge.known import Judged
 from harness.protocol.config import api_key
 from harness.protocol.config import config as configuration
-from harness.roles import shelf
+from harness.roles import catalog
 from harness.roles.role import RoleError
 
 _MODULE = "harness.brain.review.calibrate"
@@ -32,7 +32,7 @@ def judge(ctx: Context, args: argparse.Namespace) -> int:
     if credential is None:
         raise Usage("no API key is configured for this endpoint")
     try:
-        found = shelf.find(ctx.folders.config, args.role)
+        found = catalog.find(ctx.folders.config, args.role)
     except RoleError as exc:
         raise Usage(str(exc)) from exc
     if found is None:

@@ -11,7 +11,7 @@ from app.cli.base import exits
 from app.cli.base.arguments import Usage
 from app.cli.base.context import Context
 from app.cli.base.output import emit, emit_all, safe, say, table, warn
-from harness.roles import shelf
+from harness.roles import catalog
 from harness.roles.role import Role, RoleError
 
 
@@ -22,9 +22,9 @@ def roles(ctx: Context, args: argparse.Namespace) -> int:
         return _one(config, args.name, as_json=args.json)
     found: list[tuple[Role, str]] = []
     bad = 0
-    for name in shelf.names(config):
+    for name in catalog.names(config):
         try:
-            role = shelf.find(config, name)
+            role = catalog.find(config, name)
         except RoleError as exc:
             warn(f"watchfloor: {exc}")
             bad += 1
@@ -44,11 +44,11 @@ def roles(ctx: Context, args: argparse.Namespace) -> int:
 
 def _one(config: Path, name: str, *, as_json: bool) -> int:
     try:
-        found = shelf.find(config, name)
+        found = catalog.find(config, name)
     except RoleError as exc:
         raise Usage(str(exc)) from exc
     if found is None:
-        warn(f"watchfloor: there is no role {name!r}\nknown: {', '.join(shelf.names(config))}; see: watchfloor roles")
+        warn(f"watchfloor: there is no role {name!r}\nknown: {', '.join(catalog.names(config))}; see: watchfloor roles")
         return exits.NOT_FOUND
     role, where = found
     if as_json:

@@ -23,7 +23,7 @@ from harness.domain.text.formatting import cap_text, counted, spend, spend_cell,
 from harness.events.body import Caps
 from harness.protocol.config import config as configuration
 from harness.views.cost_views import Costs, Paid, SessionPaid
-from harness.views.launch_request import LaunchWish
+from harness.views.launch_request import LaunchRequest
 from harness.views.replies import ArchivedSessions, Launched, Removed, Said, Sessions, SessionShown, Wished
 from harness.views.session_views import GROUPS, SessionRow
 
@@ -58,9 +58,9 @@ def launch(ctx: Context, args: argparse.Namespace) -> int:
     return exits.OK
 
 
-def requested(args: argparse.Namespace, cfg: configuration.Config, goal: str, checks: list[str]) -> LaunchWish:
+def requested(args: argparse.Namespace, cfg: configuration.Config, goal: str, checks: list[str]) -> LaunchRequest:
     """What a command line asks for. Raises Usage, ConfigError."""
-    wish = LaunchWish(
+    wish = LaunchRequest(
         repo=str(Path(args.repo).absolute()),
         goal=goal,
         checks=checks,

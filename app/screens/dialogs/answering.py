@@ -16,7 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
 from app.client import requests
-from app.framework.host import Host
+from app.framework.application import Host
 from app.screens.dialogs.dialogs import Dialog
 from harness.domain.calls.approval_kind import SPOKEN, Request
 from harness.domain.text.display_safe import to_display, to_display_lines

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from app.framework.host import Host, host_of
+from app.framework.application import Host, host_of
 from harness.domain.text.display_safe import to_display
 from harness.protocol.client import SupervisorError, Unreachable
 from harness.views.replies import Changes

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from textual.app import App
     from textual.screen import Screen
 
-    from app.framework.host import Host
+    from app.framework.application import Host
 
 _SNOOZE_S = 3600
 R = TypeVar("R")

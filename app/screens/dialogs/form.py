@@ -9,8 +9,8 @@ from textual.binding import BindingType
 from textual.screen import ModalScreen
 
 from app.action_table.registry import BY_ID
+from app.framework.application import Host, host_of
 from app.framework.handlers import Handler, Handlers, bindings
-from app.framework.host import Host, host_of
 from app.terminal.size_classes import size_classes
 
 R = TypeVar("R")

@@ -13,7 +13,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.client import requests
-from app.framework.host import Host
+from app.framework.application import Host
 from app.review.comments import touches_told
 from app.screens.dialogs.dialogs import Dialog
 from app.screens.dialogs.form import R

@@ -16,7 +16,7 @@ import msgspec
 
 from harness.brain.api import stream
 from harness.brain.api.retry import Failure
-from harness.brain.review import court
+from harness.brain.review import evaluation_loop
 from harness.budget import prices
 from harness.domain.calls.attempt import AT_THE_GATE
 from harness.events.plan.evaluation_events import NONE
@@ -76,8 +76,10 @@ class Calibration:
     def _ask(self, shown: str, replies: Sequence[Reply], criteria: Sequence[str]) -> Reply | str:
         """The next reply, or why there is none."""
         order = self._order
-        request = court.request(order.prompt, order.model, criteria, shown, replies, order.max_tokens)
-        worst = prices.cost(order.model, Usage(input=court.most_tokens(request), output=order.max_tokens)).nano
+        request = evaluation_loop.request(order.prompt, order.model, criteria, shown, replies, order.max_tokens)
+        worst = prices.cost(
+            order.model, Usage(input=evaluation_loop.most_tokens(request), output=order.max_tokens)
+        ).nano
         why = ""
         for attempt in range(_ATTEMPTS):
             if self.spent + worst > order.most_nano:

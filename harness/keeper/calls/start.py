@@ -74,7 +74,7 @@ def to_be_kept(action: Action) -> bool:
 
 def hindered(action: Action, before: Before | None) -> CallBegun | None:
     """The reply that names why a call must not start now: the state before it is not kept (``unprotected``), or the
-    world is not the one it was allowed for (``stale``); None when nothing hinders it. Raises OpError ``no_space``.
+    world is not the one it was allowed for (``stale``); None when nothing blocks it. Raises OpError ``no_space``.
     """
     expected = action.world
     if isinstance(before, VaultFailure) and to_be_kept(action):

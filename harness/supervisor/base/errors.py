@@ -46,7 +46,7 @@ class Later(Exception):
 
 
 class LinkLost(Exception):
-    """The connection to a keeper or a nursery ended before the answer came."""
+    """The connection to a keeper or a fork server ended before the answer came."""
 
 
 _SAID_FULL = (

@@ -16,12 +16,13 @@ from harness.domain.text import fields
 from harness.eventlog.framing import LogError
 from harness.eventlog.index import OffsetIndex
 from harness.events import types as t
-from harness.memory import files, wishes
+from harness.memory import changes as wishes
+from harness.memory import files
+from harness.memory.changes import ANYTHING, SHA_CHARS, MemoryRequest, NotRemembered
 from harness.memory.layer import who
 from harness.memory.model import Memories
 from harness.memory.records import Actor, Entry, Origin, Place, Proposed, Scope, Written
 from harness.memory.search import search
-from harness.memory.wishes import ANYTHING, SHA_CHARS, MemoryWish, NotRemembered
 from harness.protocol.config.sections import MemoryConfig
 from harness.protocol.paths import SessionFolder
 from harness.reports import history
@@ -112,7 +113,7 @@ class Answers:
         return _Told(_viewed(memories, wanted, str(given.get("key", ""))))
 
     async def _change(self, session: Session, call_id: str, given: dict[str, object], place: Place) -> _Told:
-        wish = MemoryWish(
+        wish = MemoryRequest(
             place,
             str(given.get("key", "")),
             _by(session, call_id),
@@ -141,7 +142,7 @@ class Answers:
         """The vendor's memory tool, on what is the session's own."""
         if given["command"] not in memory_files.CHANGES:
             return _Told(files.view(await self._book.read(), place, given, now_utc()))
-        wish = MemoryWish(place, "", _by(session, call_id), known=self._keys())
+        wish = MemoryRequest(place, "", _by(session, call_id), known=self._keys())
         made: list[files.Done] = []
 
         def think(m: Memories) -> list[Entry]:
@@ -152,7 +153,7 @@ class Answers:
         return _Told(made[0].text, tuple(_changed(call_id, entry) for entry in made[0].entries))
 
 
-def _thought(m: Memories, wish: MemoryWish, rule: MemoryConfig, *, removes: bool) -> list[Entry]:
+def _thought(m: Memories, wish: MemoryRequest, rule: MemoryConfig, *, removes: bool) -> list[Entry]:
     """An agent changes what is its session's, and proposes everything else."""
     if wish.place.scope is not Scope.SESSION:
         said = wishes.propose(m, replace(wish, text="") if removes else wish, removes=removes)

@@ -23,7 +23,7 @@ from harness.projections.state.session_state import OpenApproval
 from harness.supervisor.base import ids
 from harness.supervisor.base.errors import OpError
 from harness.supervisor.calls.call_caps import in_words
-from harness.supervisor.calls.consequences import Consequences, DecisionCase, DecisionWish, above, cap_of
+from harness.supervisor.calls.consequences import Consequences, DecisionCase, DecisionRequest, above, cap_of
 from harness.supervisor.calls.judging import Judging
 from harness.supervisor.calls.on_record import action_of, input_of, stored_action
 from harness.supervisor.calls.queue import cards, comparison, questions
@@ -33,8 +33,8 @@ from harness.supervisor.endpoints.endpoint_gates import Gates
 from harness.supervisor.fleet.call_records import OpenCall
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
+from harness.supervisor.money.budget_service import BudgetService
 from harness.supervisor.money.cap_waits import CapWaits
-from harness.supervisor.money.purse import Purse
 from harness.views.replies import Changes
 from harness.views.session_views import ApprovalView
 from harness.workspace.git.errors import WorkspaceError
@@ -53,11 +53,17 @@ class Approvals:
     """Answers the queue's ops. Every decision is one batch of records, durable before the reply."""
 
     def __init__(
-        self, fleet: Fleet, judging: Judging, credentials: Credentials, purse: Purse, gates: Gates, caps: CapWaits
+        self,
+        fleet: Fleet,
+        judging: Judging,
+        credentials: Credentials,
+        budget_service: BudgetService,
+        gates: Gates,
+        caps: CapWaits,
     ) -> None:
         self._fleet = fleet
-        self._consequences = Consequences(judging, credentials, purse)
-        self._purse = purse
+        self._consequences = Consequences(judging, credentials, budget_service)
+        self._purse = budget_service
         self._gates = gates
         self._caps = caps
         self._sizes: dict[str, int] = {}
@@ -174,14 +180,14 @@ class Approvals:
         ``bad_value``.
         """
         try:
-            d = msgspec.convert(dict(arguments), DecisionWish)
+            d = msgspec.convert(dict(arguments), DecisionRequest)
         except msgspec.ValidationError as exc:
             raise OpError("bad_request", f"decide: {exc}") from exc
         session = self._fleet.approval(d.approval_id)
         async with session.lock:
             return await self._decide(session, d, by)
 
-    async def _decide(self, session: Session, d: DecisionWish, by: t.By) -> str:
+    async def _decide(self, session: Session, d: DecisionRequest, by: t.By) -> str:
         asked = session.state.approvals.get(d.approval_id)
         if asked is None and d.approval_id in session.track.passed:
             return await self._too_late(session, d, by)
@@ -238,7 +244,7 @@ class Approvals:
                 await self._purse.follow(raised(body))
             self._caps.poke()
 
-    async def _too_late(self, session: Session, d: DecisionWish, by: t.By) -> str:
+    async def _too_late(self, session: Session, d: DecisionRequest, by: t.By) -> str:
         """An answer to a request whose cap was raised meanwhile is taken for what it means: a higher cap still, a stop,
         or that it goes on.
         """

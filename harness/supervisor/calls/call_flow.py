@@ -21,11 +21,11 @@ from harness.supervisor.base.errors import FOR_NOW, Later, LinkLost, OpError
 from harness.supervisor.base.settings import Settings
 from harness.supervisor.calls import carrying_out, checkpoints, doubt, earlier_yes
 from harness.supervisor.calls.answers import Answers
-from harness.supervisor.calls.ground import HELD_S, ailing, held_for
 from harness.supervisor.calls.judging import Judging
 from harness.supervisor.calls.on_record import action_of
 from harness.supervisor.calls.queue.granting import Granting
 from harness.supervisor.calls.repository import project_rules, publishing
+from harness.supervisor.calls.session_folder import HELD_S, ailing, held_for
 from harness.supervisor.calls.work import (
     before,
     contract,
@@ -198,9 +198,9 @@ class CallFlow:
         except LinkLost:
             pass  # the keeper is taken up again and the log says how far the call came
         except Later as exc:
-            session.hinder("call", exc.trouble)
+            session.block("call", exc.trouble)
             await asyncio.sleep(exc.seconds)
-            session.unhinder("call")
+            session.unblock("call")
         except OpError as exc:
             await self._not_executed(session, call_id, exc)
         except Exception as exc:
@@ -212,9 +212,9 @@ class CallFlow:
 
     async def _not_executed(self, session: Session, call_id: str, exc: OpError) -> None:
         if exc.code in FOR_NOW:
-            session.hinder("call", problems.of_code(exc.code, exc.message))
+            session.block("call", problems.of_code(exc.code, exc.message))
             await asyncio.sleep(_RETRY_SPACE)
-            session.unhinder("call")
+            session.unblock("call")
         elif exc.code in _BROKEN:
             session.troubles.fail("call", problems.of_code(exc.code, exc.message))
             await asyncio.sleep(1.0)

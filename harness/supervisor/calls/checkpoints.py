@@ -20,7 +20,7 @@ from harness.projections.state import checkpoints
 from harness.projections.state.checkpoints import Due
 from harness.protocol.config.sections import CheckpointConfig
 from harness.supervisor.base.errors import LinkLost, OpError, out_of_space
-from harness.supervisor.calls.ground import held, private_of
+from harness.supervisor.calls.session_folder import held, private_of
 from harness.supervisor.calls.work import plans
 from harness.supervisor.fleet.session import Session
 from harness.vault.export import EXPORT

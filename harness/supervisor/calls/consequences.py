@@ -25,15 +25,15 @@ from harness.supervisor.calls.work import drafts, gates
 from harness.supervisor.endpoints.credentials import Credentials, given_credential
 from harness.supervisor.fleet.call_records import OpenCall
 from harness.supervisor.fleet.session import Session
+from harness.supervisor.money.budget_service import BudgetService
 from harness.supervisor.money.cap_waits import waits_at
-from harness.supervisor.money.purse import Purse
 from harness.tools import validation
 from harness.workspace.git.errors import WorkspaceError
 
 _RESOLUTIONS = {"done": "confirmed_done", "failed": "failed", "unknown": "unknown_told_model"}
 
 
-class DecisionWish(msgspec.Struct, frozen=True, kw_only=True):
+class DecisionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Arguments of ``decide``, as the protocol has them."""
 
     approval_id: str
@@ -52,17 +52,17 @@ class DecisionCase:
 
     session: Session
     asked: OpenApproval
-    decision: DecisionWish
+    decision: DecisionRequest
     record: t.ApprovalDecided
 
 
 class Consequences:
     """By the kind of the request."""
 
-    def __init__(self, judging: Judging, credentials: Credentials, purse: Purse) -> None:
+    def __init__(self, judging: Judging, credentials: Credentials, budget_service: BudgetService) -> None:
         self._judging = judging
         self._credentials = credentials
-        self._purse = purse
+        self._purse = budget_service
 
     async def of(self, case: DecisionCase) -> list[t.Body]:
         """The records that carry it out. Raises OpError ``bad_edit``, ``bad_request``, ``bad_value``, ``stale``."""

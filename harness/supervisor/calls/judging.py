@@ -38,10 +38,10 @@ from harness.supervisor.base.errors import FOR_NOW, Later, OpError, for_now
 from harness.supervisor.base.settings import Settings
 from harness.supervisor.calls import carrying_out, earlier_yes, tightened
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
-from harness.supervisor.calls.ground import HELD_S, ailing, held_for, private_of
 from harness.supervisor.calls.on_record import input_of, put_blob, stored_action
 from harness.supervisor.calls.queue import card_notes, cards, comparison
 from harness.supervisor.calls.queue.granting import Covered, Granting
+from harness.supervisor.calls.session_folder import HELD_S, ailing, held_for, private_of
 from harness.supervisor.calls.work import course, gates, ratchet
 from harness.supervisor.fleet.call_records import OpenCall, signature
 from harness.supervisor.fleet.session import Session

@@ -12,7 +12,7 @@ from harness.memory import layer
 from harness.memory.records import Entry, Place, Scope, Written
 from harness.supervisor.base.errors import OpError
 from harness.supervisor.base.threads import at_home
-from harness.supervisor.calls.ground import private_of
+from harness.supervisor.calls.session_folder import private_of
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.memories.book import MemoryBook, now_utc
 from harness.workspace.git.errors import WorkspaceError

@@ -160,7 +160,7 @@ class Fleet:
         if session.trouble and (session.damaged or not session.state.terminal):
             return troubled(made, session.trouble, held=session.held)
         if session.state.terminal:
-            told = session.hindrances.get("step")
+            told = session.blocks.get("step")
             return made if told is None else msgspec.structs.replace(made, detail=f"{made.detail}; {told}")
         if made.state in _HELD_UP and session.state.desired != Desired.PAUSED and (told := self._held_up(session)):
             return troubled(made, told, held=False)
@@ -206,7 +206,7 @@ class Fleet:
 
     def _held_up(self, session: Session) -> Trouble:
         """What ends by itself, or once somebody has mended it; what needs somebody comes first."""
-        told = session.hindrances.values()
+        told = session.blocks.values()
         return (
             next((h for h in told if h.words.mend), None)
             or next(iter(told), None)

@@ -26,7 +26,7 @@ from harness.supervisor.base.threads import StandsStill, Threads, at_home
 from harness.supervisor.fleet import fold_cache, homes, set_aside
 from harness.supervisor.fleet.awaited import WAIT_S, Awaited
 from harness.supervisor.fleet.call_records import Track
-from harness.supervisor.fleet.rooms import (
+from harness.supervisor.fleet.subsystem_state import (
     CallsNow,
     Counted,
     Indexed,
@@ -133,12 +133,12 @@ class Session:
         """Its worker may have something to do."""
         self.work.poke.set()
 
-    def hinder(self, owner: Owner, told: Trouble) -> None:
-        """Say why the session does not go on just now; `unhinder` by the same ``owner`` takes it back."""
-        self.troubles.hinder(owner, told)
+    def block(self, owner: Owner, told: Trouble) -> None:
+        """Say why the session does not go on just now; `unblock` by the same ``owner`` takes it back."""
+        self.troubles.block(owner, told)
 
-    def unhinder(self, owner: Owner) -> None:
-        self.troubles.unhinder(owner)
+    def unblock(self, owner: Owner) -> None:
+        self.troubles.unblock(owner)
 
     @property
     def trouble(self) -> Trouble:
@@ -150,9 +150,9 @@ class Session:
         return self.troubles.held
 
     @property
-    def hindrances(self) -> Mapping[Owner, Trouble]:
+    def blocks(self) -> Mapping[Owner, Trouble]:
         """Why it does not go on though nobody has to decide anything, by who found it."""
-        return self.troubles.hindrances
+        return self.troubles.blocks
 
     # -- what other rooms tell it ------------------------------------------------------------------
 
@@ -235,7 +235,7 @@ class Session:
 
         Empty when nothing is in the way.
         """
-        return next((str(h) for h in map(self.hindrances.get, _BLOCKING) if h is not None), "")
+        return next((str(h) for h in map(self.blocks.get, _BLOCKING) if h is not None), "")
 
     def feed(self, lines: list[str]) -> None:
         """Fold raw log lines from the keeper. A line that does not decode drops the link: the log must be looked at."""

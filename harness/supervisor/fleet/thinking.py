@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from harness.linux.proc import Identity, Look
 from harness.supervisor.fleet.next_step import Falls
-from harness.supervisor.fleet.rooms import Restarts
+from harness.supervisor.fleet.subsystem_state import Restarts
 from harness.supervisor.processes.process import Watch
 
 

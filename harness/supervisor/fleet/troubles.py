@@ -12,7 +12,7 @@ from harness.domain.problems import NONE, Trouble
 Owner = Literal["reading", "log", "hands", "keeper", "vault", "place", "step", "call", "brain", "frozen", "money"]
 """Who finds trouble: who waits for its log to be read, what is in its log, the threads on its worktree, who asks its
 keeper (for itself, its vault and a call that finds no place), its worker, a call that runs, who starts brains and who
-looks at them, the purse.
+looks at them, the budget_service.
 """
 
 
@@ -24,7 +24,7 @@ class _Said:
 
 class Troubles:
     """Three weights: what *holds* a session waits for a person; what *fails* it ends with a new link to its keeper, or
-    by whoever said it; what *hinders* it only delays what is due.
+    by whoever said it; what *blocks* it only delays what is due.
 
     ``changed`` is called on the loop when a row may look different. What holds or fails may be found in a thread, where
     a log is read: who says it sees to the row.
@@ -49,7 +49,7 @@ class Troubles:
         return any(one.holds for one in self._said.values())
 
     @property
-    def hindrances(self) -> Mapping[Owner, Trouble]:
+    def blocks(self) -> Mapping[Owner, Trouble]:
         return MappingProxyType(self._hindrances)
 
     def hold(self, owner: Owner, told: Trouble) -> None:
@@ -63,12 +63,12 @@ class Troubles:
         if self._said.pop(owner, None) is not None:
             self._changed()
 
-    def hinder(self, owner: Owner, told: Trouble) -> None:
+    def block(self, owner: Owner, told: Trouble) -> None:
         if self._hindrances.get(owner) != told:
             self._hindrances[owner] = told
             self._changed()
 
-    def unhinder(self, owner: Owner) -> None:
+    def unblock(self, owner: Owner) -> None:
         if self._hindrances.pop(owner, None) is not None:
             self._changed()
 

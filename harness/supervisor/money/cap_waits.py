@@ -16,8 +16,8 @@ from harness.events import types as t
 from harness.projections.state.session_state import OpenApproval
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
+from harness.supervisor.money.budget_service import BudgetService
 from harness.supervisor.money.figures import CapStanding
-from harness.supervisor.money.purse import Purse
 
 _LONGEST = 60.0
 """Seconds after which the day is looked at again, whatever the clock promised."""
@@ -72,9 +72,9 @@ class CapWaits:
     made something due.
     """
 
-    def __init__(self, fleet: Fleet, purse: Purse) -> None:
+    def __init__(self, fleet: Fleet, budget_service: BudgetService) -> None:
         self._fleet = fleet
-        self._purse = purse
+        self._purse = budget_service
 
     def _waiting(self) -> list[Waiting]:
         return [

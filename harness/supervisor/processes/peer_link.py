@@ -1,4 +1,4 @@
-"""The supervisor's end of a framed connection to something it started or adopted: a nursery, a keeper."""
+"""The supervisor's end of a framed connection to something it started or adopted: a fork server, a keeper."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 
 class Peer:
-    """Requests with replies by id, pushes to a callback. Base of `KeeperLink`; the nursery's client has one."""
+    """Requests with replies by id, pushes to a callback. Base of `KeeperLink`; the fork server's client has one."""
 
     def __init__(self, name: str, on_push: Callable[[dict[str, object]], None], on_lost: Callable[[], None]) -> None:
         self._name = name

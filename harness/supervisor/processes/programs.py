@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import sys
 
-from harness.supervisor.processes.nursery_client import scrubbed
+from harness.supervisor.processes.fork_server_client import scrubbed
 
 
 async def printed(module: str, *arguments: str, within_s: float, grace_s: float = 1.0) -> bytes:

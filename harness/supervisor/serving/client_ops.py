@@ -22,6 +22,7 @@ from harness.supervisor.serving.ops.checkpoint_ops import CheckpointOps
 from harness.supervisor.serving.ops.fleet_ops import FleetOps
 from harness.supervisor.serving.ops.grant_ops import GrantOps
 from harness.supervisor.serving.ops.job_ops import JobOps
+from harness.supervisor.serving.ops.lifecycle_ops import WishOps
 from harness.supervisor.serving.ops.memory_ops import MemoryOps
 from harness.supervisor.serving.ops.merge_ops import MergeOps
 from harness.supervisor.serving.ops.plan_ops import PlanOps
@@ -32,7 +33,6 @@ from harness.supervisor.serving.ops.score_ops import ScoreOps
 from harness.supervisor.serving.ops.session_ops import SessionOps
 from harness.supervisor.serving.ops.timeline_ops import TimelineOps
 from harness.supervisor.serving.ops.undo_ops import UndoOps
-from harness.supervisor.serving.ops.wish_ops import WishOps
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.server import Connection, Fields, Handler, Server
 from harness.supervisor.sessions.halt import Halt

@@ -20,9 +20,9 @@ class FleetFeed:
         p = self._p
         full = f"{p.fleet.full}; free some space, then every session goes on by itself" if p.fleet.full else ""
         own = [
-            *p.purse.notes,
+            *p.budget_service.notes,
             full,
-            p.purse.problem,
+            p.budget_service.problem,
             p.book.problem,
             p.granting.book.problem,
             p.index.problem,
@@ -40,11 +40,11 @@ class FleetFeed:
                     "index": p.index.problem,
                     "sandbox": "; ".join(p.sandbox.warnings()),
                     "disk": p.fleet.full or p.disk.problem,
-                    "ledger": p.purse.problem,
+                    "ledger": p.budget_service.problem,
                 }
             ),
         )
-        return p.fleet.totals(paid.fleet(view, p.purse.books))
+        return p.fleet.totals(paid.fleet(view, p.budget_service.books))
 
     def rows(self, changed: set[str] | None) -> RowsPush:
         """The ``rows`` push."""

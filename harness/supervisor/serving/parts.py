@@ -16,7 +16,7 @@ from harness.supervisor.endpoints.endpoint_gates import Gates
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.index import Index
 from harness.supervisor.memories.book import MemoryBook
-from harness.supervisor.money.purse import Purse
+from harness.supervisor.money.budget_service import BudgetService
 from harness.supervisor.serving.server import Fields
 from harness.supervisor.sessions.begin.launch import Launcher
 from harness.supervisor.sessions.brains import Brains
@@ -40,7 +40,7 @@ class Parts:
     fleet: Fleet
     settings: Settings
     credentials: Credentials
-    purse: Purse
+    budget_service: BudgetService
     book: MemoryBook
     recall: Recall
     granting: Granting

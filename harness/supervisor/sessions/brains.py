@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from harness.agents.spec import Spec
+from harness.agents.agent_spec import Spec
 from harness.domain.calls.approval_kind import Request
 from harness.domain.decision import Decision
 from harness.domain.problems import Trouble
@@ -25,7 +25,7 @@ from harness.protocol.paths import Folders
 from harness.protocol.spawning import Exited, SpawnAgent
 from harness.supervisor.base import ids
 from harness.supervisor.base.errors import Later, LinkLost, OpError
-from harness.supervisor.calls.ground import HELD_S, ailing, held_for
+from harness.supervisor.calls.session_folder import HELD_S, ailing, held_for
 from harness.supervisor.endpoints.credentials import fingerprint
 from harness.supervisor.endpoints.endpoint_gates import Gates
 from harness.supervisor.endpoints.known_models import KnownModels
@@ -33,7 +33,7 @@ from harness.supervisor.fleet import next_step
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.fleet.thinking import Brain
-from harness.supervisor.processes.nursery_client import Nursery
+from harness.supervisor.processes.fork_server_client import ForkServer
 from harness.supervisor.processes.process import Watch
 
 _TERM_GRACE = 5.0
@@ -86,7 +86,9 @@ class Brains:
         self._later = later
         self._codes: dict[int, int] = {}
         self.models = KnownModels()
-        self.nursery = Nursery("harness.brain.brain_nursery", network=True, isolated=False, on_push=self._pushed)
+        self.fork_server = ForkServer(
+            "harness.brain.brain_fork_server", network=True, isolated=False, on_push=self._pushed
+        )
 
     def _pushed(self, message: dict[str, object]) -> None:
         if message.get("push") == "exited":
@@ -123,7 +125,7 @@ class Brains:
         s = session.state
         begun = (session.track.request_gen, session.track.worked_gen)
         if s.parked is not None or s.desired != Desired.RUNNING or (s.lease is not None and s.lease.gen in begun):
-            session.unhinder("brain")
+            session.unblock("brain")
 
     async def _adopt(self, session: Session, lease: t.LeaseGranted) -> None:
         who = Identity(lease.pid, lease.start, lease.boot)
@@ -169,7 +171,7 @@ class Brains:
             limits=self.models.find(intent.base_url, intent.model),
         )
         try:
-            who = await self.nursery.spawn(SpawnAgent(msgspec.to_builtins(spec)), wait=60.0)
+            who = await self.fork_server.spawn(SpawnAgent(msgspec.to_builtins(spec)), wait=60.0)
         except (OpError, LinkLost, OSError) as exc:
             await self._fell(session, f"it could not be started: {exc}")
             return
@@ -210,20 +212,20 @@ class Brains:
         brain = session.thinking.brain
         seen = look(brain.who) if brain is not None else None
         if brain is None or seen is None:
-            session.unhinder("frozen")
+            session.unblock("frozen")
             return
         brain.stopped_s = brain.stopped_s + LOOK_S if seen.stopped else 0.0
         if brain.stopped_s >= STOPPED_S:
             since = datetime.now(UTC) - timedelta(seconds=brain.stopped_s)
-            if "frozen" not in session.hindrances:
-                session.hinder(
+            if "frozen" not in session.blocks:
+                session.block(
                     "frozen", Trouble("frozen", f"process {brain.who.pid} has been stopped since {since:%H:%M:%S} UTC")
                 )
         else:
-            session.unhinder("frozen")
+            session.unblock("frozen")
         asked = session.state.request if session.track.request_gen == brain.gen else None
         # one that cannot put its reply on record tries again
-        idle = asked is not None and seen == brain.seen and "keeper" not in session.hindrances
+        idle = asked is not None and seen == brain.seen and "keeper" not in session.blocks
         brain.awaited_s = brain.awaited_s + LOOK_S if idle else 0.0
         brain.seen = seen
         if brain.stopped_s >= (stopped := self._config().processes.stopped):
@@ -251,7 +253,7 @@ class Brains:
         """End the leases of brains that are gone and count the ends that were no ends of work."""
         while session.thinking.buried:
             brain = session.thinking.buried[0]
-            # the nursery's word about the exit code may be on its way
+            # the fork server's word about the exit code may be on its way
             for _ in range(_CODE_TRIES if brain.secret else 0):
                 if brain.exit_code is not None:
                     break
@@ -286,12 +288,12 @@ class Brains:
         if falls.too_dear:
             times = falls.paid
             session.thinking.calm()
-            session.unhinder("brain")
+            session.unblock("brain")
             await quarantine(session, "brain", f"{why}; the reply it had asked for was lost each time", times)
             return
         self._pause(session, falls.pause_s)
         if falls.count > 1:
-            session.hinder(
+            session.block(
                 "brain", Trouble("brain_lasting" if falls.lasting else "brain", f"{falls.count} times in a row: {why}")
             )
 

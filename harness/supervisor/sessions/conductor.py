@@ -18,7 +18,7 @@ from harness.eventlog.framing import LogError
 from harness.events import types as t
 from harness.supervisor.base.errors import Later, LinkLost, OpError, for_now
 from harness.supervisor.fleet.session import Session, log_trouble
-from harness.supervisor.money.purse import Purse
+from harness.supervisor.money.budget_service import BudgetService
 from harness.supervisor.sessions.brains import quarantine
 from harness.supervisor.sessions.due_work import DueWork
 from harness.supervisor.sessions.ending import unfinished
@@ -32,9 +32,9 @@ _WAITING = frozenset({"no_space", "scarce", "ledger", "mute"})
 class Conductor:
     """Runs the workers. ``displaced``: a newer supervisor rules."""
 
-    def __init__(self, due: DueWork, purse: Purse, displaced: Callable[[], None]) -> None:
+    def __init__(self, due: DueWork, budget_service: BudgetService, displaced: Callable[[], None]) -> None:
         self._due = due
-        self._purse = purse
+        self._purse = budget_service
         self._displaced = displaced
         self.closing = False
 
@@ -61,7 +61,7 @@ class Conductor:
                 return
             try:
                 over = await self._due.step(session)
-                session.unhinder("step")
+                session.unblock("step")
                 if over:
                     session.work.task = None
                     session.touch()
@@ -100,7 +100,7 @@ class Conductor:
     def _wait(self, session: Session, seconds: float, why: Trouble) -> None:
         """It ends by itself: look again after that time, however often. ``why`` is shown meanwhile."""
         if why:
-            session.hinder("step", why)
+            session.block("step", why)
         session.touch()
         session.work.poke.clear()
         self.later(session, seconds)
@@ -162,13 +162,13 @@ class Conductor:
 
     def freed(self, session: Session) -> None:
         """What its worker waits for was seen to: it need not be shown until it is looked at again."""
-        session.unhinder("step")
+        session.unblock("step")
 
     def release(self, session: Session) -> None:
         """The user wants something of it again: forget what was counted against it."""
         session.troubles.released()
         # what the ground or a call is held for stands until it was looked at again
-        session.unhinder("brain")
+        session.unblock("brain")
         self._purse.unasked(session)
         for falls in (session.work.keeper_falls, session.work.step_falls):
             falls.forgive()

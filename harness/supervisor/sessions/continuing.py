@@ -18,7 +18,7 @@ from harness.events import types as t
 from harness.projections.state.session_state import SessionState
 from harness.supervisor.base.errors import OpError
 from harness.supervisor.calls.call_caps import wall_used
-from harness.supervisor.calls.ground import private_of
+from harness.supervisor.calls.session_folder import private_of
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.sessions.begin.launch import Launcher
@@ -44,7 +44,7 @@ MORE_MONEY = "The person raised the budget: your tools are back. Go on towards t
 UNDONE = "Since your last reply the person undid some of your work in the worktree; look at it again before you go on."
 
 
-class ContinueWish(msgspec.Struct, frozen=True, kw_only=True):
+class ContinueRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Arguments of ``continue``.
 
     ``caps`` are new limits (None lifts one), ``more`` what is added to those in force; units as in `Caps`. ``fresh``:
@@ -60,11 +60,11 @@ class ContinueWish(msgspec.Struct, frozen=True, kw_only=True):
     fresh: bool = False
 
 
-def parse(arguments: Mapping[str, object]) -> ContinueWish:
+def parse(arguments: Mapping[str, object]) -> ContinueRequest:
     """Raises OpError: ``bad_request`` naming the field, ``bad_check``, ``bad_caps``."""
     try:
         wish = msgspec.convert(
-            {k: v for k, v in arguments.items() if k in ContinueWish.__struct_fields__}, ContinueWish
+            {k: v for k, v in arguments.items() if k in ContinueRequest.__struct_fields__}, ContinueRequest
         )
     except msgspec.ValidationError as exc:
         raise OpError("bad_request", f"continue: {exc}") from exc
@@ -86,7 +86,7 @@ def parse(arguments: Mapping[str, object]) -> ContinueWish:
     return wish
 
 
-def records(sid: str, s: SessionState, wish: ContinueWish, used: t.Caps, by: t.By) -> list[t.Body]:
+def records(sid: str, s: SessionState, wish: ContinueRequest, used: t.Caps, by: t.By) -> list[t.Body]:
     """What taking session ``sid`` up again puts on record; ``used`` is what counts against its caps.
 
     Pure. Raises OpError.
@@ -126,7 +126,7 @@ def records(sid: str, s: SessionState, wish: ContinueWish, used: t.Caps, by: t.B
     ]
 
 
-def _more_than_words(wish: ContinueWish) -> bool:
+def _more_than_words(wish: ContinueRequest) -> bool:
     """True when it changes what only an end can change."""
     return bool(wish.rounds or wish.caps or wish.more or wish.checks)
 
@@ -167,7 +167,7 @@ def _instead(sid: str, s: SessionState) -> str:
     return f"tell it what you want: watchfloor say {sid} TEXT"
 
 
-def _caps(now: t.Caps, wish: ContinueWish, used: t.Caps) -> t.Caps:
+def _caps(now: t.Caps, wish: ContinueRequest, used: t.Caps) -> t.Caps:
     """The caps from now on.
 
     Raises OpError ``bad_caps`` for one that is used up already, and for more of what has no limit.
@@ -217,7 +217,7 @@ class Continuing:
         self._launcher = launcher
 
     async def run(
-        self, session: Session, wish: ContinueWish, spent_nano: int | None, by: t.By, first: Sequence[t.Body] = ()
+        self, session: Session, wish: ContinueRequest, spent_nano: int | None, by: t.By, first: Sequence[t.Body] = ()
     ) -> None:
         """Durable when it returns, in one batch with the records ``first``.
 
@@ -233,7 +233,7 @@ class Continuing:
             self._conductor.release(session)
 
     async def _locked(
-        self, session: Session, wish: ContinueWish, spent_nano: int | None, by: t.By, first: Sequence[t.Body]
+        self, session: Session, wish: ContinueRequest, spent_nano: int | None, by: t.By, first: Sequence[t.Body]
     ) -> None:
         if not session.state.terminal and session.state.desired != Desired.STOPPED:
             bodies = records(session.sid, session.state, wish, t.Caps(), by)  # says why not, or begins anew

@@ -10,8 +10,8 @@ from harness.supervisor.base.errors import Later, OpError
 from harness.supervisor.calls.call_flow import CallFlow
 from harness.supervisor.calls.recall import Recall
 from harness.supervisor.fleet.session import Session
+from harness.supervisor.money.budget_service import BudgetService
 from harness.supervisor.money.cap_waits import CapWaits
-from harness.supervisor.money.purse import Purse
 from harness.supervisor.sessions.begin.launch import Launcher
 from harness.supervisor.sessions.brains import Brains
 from harness.supervisor.sessions.ending import Ending, unfinished
@@ -33,7 +33,7 @@ class DueWork:
     def __init__(
         self,
         keepers: Keepers,
-        purse: Purse,
+        budget_service: BudgetService,
         ending: Ending,
         launcher: Launcher,
         recall: Recall,
@@ -45,7 +45,7 @@ class DueWork:
         """``may_work`` raises OpError where nothing may begin on this machine now."""
         self._may_work = may_work
         self._keepers = keepers
-        self._purse = purse
+        self._purse = budget_service
         self._ending = ending
         self._launcher = launcher
         self._recall = recall

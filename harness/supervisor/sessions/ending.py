@@ -14,7 +14,7 @@ from harness.supervisor.base.errors import LinkLost, OpError
 from harness.supervisor.calls.call_flow import CallFlow
 from harness.supervisor.calls.repository import publishing
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.money.purse import Purse
+from harness.supervisor.money.budget_service import BudgetService
 from harness.supervisor.sessions.brains import Brains
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.sessions.taking.merging import Merging
@@ -46,14 +46,14 @@ class Ending:
         call_flow: CallFlow,
         merging: Merging,
         pulling: Pulling,
-        purse: Purse,
+        budget_service: BudgetService,
     ) -> None:
         self._keepers = keepers
         self._brains = brains
         self._call_flow = call_flow
         self._merging = merging
         self._pulling = pulling
-        self._purse = purse
+        self._purse = budget_service
 
     async def stop(self, session: Session) -> None:
         """Carry out a stop: nothing runs, nothing is open, then the end is on record."""

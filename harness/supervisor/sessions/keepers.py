@@ -29,8 +29,8 @@ from harness.supervisor.base.threads import at_home
 from harness.supervisor.fleet import homes
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
+from harness.supervisor.processes.fork_server_client import ForkServer
 from harness.supervisor.processes.keeper_link import KeeperLink
-from harness.supervisor.processes.nursery_client import Nursery
 from harness.supervisor.processes.process import end
 
 CONNECT_BUDGET = 2.0
@@ -72,11 +72,11 @@ class Keepers:
         """Whether nobody is to take a keeper's place any more; whoever ends the supervisor sets it."""
         self._stopped: dict[str, float] = {}
         """Since when a keeper was found stopped whenever it was called."""
-        self.nursery = Nursery("harness.keeper.fork_server", network=False, isolated=True, on_push=self._ignore)
+        self.fork_server = ForkServer("harness.keeper.fork_server", network=False, isolated=True, on_push=self._ignore)
 
     @staticmethod
     def _ignore(message: dict[str, object]) -> None:
-        """A keeper nursery pushes nothing that we act on."""
+        """A keeper fork server pushes nothing that we act on."""
 
     async def take_up(self, session: Session) -> None:
         """Connect to the session's keeper, spawning it when none lives, and fold up to its head.
@@ -120,7 +120,7 @@ class Keepers:
             raise OpError("shutting_down", "Watchfloor is being stopped")
         fault = os.environ.get("WATCHFLOOR_FAULT")
         try:
-            await self.nursery.spawn(
+            await self.fork_server.spawn(
                 SpawnKeeper(session.sid, str(self._folders.state), str(self._folders.runtime), fault)
             )
         except OpError as exc:
@@ -196,7 +196,7 @@ class Keepers:
         if (
             session.thinking.brain is not None
             or session.doing_calls
-            or not session.hindrances.keys().isdisjoint(("keeper", "vault"))
+            or not session.blocks.keys().isdisjoint(("keeper", "vault"))
         ):
             return True
         k = link.hello
@@ -221,15 +221,15 @@ class Keepers:
             lacks = ""
         finally:
             answer.cancel()
-            session.unhinder("keeper")
+            session.unblock("keeper")
         if waits:
-            session.hinder("vault", Trouble("vault", waits))
+            session.block("vault", Trouble("vault", waits))
         else:
-            session.unhinder("vault")
+            session.unblock("vault")
         if lacks:
-            session.hinder("place", Trouble("scarce", lacks))
+            session.block("place", Trouble("scarce", lacks))
         else:
-            session.unhinder("place")
+            session.unblock("place")
 
     async def mute(self, session: Session, link: KeeperLink, since: datetime, silent: float) -> None:
         """Say of a keeper that it does not answer, and end it when that lasts; one that a disk holds is left to it,
@@ -240,7 +240,7 @@ class Keepers:
         if not seen.stopped and silent <= MUTE_S:
             return  # it may be us who were held up: its answer is looked for once more
         how = "has been stopped" if seen.stopped else "has not answered"
-        session.hinder(
+        session.block(
             "keeper",
             Trouble("mute_disk" if seen.state == "D" else "mute", f"process {k.pid} {how} since {since:%H:%M:%S} UTC"),
         )

@@ -14,8 +14,8 @@ from harness.protocol.paths import Folders
 from harness.supervisor.base.errors import OpError
 from harness.supervisor.base.threads import at_home
 from harness.supervisor.calls.checkpoints import store_of
-from harness.supervisor.calls.ground import private_of
 from harness.supervisor.calls.repository.pushed import pushed
+from harness.supervisor.calls.session_folder import private_of
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.sessions import archive
 from harness.supervisor.sessions.taking.merging import merged

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 def muteness(session: Session) -> Trouble:
     """Why the session's keeper takes nothing now, or no trouble."""
-    return next((h for h in session.hindrances.values() if h.kind in ("mute", "mute_disk")), NONE)
+    return next((h for h in session.blocks.values() if h.kind in ("mute", "mute_disk")), NONE)
 
 
 def _stopped(session: Session) -> bool:

@@ -18,8 +18,8 @@ from harness.keeper.loop.requests import StatesKept, TakeState, UndoCall
 from harness.projections.state.checkpoints import Checkpoint, Due
 from harness.supervisor.base import ids
 from harness.supervisor.base.errors import OpError
-from harness.supervisor.calls.ground import private_of
 from harness.supervisor.calls.repository import publishing
+from harness.supervisor.calls.session_folder import private_of
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.sessions.keepers import Keepers
 from harness.supervisor.sessions.restoring import NOT_KEPT, Restoring

@@ -9,7 +9,7 @@ import contextlib
 import time
 from collections.abc import Callable
 
-from harness.supervisor.calls.ground import private_of
+from harness.supervisor.calls.session_folder import private_of
 from harness.supervisor.fleet.fleet import Fleet, work_of
 from harness.supervisor.fleet.session import Session
 from harness.workspace.git.errors import WorkspaceError

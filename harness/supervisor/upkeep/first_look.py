@@ -16,9 +16,9 @@ from harness.supervisor.base.threads import at_home
 from harness.supervisor.endpoints.endpoint_gates import Gates
 from harness.supervisor.fleet.fleet import Fleet, session_folders
 from harness.supervisor.fleet.index import Index, mark_of
-from harness.supervisor.fleet.rooms import Indexed
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.money.purse import Purse
+from harness.supervisor.fleet.subsystem_state import Indexed
+from harness.supervisor.money.budget_service import BudgetService
 from harness.supervisor.sessions.conductor import Conductor
 from harness.supervisor.sessions.ending import unfinished
 from harness.supervisor.upkeep.tasks import Upkeep
@@ -34,7 +34,7 @@ class FirstLook:
         folders: Folders,
         fleet: Fleet,
         index: Index,
-        purse: Purse,
+        budget_service: BudgetService,
         gates: Gates,
         conductor: Conductor,
         upkeep: Upkeep,
@@ -42,7 +42,7 @@ class FirstLook:
         self._folders = folders
         self._fleet = fleet
         self._index = index
-        self._purse = purse
+        self._purse = budget_service
         self._gates = gates
         self._conductor = conductor
         self._upkeep = upkeep

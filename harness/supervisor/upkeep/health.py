@@ -36,7 +36,7 @@ def sessions(all_of_them: Iterable[Session]) -> list[TroubleView]:
         if session.trouble:
             words = trouble.held(session.trouble) if session.held else session.trouble.words
             found.append(_view(session.name, words, session.trouble.cause, session.sid))
-        found.extend(_view(session.name, told.words, told.cause, session.sid) for told in session.hindrances.values())
+        found.extend(_view(session.name, told.words, told.cause, session.sid) for told in session.blocks.values())
     return sorted(found, key=lambda view: (not view.person, view.about))
 
 

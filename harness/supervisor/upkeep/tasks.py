@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 from harness.linux.scarce import scarce
-from harness.supervisor.fleet.rooms import Restarts
+from harness.supervisor.fleet.subsystem_state import Restarts
 
 _PAUSE_S = 2.0
 _LACKS = 60

@@ -40,7 +40,7 @@ _IN_A_NAME = dict.fromkeys(map(ord, "<>\n\0"), " ")
 
 
 @dataclass(frozen=True, slots=True)
-class MergeWish:
+class MergeRequest:
     """``how``: merge (moves forward where that is enough), squash, rebase. ``into`` empty: the branch that the checkout
     ``repo`` shows. ``message`` empty: one is made.
     """
@@ -85,7 +85,7 @@ class MergeConflict:
 
 
 def survey(
-    tree: Worktree, sid: str, wish: MergeWish, taken: Taken | None = None
+    tree: Worktree, sid: str, wish: MergeRequest, taken: Taken | None = None
 ) -> tuple[Situation, MergePlace | None]:
     """What is so now; the place only when the branch exists. Raises WorkspaceError, OSError."""
     if version() < _NEEDED:
@@ -160,7 +160,7 @@ def make(
     tree: Worktree,
     place: MergePlace,
     head: str,
-    wish: MergeWish,
+    wish: MergeRequest,
     name: str,
     goal: str,
     rules: Rules,

@@ -10,7 +10,7 @@ from harness.domain.calls.approval_shapes import Shape
 from harness.domain.calls.card_facts import CardNotes, Outgoing
 from harness.policy.shape import compared, facts_of, kind_of, ordinary
 from harness.projections.state.session_state import SessionState
-from harness.supervisor.calls.ground import private_of
+from harness.supervisor.calls.session_folder import private_of
 from harness.supervisor.fleet.session import Session
 from harness.workspace.facts.deletion_effects import Gone, going
 from harness.workspace.facts.executed_files import Runs, runs

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.events import types as t
 from harness.projections.state import project_rules
-from harness.supervisor.calls.ground import held, private_of
+from harness.supervisor.calls.session_folder import held, private_of
 from harness.supervisor.fleet.session import Session
 from harness.workspace.git.commit_root import CommitRoot
 from harness.workspace.git.errors import WorkspaceError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.events import types as t
 from harness.supervisor.base.errors import Later, LinkLost, OpError, for_now, locked
-from harness.supervisor.calls.ground import HELD_S, ailing, held_for, private_of
+from harness.supervisor.calls.session_folder import HELD_S, ailing, held_for, private_of
 from harness.supervisor.fleet.session import Session
 from harness.workspace.git.errors import GitFailed, WorkspaceError
 from harness.workspace.private_git import own_refs

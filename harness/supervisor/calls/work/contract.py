@@ -13,8 +13,8 @@ from harness.roles import pinned
 from harness.roles.role import PLANNER
 from harness.supervisor.base.errors import Later
 from harness.supervisor.base.threads import at_home
-from harness.supervisor.calls.ground import HELD_S, held, held_for, private_of
 from harness.supervisor.calls.on_record import put_blob
+from harness.supervisor.calls.session_folder import HELD_S, held, held_for, private_of
 from harness.supervisor.fleet.session import Session
 from harness.workspace.git.errors import WorkspaceError
 from harness.workspace.tree.scan import paths

@@ -24,8 +24,8 @@ from harness.projections.state.session_state import OpenApproval, SessionState
 from harness.supervisor.base import ids
 from harness.supervisor.base.errors import OpError
 from harness.supervisor.base.threads import at_home
-from harness.supervisor.calls.ground import held, private_of
 from harness.supervisor.calls.on_record import put_blob
+from harness.supervisor.calls.session_folder import held, private_of
 from harness.supervisor.calls.work import plans
 from harness.supervisor.fleet.session import Session
 from harness.workspace.git.errors import WorkspaceError

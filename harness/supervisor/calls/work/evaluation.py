@@ -26,8 +26,8 @@ from harness.projections.state.protected_files import PlanProgress
 from harness.projections.state.session_state import SessionState
 from harness.roles import pinned
 from harness.roles.role import JUDGE
-from harness.supervisor.calls.ground import private_of
 from harness.supervisor.calls.on_record import put_blob
+from harness.supervisor.calls.session_folder import private_of
 from harness.supervisor.calls.work import contract, plans, ratchet
 from harness.supervisor.fleet.session import Session
 from harness.tools import registry

@@ -20,7 +20,7 @@ from harness.plan.files.formats import BadPlan
 from harness.plan.iterations import Begin, Note, Prepare, Recheck, due
 from harness.projections.state.hooks import HOOK
 from harness.supervisor.base.errors import OpError
-from harness.supervisor.calls.ground import held, private_of
+from harness.supervisor.calls.session_folder import held, private_of
 from harness.supervisor.calls.work import plans, progress
 from harness.supervisor.fleet.session import Session
 from harness.tools import registry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.domain.states import Desired
 from harness.events import types as t
-from harness.supervisor.calls.ground import held, private_of
+from harness.supervisor.calls.session_folder import held, private_of
 from harness.supervisor.fleet.session import Session
 from harness.workspace.facts import masked_checks
 from harness.workspace.git.errors import WorkspaceError

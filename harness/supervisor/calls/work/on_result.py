@@ -18,7 +18,7 @@ from harness.policy.facts import Facts, SandboxFacts
 from harness.supervisor.base.errors import OpError
 from harness.supervisor.base.settings import Settings
 from harness.supervisor.calls import carrying_out
-from harness.supervisor.calls.ground import private_of
+from harness.supervisor.calls.session_folder import private_of
 from harness.supervisor.calls.work import results
 from harness.supervisor.fleet.session import Session
 from harness.tools import registry

@@ -20,7 +20,7 @@ from harness.plan.files.guard import tampered
 from harness.plan.phases import Phased, phased
 from harness.plan.progress import Wanted
 from harness.projections.state.protected_files import PlanProgress
-from harness.supervisor.calls.ground import private_of
+from harness.supervisor.calls.session_folder import private_of
 from harness.supervisor.fleet.session import Session
 from harness.workspace.git.run import Git
 from harness.workspace.private_git.private_gitdir import Worktree

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from harness.events import types as t
 from harness.plan.files import progress_log
-from harness.supervisor.calls.ground import private_of
+from harness.supervisor.calls.session_folder import private_of
 from harness.supervisor.fleet.session import Session
 from harness.workspace.git.errors import GitFailed, WorkspaceError
 from harness.workspace.private_git.private_gitdir import Worktree

@@ -23,9 +23,9 @@ from harness.plan import stakes
 from harness.projections.state.protected_files import TOUCHED, RunCheck, some
 from harness.projections.state.session_state import SessionState
 from harness.supervisor.base import ids
-from harness.supervisor.calls.ground import held, private_of
 from harness.supervisor.calls.queue import comparison
 from harness.supervisor.calls.queue.comparison import Side
+from harness.supervisor.calls.session_folder import held, private_of
 from harness.supervisor.calls.work import plans, results
 from harness.supervisor.fleet.session import Session
 from harness.views.session_views import NOTHING_THERE

@@ -12,7 +12,7 @@ from harness.eventlog.framing import LogError
 from harness.events import types as t
 from harness.projections.state.session_state import SessionState
 from harness.supervisor.base.threads import at_home
-from harness.supervisor.calls.ground import private_of
+from harness.supervisor.calls.session_folder import private_of
 from harness.supervisor.fleet.session import Session
 from harness.workspace.protected import check_inputs
 from harness.workspace.tree.worktrees import open_worktree

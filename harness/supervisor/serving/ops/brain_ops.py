@@ -29,7 +29,7 @@ from harness.protocol.connection.op import Op
 from harness.supervisor.base.errors import OpError
 from harness.supervisor.calls.call_caps import ask_cap, over_cap
 from harness.supervisor.fleet.session import Session
-from harness.supervisor.money.purse import OverCap
+from harness.supervisor.money.budget_service import OverCap
 from harness.supervisor.serving.parts import Parts
 from harness.supervisor.serving.server import Connection, Fields, Handler, Reply
 from harness.views.replies import DONE, Done
@@ -117,7 +117,7 @@ class BrainOps:
             await ask_cap(session, late)
             raise OpError("cap", f"the cap {late.cap} is reached: {late.used} of {late.limit} s")
         try:
-            held = await self._p.purse.reserve(session, wanted)
+            held = await self._p.budget_service.reserve(session, wanted)
         except OverCap as exc:
             await ask_cap(session, exc.reached)
             raise OpError("cap", str(exc)) from exc
@@ -131,7 +131,7 @@ class BrainOps:
             self._p.gates.unsent(session)
         else:
             retry_in_s = self._p.gates.told(session, m.outcome)
-        settled = await self._p.purse.settle(m.reservation, m.usage)
+        settled = await self._p.budget_service.settle(m.reservation, m.usage)
         if session.state.unsettled:
             session.wake()
         session.shown_anew()

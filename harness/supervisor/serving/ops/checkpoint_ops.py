@@ -55,7 +55,7 @@ class CheckpointOps:
         made = self._p.restoring.fork(parent, text_of(m, "checkpoint"), given, goal.strip(), c.by)
         session = await self._answered(parent, "the fork", made)
         self._p.conductor.start(session)
-        await self._p.purse.know_price(session)
+        await self._p.budget_service.know_price(session)
         origin = session.state.intent.forked if session.state.intent is not None else None
         return ForkBegun(
             sid=session.sid,

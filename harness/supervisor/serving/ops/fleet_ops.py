@@ -47,7 +47,7 @@ class FleetOps:
         p = self._p
         view = self._feed.fleet_view()
         troubled = [
-            f"session {s.name}: {why}" for s in p.fleet for why in (s.trouble, *map(str, s.hindrances.values())) if why
+            f"session {s.name}: {why}" for s in p.fleet for why in (s.trouble, *map(str, s.blocks.values())) if why
         ]
         policy = p.settings.policy
         config = p.settings.config
@@ -68,7 +68,7 @@ class FleetOps:
         """What sessions, days and the fleet have cost."""
         p = self._p
         sessions = ((p.fleet.row(session), session.state.usage) for session in p.fleet)
-        return paid.costs(self._feed.fleet_view(), sessions, p.purse.books)
+        return paid.costs(self._feed.fleet_view(), sessions, p.budget_service.books)
 
     async def verify(self, c: Connection, m: Fields) -> Verified:
         """Check every byte of one session's log and payloads, or of all, and of the ledger."""

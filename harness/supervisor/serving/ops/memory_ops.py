@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from harness.memory import wishes
+from harness.memory import changes
+from harness.memory.changes import ANYTHING, MemoryRequest, NotRemembered
 from harness.memory.model import PENDING, Lesson, Memories, Memory
 from harness.memory.records import Actor, Entry, Origin, Place, Scope, Written
 from harness.memory.search import search
-from harness.memory.wishes import ANYTHING, MemoryWish, NotRemembered
 from harness.supervisor.base.errors import LinkLost, OpError
 from harness.supervisor.base.threads import at_home
 from harness.supervisor.fleet.session import Session
@@ -96,13 +96,13 @@ class MemoryOps:
         place = await self._place(m)
         if place is None:
             raise OpError("bad_request", "say whose memory it is: a repository's, a session's or yours")
-        wish = self._wish(m, place, text_of(m, "key"), text=text_of(m, "text", 4 * wishes.TEXT_BYTES))
-        return await self._change(lambda known: wishes.write(known, wish))
+        wish = self._wish(m, place, text_of(m, "key"), text=text_of(m, "text", 4 * changes.TEXT_BYTES))
+        return await self._change(lambda known: changes.write(known, wish))
 
     async def remove(self, c: Connection, m: Fields) -> MemoryWritten:
         """Remove a memory."""
         wish = await self._about(m)
-        return await self._change(lambda known: wishes.remove(known, wish))
+        return await self._change(lambda known: changes.remove(known, wish))
 
     async def roll_back(self, c: Connection, m: Fields) -> MemoryWritten:
         """Go back to version ``to`` of a memory, 0 for what was before the first; without it, to the one before the
@@ -112,17 +112,17 @@ class MemoryOps:
         if to is not None and (isinstance(to, bool) or not isinstance(to, int) or to < 0):
             raise OpError("bad_request", "to must be the number of a version")
         wish = await self._about(m)
-        return await self._change(lambda known: wishes.roll_back(known, wish, to))
+        return await self._change(lambda known: changes.roll_back(known, wish, to))
 
     async def accept(self, c: Connection, m: Fields) -> MemoryWritten:
         """Accept a lesson of an agent."""
         ident = text_of(m, "lesson")
-        return await self._change(lambda known: wishes.accept(known, ident, _person(), text_of(m, "why")))
+        return await self._change(lambda known: changes.accept(known, ident, _person(), text_of(m, "why")))
 
     async def reject(self, c: Connection, m: Fields) -> MemoryWritten:
         """Reject a lesson of an agent."""
         ident = text_of(m, "lesson")
-        return await self._change(lambda known: wishes.reject(known, ident, _person(), text_of(m, "why")))
+        return await self._change(lambda known: changes.reject(known, ident, _person(), text_of(m, "why")))
 
     async def _change(self, think: Callable[[Memories], list[Entry]]) -> MemoryWritten:
         try:
@@ -145,13 +145,13 @@ class MemoryOps:
 
     # -- what is meant -----------------------------------------------------------------------------
 
-    async def _about(self, m: Fields) -> MemoryWish:
+    async def _about(self, m: Fields) -> MemoryRequest:
         memory = self._named(await self._p.book.read(), await self._place(m), text_of(m, "key"))
         return self._wish(m, memory.place, memory.key)
 
-    def _wish(self, m: Fields, place: Place, key: str, text: str = "") -> MemoryWish:
+    def _wish(self, m: Fields, place: Place, key: str, text: str = "") -> MemoryRequest:
         expected = text_of(m, "if_sha") if "if_sha" in m else ANYTHING
-        return MemoryWish(
+        return MemoryRequest(
             place, key, _person(), text, expected, _expiry(m), text_of(m, "why"), known=self._p.credentials.keys()
         )
 
@@ -161,7 +161,7 @@ class MemoryOps:
         named = [x for x in found.by_key.values() if x.key == key and place in (None, x.place)]
         if not named:
             raise OpError(
-                "not_found", f"nothing is remembered under {key[: wishes.KEY_CHARS]!r}", "watchfloor memory ls"
+                "not_found", f"nothing is remembered under {key[: changes.KEY_CHARS]!r}", "watchfloor memory ls"
             )
         if len(named) > 1:
             raise OpError("ambiguous", f"{key!r} is remembered at {len(named)} places", "say whose memory you mean")
@@ -194,7 +194,7 @@ async def drop(parts: Parts, session: Session) -> None:
     parts.recall.forget(session)
     origin = Origin(Actor.HARNESS, now_utc(), session.sid)
     with contextlib.suppress(OpError):  # a memory of nobody is shown to nobody
-        await parts.book.change(lambda known: wishes.drop(known, Place(Scope.SESSION, session.sid), origin))
+        await parts.book.change(lambda known: changes.drop(known, Place(Scope.SESSION, session.sid), origin))
 
 
 _ORDER = {Scope.SESSION: 0, Scope.REPOSITORY: 1, Scope.USER: 2}

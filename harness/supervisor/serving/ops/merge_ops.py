@@ -17,7 +17,7 @@ from harness.supervisor.sessions import continuing
 from harness.supervisor.sessions.taking.merging import Asked
 from harness.views.merge_views import HandedBack, Merged, MergeLooked
 from harness.workspace.git.errors import WorkspaceError
-from harness.workspace.merge.merge import MergeWish
+from harness.workspace.merge.merge import MergeRequest
 
 _WAYS = (merge_events.MERGE, merge_events.SQUASH, merge_events.REBASE)
 _MOST_MESSAGE = 16 * 1024
@@ -60,8 +60,8 @@ class MergeOps:
         body, told = await self._p.merging.hand_back(session, text_of(m, "text", _MOST_MESSAGE).strip(), c.by)
         if (key := given_credential(m.get("credential"))) is not None:
             self._p.credentials.add(key)
-        wish = continuing.ContinueWish(text=told)
-        await self._p.continuing.run(session, wish, self._p.purse.of(session.sid).spent, c.by, (body,))
+        wish = continuing.ContinueRequest(text=told)
+        await self._p.continuing.run(session, wish, self._p.budget_service.of(session.sid).spent, c.by, (body,))
         return HandedBack(sid=session.sid, name=session.name, into=body.into, onto=body.onto)
 
 
@@ -74,5 +74,5 @@ def parse(m: Fields, session: Session) -> Asked:
     repo = text_of(m, "repo") or (intent.repo if intent is not None else "")
     if not repo.startswith("/") or "\0" in repo:
         raise OpError("bad_request", "repo must be an absolute path")
-    wish = MergeWish(how, Path(repo), text_of(m, "into"), text_of(m, "message", _MOST_MESSAGE))
+    wish = MergeRequest(how, Path(repo), text_of(m, "into"), text_of(m, "message", _MOST_MESSAGE))
     return Asked(wish, m.get("checks") is not False, m.get("commit") is True, text_of(m, "seen", 64))

@@ -10,7 +10,7 @@ from harness.supervisor.base.errors import OpError
 from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.parts import Parts, text_of
 from harness.supervisor.serving.server import Connection, Fields, Handler
-from harness.supervisor.sessions.taking.pulling import PullWish
+from harness.supervisor.sessions.taking.pulling import PublishRequest
 from harness.views.pull_views import Pulled, PullLooked, SecretsFound
 from harness.views.replies import DONE, Done
 
@@ -72,9 +72,9 @@ class PullOps:
         return DONE
 
 
-def parse(m: Fields) -> PullWish:
+def parse(m: Fields) -> PublishRequest:
     """What is asked for. Raises OpError ``bad_request``."""
-    return PullWish(
+    return PublishRequest(
         remote=text_of(m, "remote") or "origin",
         branch=text_of(m, "branch").removeprefix("refs/heads/"),
         commit=m.get("commit") is True,

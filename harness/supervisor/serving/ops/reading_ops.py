@@ -11,7 +11,7 @@ from harness.checks import steering
 from harness.domain.steered import Steered
 from harness.protocol.paths import SessionFolder
 from harness.supervisor.base.errors import OpError
-from harness.supervisor.calls.ground import private_of
+from harness.supervisor.calls.session_folder import private_of
 from harness.supervisor.calls.work import results
 from harness.supervisor.fleet.fleet import work_of
 from harness.supervisor.serving import log_reading

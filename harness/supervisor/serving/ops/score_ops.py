@@ -13,7 +13,7 @@ from harness.events import types as t
 from harness.projections import score as scores
 from harness.supervisor.base.errors import OpError
 from harness.supervisor.base.threads import at_home
-from harness.supervisor.calls.ground import private_of
+from harness.supervisor.calls.session_folder import private_of
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.serving.finding import Find
 from harness.supervisor.serving.parts import Parts, text_of

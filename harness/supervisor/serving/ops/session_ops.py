@@ -49,7 +49,7 @@ class SessionOps:
         await self._held_strictly()
         session, checked = await self._p.launcher.launch(m)
         self._p.conductor.start(session)
-        await self._p.purse.know_price(session)
+        await self._p.budget_service.know_price(session)
         warnings = [*self._p.gates.requests.warnings(session), *_unmarked(session.state)]
         warnings += [*(one.told for one in checked.masked), *checked.notes]
         return Launched(sid=session.sid, name=session.name, warnings=warnings, masked=list(checked.masked))
@@ -95,7 +95,7 @@ class SessionOps:
                 f" watchfloor approve {at_cap} --finish (one last reply, to your words too) or --raise-to X"
             )
         elif session.state.finish_up is not None:
-            more = [await self._p.purse.finish(session, Cap.SESSION_USD, text)]
+            more = [await self._p.budget_service.finish(session, Cap.SESSION_USD, text)]
             note = f"it is finishing up: one last reply to this too, at most {usd(more[0].allowance_nano)} past its cap"
         words = t.UserMessage(text=text, origin="human", by=c.by)
         goes_on: list[t.Body] = []
@@ -130,7 +130,7 @@ class SessionOps:
         wish = continuing.parse(m)
         if (key := given_credential(m.get("credential"))) is not None:
             self._p.credentials.add(key)
-        await self._p.continuing.run(session, wish, self._p.purse.of(session.sid).spent, c.by)
+        await self._p.continuing.run(session, wish, self._p.budget_service.of(session.sid).spent, c.by)
         return WentOn(sid=session.sid, name=session.name)
 
     async def remove(self, c: Connection, m: Fields) -> Removed:
@@ -147,7 +147,7 @@ class SessionOps:
             if session.sid not in p.fleet.sessions:
                 await look_up(p, {"sid": session.sid})  # says that somebody else has removed it
             with contextlib.suppress(OpError):  # a full disk must not keep anybody from making room
-                await p.purse.remember()
+                await p.budget_service.remember()
             removed = await removal.run(m.get("force_keep") is True, force)
             await memory_ops.drop(p, session)
             p.index.drop(session.sid)

@@ -13,7 +13,7 @@ import msgspec
 from harness.domain.denied import Denied
 from harness.events import types as t
 from harness.events.session.role_events import PinnedRole
-from harness.roles import pinned, shelf
+from harness.roles import catalog, pinned
 from harness.roles.role import INITIALIZER, JUDGE, MOST_CYCLES, PARTS, PLANNER, WORKER, Role, RoleError, RoleLimits
 from harness.supervisor.base.errors import OpError
 
@@ -63,7 +63,7 @@ class Cast:
         return [pinned.pin(part, role) for part, role in self.roles.items()]
 
 
-class RoleWish(Protocol):
+class RoleRequest(Protocol):
     """What a launch says of roles."""
 
     @property
@@ -82,7 +82,7 @@ class RoleWish(Protocol):
     def plan_from_goal(self) -> str: ...
 
 
-def of_launch(config: Path, wish: RoleWish) -> Cast:
+def of_launch(config: Path, wish: RoleRequest) -> Cast:
     """Who plays which part in the session that is wanted (blocking). Raises OpError."""
     judged = wish.judge or wish.review or bool(wish.judge_model or wish.judge_cycles or wish.judge_at)
     if not 0 <= wish.judge_cycles <= MOST_CYCLES:
@@ -106,11 +106,11 @@ def cast(config: Path, worker: str, *others: str) -> Cast:
 
 def _role(config: Path, name: str) -> Role:
     try:
-        found = shelf.find(config, name)
+        found = catalog.find(config, name)
     except RoleError as exc:
         raise OpError("bad_role", str(exc), "mend the file; then try: watchfloor roles") from exc
     if found is None:
-        known = ", ".join(shelf.names(config))
+        known = ", ".join(catalog.names(config))
         raise OpError("bad_role", f"there is no role {name!r}", f"known: {known}; see: watchfloor roles")
     return found[0]
 

@@ -35,9 +35,9 @@ from harness.supervisor.base import ids
 from harness.supervisor.base.errors import Later, LinkLost, OpError, for_now
 from harness.supervisor.base.settings import Settings
 from harness.supervisor.base.threads import StandsStill, Threads, at_home
-from harness.supervisor.calls.ground import private_of
 from harness.supervisor.calls.on_record import put_blob
 from harness.supervisor.calls.repository import project_rules, repository_policy
+from harness.supervisor.calls.session_folder import private_of
 from harness.supervisor.calls.work import plans, progress, results
 from harness.supervisor.endpoints.credentials import Credentials
 from harness.supervisor.fleet.fleet import Fleet
@@ -48,7 +48,7 @@ from harness.supervisor.sessions.begin.launch_request import Checked, check, jud
 from harness.supervisor.sessions.begin.phrase_bindings import Known
 from harness.supervisor.sessions.begin.starting import starts
 from harness.supervisor.sessions.keepers import Keepers
-from harness.views.launch_request import LaunchWish
+from harness.views.launch_request import LaunchRequest
 from harness.views.replies import PhrasesLook
 from harness.workspace.git.errors import GitMissing, WorkspaceError
 from harness.workspace.git.merge_rules import OWN
@@ -148,7 +148,7 @@ class Launcher:
         except StandsStill as exc:
             raise OpError("no_repo", str(exc), "see whether the folder's file system answers") from exc
 
-    async def _launch(self, request: LaunchWish) -> tuple[Session, Checked]:
+    async def _launch(self, request: LaunchRequest) -> tuple[Session, Checked]:
         checked = await self._looked(request.repo, lambda: check(request, self._known_phrases))
         cast = await at_home(casting.of_launch, self._folders.config, request)
         if denied := cast.denied.told():

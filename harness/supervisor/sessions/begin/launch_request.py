@@ -31,7 +31,7 @@ from harness.supervisor.sessions.begin import phrase_bindings
 from harness.supervisor.sessions.begin.phrase_bindings import Bindings, Known
 from harness.supervisor.sessions.begin.starting import starting_at
 from harness.tools import registry, validation
-from harness.views.launch_request import LaunchWish
+from harness.views.launch_request import LaunchRequest
 from harness.views.replies import PhrasesLook
 from harness.workspace.clone import repository_notes
 from harness.workspace.facts import masked_checks
@@ -53,7 +53,7 @@ _NOTES = 20
 class Checked:
     """A request that can be carried out."""
 
-    request: LaunchWish
+    request: LaunchRequest
     repo: Path
     common: Path
     """The git directory that all worktrees of the repository share."""
@@ -71,15 +71,17 @@ class Checked:
     """What was found of the repository and what is done about it, a line each."""
 
 
-def parse(arguments: Mapping[str, object]) -> LaunchWish:
+def parse(arguments: Mapping[str, object]) -> LaunchRequest:
     """Raises OpError ``bad_request`` naming the field."""
     try:
-        return msgspec.convert({k: v for k, v in arguments.items() if k in LaunchWish.__struct_fields__}, LaunchWish)
+        return msgspec.convert(
+            {k: v for k, v in arguments.items() if k in LaunchRequest.__struct_fields__}, LaunchRequest
+        )
     except msgspec.ValidationError as exc:
         raise OpError("bad_request", f"launch: {exc}") from exc
 
 
-def check(request: LaunchWish, known: Known = _NOTHING) -> Checked:
+def check(request: LaunchRequest, known: Known = _NOTHING) -> Checked:
     """Look at the repository and the texts (blocking). Raises OpError with a code for each thing that can be wrong."""
     if not request.goal.strip():
         raise OpError("bad_goal", "the goal is empty", "say what the agent should achieve")
@@ -138,7 +140,7 @@ def check(request: LaunchWish, known: Known = _NOTHING) -> Checked:
     )
 
 
-def phrases_of(request: LaunchWish, known: Known) -> PhrasesLook:
+def phrases_of(request: LaunchRequest, known: Known) -> PhrasesLook:
     """Which phrases a person may bind before this launch. Raises OpError."""
     begin = _begin(request)
     bound = phrase_bindings.bindings(begin.git, begin.repository.common, begin.commit, request, known)
@@ -162,7 +164,7 @@ class _Begin:
         return Git.of(self.repository.git_dir)
 
 
-def _begin(request: LaunchWish) -> _Begin:
+def _begin(request: LaunchRequest) -> _Begin:
     """Look once, so that all that is said is said of one commit. Raises OpError."""
     asked = repository_at(Path(request.repo))
     repository = open_repository(asked)
@@ -203,7 +205,7 @@ def _named(begin: _Begin) -> tuple[str, tuple[str, ...]]:
     return prefix, (f"{taken} leaves no room for {OWN[0]}…, so its branch begins with {prefix}",) if taken else ()
 
 
-def _fits_its_plan(request: LaunchWish) -> None:
+def _fits_its_plan(request: LaunchRequest) -> None:
     """Raise OpError ``bad_plan`` when something is said about a plan that is not there."""
     if request.accept_plan and not request.plan_from_goal:
         why = "a plan that the agent writes is accepted unseen, and it is to write none"
@@ -217,7 +219,7 @@ def _fits_its_plan(request: LaunchWish) -> None:
         raise OpError("bad_plan", why, "name it with --plan, or leave --fresh out")
 
 
-def judge_at(request: LaunchWish, config: PlanConfig, fresh: str) -> str:
+def judge_at(request: LaunchRequest, config: PlanConfig, fresh: str) -> str:
     """When the judge looks. Raises OpError ``bad_plan`` when tasks are to be judged and none are given out."""
     if fresh != NEVER and (request.plan or request.plan_from_goal):
         return request.judge_at or config.judge_at
@@ -227,7 +229,7 @@ def judge_at(request: LaunchWish, config: PlanConfig, fresh: str) -> str:
     return AT_END
 
 
-def _to_be_written(begin: _Begin, request: LaunchWish) -> None:
+def _to_be_written(begin: _Begin, request: LaunchRequest) -> None:
     """Raise OpError ``bad_plan`` when the session cannot write its plan there."""
     path = request.plan_from_goal
     if request.plan:

@@ -17,7 +17,7 @@ from harness.protocol.config import project_phrases
 from harness.protocol.config.project_phrases import FILE, Project
 from harness.supervisor.base.errors import OpError
 from harness.tools import registry, validation
-from harness.views.launch_request import LaunchWish
+from harness.views.launch_request import LaunchRequest
 from harness.views.replies import PhraseOffer, PhrasesLook
 from harness.workspace.git.commit_root import CommitRoot
 from harness.workspace.git.errors import GitFailed
@@ -55,7 +55,7 @@ class Bindings:
         return [*self.problems, *([f"{told} with {how}"] if pending else [])]
 
 
-def bindings(git: Git, common: Path, commit: str, request: LaunchWish, known: Known) -> Bindings:
+def bindings(git: Git, common: Path, commit: str, request: LaunchRequest, known: Known) -> Bindings:
     """What binds phrases for this launch: its own words before all that was said earlier. Raises OpError
     ``bad_phrase``.
     """
@@ -95,7 +95,7 @@ def _project(known: Known, common: Path) -> tuple[Project, str]:
         return Project(), str(exc)
 
 
-def keep_for(common: Path, request: LaunchWish, bound: Bindings, known: Known) -> str:
+def keep_for(common: Path, request: LaunchRequest, bound: Bindings, known: Known) -> str:
     """Remember what this launch bound, for the launches to come; why that cannot be, in words."""
     accepted = bound.file if request.accept_phrases else ""
     if known.state is None or not (request.phrases or accepted):

@@ -24,7 +24,7 @@ async def put_away(fleet: Fleet, session: Session) -> None:
 
 def not_yet(session: Session) -> str:
     """What keeps an ended session from being put away, in words."""
-    why = session.trouble or session.hindrances.get("step") or "its end is being carried out"
+    why = session.trouble or session.blocks.get("step") or "its end is being carried out"
     return f"{session.name} is not put away yet ({why})"
 
 

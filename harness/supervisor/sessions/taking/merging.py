@@ -20,7 +20,7 @@ from harness.supervisor.base import ids
 from harness.supervisor.base.errors import LinkLost, OpError, for_now
 from harness.supervisor.base.settings import Settings
 from harness.supervisor.base.threads import at_home
-from harness.supervisor.calls.ground import private_of
+from harness.supervisor.calls.session_folder import private_of
 from harness.supervisor.calls.work import on_result, results
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
@@ -35,7 +35,7 @@ from harness.workspace.git.merge_rules import Refusal, Situation, refusal
 from harness.workspace.git.run import open_repository
 from harness.workspace.merge import checkout, merge
 from harness.workspace.merge.checkout import CannotMove, NotFollowed
-from harness.workspace.merge.merge import MergeConflict, MergePlace, MergeResult, MergeWish
+from harness.workspace.merge.merge import MergeConflict, MergePlace, MergeRequest, MergeResult
 from harness.workspace.merge.picked import Taken
 from harness.workspace.private_git.private_gitdir import Worktree
 from harness.workspace.tree.worktrees import open_worktree
@@ -51,7 +51,7 @@ class Asked:
     first commit what is in no commit; ``seen``: what they looked at (`Diff.seen`), empty when they looked at nothing.
     """
 
-    wish: MergeWish
+    wish: MergeRequest
     checks: bool = True
     commit: bool = False
     seen: str = ""
@@ -78,7 +78,7 @@ class Merging:
                 await self.settle(session)
             return await self._merged(session, asked, by)
 
-    async def look(self, session: Session, wish: MergeWish) -> MergeLook:
+    async def look(self, session: Session, wish: MergeRequest) -> MergeLook:
         """Where it would go, and what stands in the way; nothing is made. Raises OpError ``not_ended``."""
         if not session.state.terminal:
             raise OpError("not_ended", f"{session.name} has not ended, so its work may still change")

@@ -25,7 +25,7 @@ from harness.supervisor.base import ids
 from harness.supervisor.base.errors import OpError
 from harness.supervisor.base.settings import Settings
 from harness.supervisor.calls import carrying_out
-from harness.supervisor.calls.ground import private_of
+from harness.supervisor.calls.session_folder import private_of
 from harness.supervisor.fleet.fleet import Fleet
 from harness.supervisor.fleet.session import Session
 from harness.supervisor.sessions.keepers import Keepers
@@ -49,7 +49,7 @@ _WHY = 600
 
 
 @dataclass(frozen=True, slots=True)
-class PullWish:
+class PublishRequest:
     """``branch`` at ``remote``; empty: the session's own name for it. ``commit``: first commit what is in no commit;
     ``seen``: what they looked at (`Diff.seen`), empty when they looked at nothing. ``address``: where the remote led
     when they were told; empty when they were not.
@@ -85,14 +85,14 @@ class Pulling:
         self._keepers = keepers
         self._settings = settings
 
-    async def look(self, session: Session, wish: PullWish, *, ready: bool = False) -> PullView:
+    async def look(self, session: Session, wish: PublishRequest, *, ready: bool = False) -> PullView:
         """What would be pushed where; nothing is recorded or sent. ``ready``: what the wish wants in a commit
         is committed first, so that the view is of exactly what `push` sends. Raises OpError as `push`.
         """
         async with at_rest(self._fleet, session):
             return _view(session, await self._made(session, wish, commits=ready))
 
-    async def push(self, session: Session, wish: PullWish, by: t.By) -> tuple[t.PullEnded, PullView]:
+    async def push(self, session: Session, wish: PublishRequest, by: t.By) -> tuple[t.PullEnded, PullView]:
         """Push, and how that ended, on record.
 
         Raises OpError when it cannot be tried: ``stale`` when its work is not what was seen, ``uncommitted``,
@@ -137,7 +137,7 @@ class Pulling:
         await session.append(ended)
         return ended
 
-    async def _made(self, session: Session, wish: PullWish, *, commits: bool) -> _Made:
+    async def _made(self, session: Session, wish: PublishRequest, *, commits: bool) -> _Made:
         """The push as the policy lets it through; what is in no commit is committed when it ``commits``.
 
         Raises OpError.

@@ -55,7 +55,7 @@ class NotRemembered(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryWish:
+class MemoryRequest:
     """A change somebody wants. ``expected`` is the hash that must stand under the key, `ANYTHING` or `ABSENT`;
     ``known`` are secrets that must not be in the text.
     """
@@ -70,7 +70,7 @@ class MemoryWish:
     known: tuple[str, ...] = ()
 
 
-def write(m: Memories, wish: MemoryWish, *, lesson: str = "") -> list[Entry]:
+def write(m: Memories, wish: MemoryRequest, *, lesson: str = "") -> list[Entry]:
     """A new version under the key; nothing when it says the same already. Raises NotRemembered."""
     _sound(wish)
     standing = _expected(m, wish)
@@ -81,14 +81,14 @@ def write(m: Memories, wish: MemoryWish, *, lesson: str = "") -> list[Entry]:
     return [_version(m, wish, CREATED if standing is None else MODIFIED, lesson)]
 
 
-def remove(m: Memories, wish: MemoryWish, *, lesson: str = "") -> list[Entry]:
+def remove(m: Memories, wish: MemoryRequest, *, lesson: str = "") -> list[Entry]:
     """The memory is gone from now on; its versions stay. Raises NotRemembered."""
     if _expected(m, wish) is None:
         raise NotRemembered("not_found", f"nothing is remembered under {wish.key[:KEY_CHARS]!r} there")
     return [_version(m, replace(wish, text="", expires=""), DELETED, lesson)]
 
 
-def roll_back(m: Memories, wish: MemoryWish, to: int | None) -> list[Entry]:
+def roll_back(m: Memories, wish: MemoryRequest, to: int | None) -> list[Entry]:
     """What version ``to`` said stands again; 0, or None with only one version, = it is gone. Raises NotRemembered."""
     memory = m.by_key.get((wish.place, wish.key))
     if memory is None:
@@ -107,7 +107,7 @@ def roll_back(m: Memories, wish: MemoryWish, to: int | None) -> list[Entry]:
     return [_version(m, again, RESTORED, "")]
 
 
-def propose(m: Memories, wish: MemoryWish, *, removes: bool = False) -> list[Entry]:
+def propose(m: Memories, wish: MemoryRequest, *, removes: bool = False) -> list[Entry]:
     """An agent's wish beyond its session: one more sighting of the same lesson, or a new one. Raises NotRemembered."""
     if not removes:
         _sound(wish)
@@ -140,7 +140,7 @@ def accept(m: Memories, ident: str, origin: Origin, why: str = "") -> list[Entry
     """A person believes a lesson. Raises NotRemembered, also when what it was made on has changed since."""
     lesson = _waiting(m, ident, rejected=True)
     first = lesson.first
-    wish = MemoryWish(
+    wish = MemoryRequest(
         first.place, first.key, origin, first.text, first.base, why=why or f"said by {lesson.sightings[0]}"
     )
     done = remove(m, wish, lesson=ident) if first.removes else write(m, wish, lesson=ident)
@@ -162,7 +162,7 @@ def promote(m: Memories, said: Proposed, patterns: Sequence[str], witnesses: int
         return []
     origin = Origin(Actor.HARNESS, said.origin.ts, said.origin.author, said.origin.call)
     why = f"by your rule [memory] promote {pattern!r}; said by {', '.join(sorted(lines))}"
-    wish = MemoryWish(first.place, first.key, origin, first.text, first.base, why=why)
+    wish = MemoryRequest(first.place, first.key, origin, first.text, first.base, why=why)
     try:
         done = (remove if first.removes else write)(m, wish, lesson=said.lesson)
     except NotRemembered:
@@ -191,7 +191,7 @@ def _waiting(m: Memories, ident: str, *, rejected: bool) -> Lesson:
     return lesson
 
 
-def _sound(wish: MemoryWish) -> None:
+def _sound(wish: MemoryRequest) -> None:
     key = wish.key
     if not key.strip() or len(key) > KEY_CHARS or not key.isprintable():
         raise NotRemembered("bad_request", f"a key is 1 to {KEY_CHARS} printable characters")
@@ -207,7 +207,7 @@ def _sound(wish: MemoryWish) -> None:
         raise NotRemembered("secret", f"the text holds {what}; secrets are never remembered")
 
 
-def _expected(m: Memories, wish: MemoryWish) -> Written | None:
+def _expected(m: Memories, wish: MemoryRequest) -> Written | None:
     """What stands under the key now. Raises NotRemembered when it is not what was expected."""
     standing = m.get(wish.place, wish.key, wish.origin.ts)
     sha = standing.sha if standing is not None else ABSENT
@@ -219,7 +219,7 @@ def _expected(m: Memories, wish: MemoryWish) -> Written | None:
     return standing
 
 
-def _version(m: Memories, wish: MemoryWish, op: str, lesson: str) -> Written:
+def _version(m: Memories, wish: MemoryRequest, op: str, lesson: str) -> Written:
     memory = m.by_key.get((wish.place, wish.key))
     return Written(
         scope=wish.place.scope,
@@ -236,7 +236,7 @@ def _version(m: Memories, wish: MemoryWish, op: str, lesson: str) -> Written:
     )
 
 
-def _ident(wish: MemoryWish, removes: bool) -> str:
+def _ident(wish: MemoryRequest, removes: bool) -> str:
     """A short name, the same for the same wish by the same call."""
     what = "\0".join((wish.place.scope, wish.place.of, wish.key, wish.text, wish.origin.author, wish.origin.call))
     return "l" + sha256(f"{removes}\0{what}\0{wish.origin.ts}\0{sha_of(wish.text)}".encode()).hexdigest()[:9]
@@ -245,7 +245,7 @@ def _ident(wish: MemoryWish, removes: bool) -> str:
 __all__ = [
     "ABSENT",
     "ANYTHING",
-    "MemoryWish",
+    "MemoryRequest",
     "NotRemembered",
     "Scope",
     "accept",

@@ -48,7 +48,7 @@ class OverCap(Exception):
         self.reached = reached
 
 
-class Purse:
+class BudgetService:
     """The ledger for everybody else: sessions in, refusals out.
 
     While it cannot be opened, everything can be looked at and nothing spent.
@@ -114,7 +114,7 @@ class Purse:
         try:
             made = await self._reserve(session, wanted)
         except OpError as exc:
-            session.hinder("money", problems.of_code(exc.code, exc.message))
+            session.block("money", problems.of_code(exc.code, exc.message))
             raise
         self.unasked(session)
         return made
@@ -122,7 +122,7 @@ class Purse:
     @staticmethod
     def unasked(session: Session) -> None:
         """Nothing of this session waits for the ledger now."""
-        session.unhinder("money")
+        session.unblock("money")
 
     async def _reserve(self, session: Session, wanted: Reserve) -> Reservation:
         await self._prices.fetch(wanted.model)

@@ -54,7 +54,7 @@ Step: TypeAlias = AskJudge | Conclude | Propose | Park
 
 
 @dataclass(slots=True)
-class Court:
+class EvaluationLoop:
     """Built only by `take`."""
 
     replies: list[Reply] = field(default_factory=list)
@@ -109,24 +109,27 @@ class Court:
         return next((ran for reply in self.replies for ran in reply.ran if ran.call_id == call_id), None)
 
 
-def next_step(court: Court, judging: JudgeState) -> Step | None:
+def next_step(evaluation_loop: EvaluationLoop, judging: JudgeState) -> Step | None:
     """What the evaluation under way needs, no call being open; None when none is under way."""
     started = judging.started
     if judging.stage is not JudgeStage.STARTED or started is None:
         return None
-    failed = court.failures[-1] if court.failures else None
+    failed = evaluation_loop.failures[-1] if evaluation_loop.failures else None
     if failed is not None and failed.kind not in AT_THE_GATE:
         if failed.kind in OVERFLOWS:
-            return unfit(court, started, failed.message)
+            return unfit(evaluation_loop, started, failed.message)
         if failed.kind not in NO_REPLY:
             return Park(ParkedFor.ERROR, f"the judge: {failed.kind}: {failed.message}")
-        if len(court.failures) >= _MOST_FAILURES:
-            return Conclude(_ended(court, started, None, f"its reply cannot be used: {failed.message}"))
-    match dialogue.following(court.replies, started.criteria, started.runs):
+        if len(evaluation_loop.failures) >= _MOST_FAILURES:
+            return Conclude(_ended(evaluation_loop, started, None, f"its reply cannot be used: {failed.message}"))
+    match dialogue.following(evaluation_loop.replies, started.criteria, started.runs):
         case dialogue.ReplyWanted():
-            return AskJudge(len(court.failures) + 1, court.failures[0].request_id if court.failures else "")
+            return AskJudge(
+                len(evaluation_loop.failures) + 1,
+                evaluation_loop.failures[0].request_id if evaluation_loop.failures else "",
+            )
         case dialogue.Run() as run:
-            seq = court.replies[-1].seq
+            seq = evaluation_loop.replies[-1].seq
             ref = f"{ev.RAN_FOR}{started.cycle}"
             return Propose(
                 tuple(
@@ -135,12 +138,12 @@ def next_step(court: Court, judging: JudgeState) -> Step | None:
                 )
             )
         case dialogue.JudgeOver() as found:
-            return Conclude(_ended(court, started, found.answer, f"its reply cannot be used: {found.why}"))
+            return Conclude(_ended(evaluation_loop, started, found.answer, f"its reply cannot be used: {found.why}"))
 
 
-def unfit(court: Court, started: t.EvaluationStarted, why: str) -> Conclude:
+def unfit(evaluation_loop: EvaluationLoop, started: t.EvaluationStarted, why: str) -> Conclude:
     """It is over without a verdict, because the judge cannot be sent its case."""
-    return Conclude(_ended(court, started, None, f"the case is too long for its model: {why}; {_SHORTER}"))
+    return Conclude(_ended(evaluation_loop, started, None, f"the case is too long for its model: {why}; {_SHORTER}"))
 
 
 def least_answer(criteria: Sequence[str]) -> int:
@@ -162,7 +165,9 @@ def most_tokens(request: AttemptRequest) -> int:
     return len(request.messages) + len(json.dumps(request.system)) + SCHEMA_TOKENS
 
 
-def _ended(court: Court, started: t.EvaluationStarted, answer: Answer | None, why: str) -> t.EvaluationEnded:
+def _ended(
+    evaluation_loop: EvaluationLoop, started: t.EvaluationStarted, answer: Answer | None, why: str
+) -> t.EvaluationEnded:
     """The end with this answer, or without one, and ``why``."""
     return t.EvaluationEnded(
         cycle=started.cycle,
@@ -173,7 +178,7 @@ def _ended(court: Court, started: t.EvaluationStarted, answer: Answer | None, wh
         summary=why if answer is None else answer.summary,
         findings=[] if answer is None else list(answer.findings),
         drift="" if answer is None else answer.drift,
-        requests=len(court.replies),
-        usage=court.usage,
-        cost_nano=court.cost_nano,
+        requests=len(evaluation_loop.replies),
+        usage=evaluation_loop.usage,
+        cost_nano=evaluation_loop.cost_nano,
     )

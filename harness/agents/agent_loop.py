@@ -20,10 +20,10 @@ import msgspec
 from harness.agents import steps
 from harness.agents.accounts import Accounts
 from harness.agents.agent import Agent
-from harness.agents.desk import Desk
+from harness.agents.agent_context import AgentContext
+from harness.agents.agent_spec import Spec
 from harness.agents.errors import CannotGoOn, Conflict, Fenced, Interruption, NoSupervisor, Refused
 from harness.agents.journal import Journal
-from harness.agents.spec import Spec
 from harness.domain.calls.call_id import name_call
 from harness.domain.states import ParkedFor
 from harness.eventlog.framing import LogError
@@ -41,14 +41,14 @@ _IDLE_S = 60.0
 _DAMAGE = (LogError, CannotGoOn, msgspec.DecodeError)
 
 
-Make = Callable[[Spec, Desk], Agent]
+Make = Callable[[Spec, AgentContext], Agent]
 
 
 class Host:
     """One incarnation of one agent. ``step`` carries out what it wants next."""
 
-    def __init__(self, desk: Desk, agent: Agent) -> None:
-        self._desk = desk
+    def __init__(self, agent_context: AgentContext, agent: Agent) -> None:
+        self._desk = agent_context
         self._agent = agent
 
     def run(self) -> int:
@@ -171,9 +171,9 @@ def turned(s: SessionState, step: steps.Turned) -> list[t.Body]:
 def run(spec: Spec, make: Make) -> int:
     """Live one agent's life in this process; its exit code."""
     journal = Journal(Path(spec.folder))
-    desk = Desk(journal, Accounts(Path(spec.supervisor_socket), spec.sid, spec.gen, spec.secret))
-    agent = make(spec, desk)
-    desk.serves(agent)
+    agent_context = AgentContext(journal, Accounts(Path(spec.supervisor_socket), spec.sid, spec.gen, spec.secret))
+    agent = make(spec, agent_context)
+    agent_context.serves(agent)
     broken = None
     try:
         journal.load(agent.memory(), agent.recall)
@@ -187,8 +187,8 @@ def run(spec: Spec, make: Make) -> int:
     try:
         if broken is not None:
             raise broken
-        desk.live = True
-        return Host(desk, agent).run()
+        agent_context.live = True
+        return Host(agent_context, agent).run()
     except Interruption as exc:
         return _say(spec, str(exc), AGAIN)
     except CannotGoOn as exc:

@@ -1,4 +1,6 @@
-"""The fork server of brains: ``python -P -s -m harness.brain.brain_nursery --fd N``, with the SDK loaded and frozen."""
+"""The fork server of brains: ``python -P -s -m harness.brain.brain_fork_server --fd N``, with the SDK loaded and
+frozen.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,11 @@ def main(argv: list[str] | None = None) -> int:
     from harness.brain.builtin import BuiltIn
 
     context = httpx2.create_ssl_context()  # shared by all brains; it holds no connection
-    nursery = fork_server.Nursery(sock, lambda spec, desk: BuiltIn(spec, desk, context))
+    forks = fork_server.ForkServer(sock, lambda spec, agent_context: BuiltIn(spec, agent_context, context))
     gc.collect()
     gc.freeze()
     with contextlib.suppress(ConnectionError):  # the supervisor is gone: the end of the stream, met while writing
-        nursery.serve()
+        forks.serve()
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Client of a nursery: a fork server that we exec once and that forks small processes on request."""
+"""Client of a fork server: a fork server that we exec once and that forks small processes on request."""
 
 from __future__ import annotations
 
@@ -45,18 +45,19 @@ _NETWORK = (
 
 _LOOK_S = 0.5
 _STOPPED_LOOKS = 4
-"""Looks in a row that find a nursery stopped, after which it is replaced: it holds nothing that another one lacks."""
+"""Looks in a row that find a fork server stopped, after which it is replaced: it holds nothing that another one lacks.
+"""
 
 
 def scrubbed(network: bool) -> dict[str, str]:
-    """The environment of a nursery: named variables only, so that no key can be among them."""
+    """The environment of a fork server: named variables only, so that no key can be among them."""
     names = (*_PASS, *_NETWORK) if network else _PASS
     env = {k: os.environ[k] for k in names if k in os.environ}
     env.setdefault("LANG", "C.UTF-8")
     return env
 
 
-class Nursery:
+class ForkServer:
     """Starts its process when first needed and again when it has died."""
 
     def __init__(
@@ -75,7 +76,7 @@ class Nursery:
         return self._process.pid if self._process is not None and self._process.poll() is None else None
 
     async def ensure(self) -> Peer:
-        """The connection to a running nursery. Raises OSError when it cannot be started."""
+        """The connection to a running fork_server. Raises OSError when it cannot be started."""
         async with self._starting:
             if self._peer is not None and self._peer.alive:
                 return self._peer
@@ -110,7 +111,7 @@ class Nursery:
         self._process = None
 
     async def spawn(self, wanted: Op[Spawned], wait: float = 20.0) -> Identity:
-        """Fork one process. Raises OpError when refused; a nursery that died, or stays stopped, is started again
+        """Fork one process. Raises OpError when refused; a fork server that died, or stays stopped, is started again
         once.
         """
         for attempt in (1, 2):
@@ -140,7 +141,7 @@ class Nursery:
                 return
 
     async def close(self) -> None:
-        """End the nursery; what it forked lives on."""
+        """End the fork server; what it forked lives on."""
         if self._peer is not None:
             self._peer.close()
             self._peer = None

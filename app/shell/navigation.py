@@ -122,7 +122,7 @@ class Places:
 
     def look_back(self, tab: str) -> None:
         """Show what happened, as a briefing or as what became of requests."""
-        from app.screens.back import BackScreen
+        from app.screens.look_back import BackScreen
 
         self._show(BackScreen(tab))
 

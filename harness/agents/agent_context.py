@@ -21,7 +21,7 @@ _TOLD_S = 2.0
 """Seconds between two words to the supervisor about what the agent is at; shorter thoughts are not told at all."""
 
 
-class Desk:
+class AgentContext:
     """One session's. Whoever serves is told of every record, in order, once."""
 
     def __init__(self, journal: Journal, accounts: Accounts) -> None:

@@ -8,7 +8,7 @@ from harness.protocol.config.credential import Credential
 
 
 class Spec(msgspec.Struct, frozen=True):
-    """One agent of one session, as its nursery is told."""
+    """One agent of one session, as its fork server is told."""
 
     sid: str
     folder: str

@@ -12,12 +12,9 @@ import errno
 import os
 import stat
 
-from harness.linux import kernel
-
 SMALL = 1 << 20
 """Bytes that a file of git's own bookkeeping (HEAD, a ref, ``commondir``, ``alternates``) has at most."""
 _LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
-_FOLLOW = kernel.RESOLVE_BENEATH | kernel.RESOLVE_NO_MAGICLINKS
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -92,7 +89,10 @@ def beneath(folder: int, path: str, flags: int = _LOOK, *, follow: bool = False)
     parts = [part for part in path.split("/") if part not in ("", ".")] or ["."]
     if path.startswith("/") or ".." in parts:
         raise OSError(errno.EXDEV, "leads out of the folder", path)
-    resolve = _FOLLOW if follow else _FOLLOW | kernel.RESOLVE_NO_SYMLINKS
+    from harness.linux import kernel  # here, since the screen opens its settings without it
+
+    stays = kernel.RESOLVE_BENEATH | kernel.RESOLVE_NO_MAGICLINKS
+    resolve = stays if follow else stays | kernel.RESOLVE_NO_SYMLINKS
     try:
         return kernel.openat2(folder, "/".join(parts), flags, 0, resolve)
     except OSError as exc:

@@ -26,8 +26,7 @@ ASKED_S = 0.002
 
 
 def measured() -> dict[str, list[float]]:
-    """Milliseconds of calls in a sandbox that stands ready, of the sandbox built for one ``true``, of a bare ``true``.
-    """
+    """Milliseconds of calls in a sandbox that stands ready, of one built for a ``true``, of a bare ``true``."""
     with tempfile.TemporaryDirectory(prefix="wf-bench-") as root:
         folder = Path(root)
         worktree = folder / "wt"

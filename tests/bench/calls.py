@@ -24,8 +24,7 @@ BRAINS = 8
 
 @bench("call")
 def call() -> list[Figure]:
-    """Calls as a keeper makes them, in a sandbox that stands ready by then, beside that sandbox built for one ``true``.
-    """
+    """Calls as a keeper makes them, in a sandbox that stands ready by then, beside one built for a ``true``."""
     argv = [sys.executable, "-m", "tests.bench.call_times"]
     took = json.loads(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)
     over = [spent - plain for spent, plain in zip(took["exec true"], took["plain"], strict=True)]

@@ -15,7 +15,7 @@ from harness.budget.ledger import CapReached, Ledger
 from harness.budget.ledger_types import Reserved, decode
 from harness.eventlog.reader import read
 from harness.events.types import Caps, Usage
-from harness.protocol.config.config import CapsConfig
+from harness.protocol.config.sections import CapsConfig
 from harness.supervisor.money.reservations import Bookkeeper
 
 MODEL = "claude-sonnet-5-5"

@@ -21,7 +21,7 @@ from harness.domain.cap import Cap
 from harness.eventlog.reader import read, verify
 from harness.eventlog.writer import LogWriter
 from harness.events.types import Caps, Usage
-from harness.protocol.config.config import CapsConfig
+from harness.protocol.config.sections import CapsConfig
 from harness.supervisor.money.reservations import Bookkeeper, LedgerUnavailable
 
 FREE = CapsConfig(day_usd=None)
@@ -252,7 +252,7 @@ import asyncio, sys
 from pathlib import Path
 from harness.agents.supervisor_requests import Reserve
 from harness.events.types import Caps
-from harness.protocol.config.config import CapsConfig
+from harness.protocol.config.sections import CapsConfig
 from harness.supervisor.money.reservations import Bookkeeper
 
 async def main():

@@ -11,7 +11,7 @@ from textual import events
 
 from app.terminal.bell import Calling, escapes
 from app.terminal.terminal_title import TerminalTitle
-from harness.protocol.config.config import NotifyConfig
+from harness.protocol.config.sections import NotifyConfig
 from harness.views.notifications import Notice, Want
 from harness.views.session_views import ApprovalView
 from tests.tui.app_pilot import shown

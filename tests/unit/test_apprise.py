@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.protocol.config.config import NotifyConfig
+from harness.protocol.config.sections import NotifyConfig
 from harness.supervisor.upkeep import notifying
 from harness.views.notifications import Notice, Want
 

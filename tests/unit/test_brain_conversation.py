@@ -134,7 +134,7 @@ def test_a_reply_without_a_word_is_left_out() -> None:
 
 def test_a_reply_from_a_blob() -> None:
     w = World()
-    w.blobs["f" * 64] = json.dumps([text("from afar")]).encode()
+    w.blobs["f" * 64] = msgspec.json.encode([message_parts.Text("from afar")])
     w.ask()
     ref = t.BlobRef("f" * 64, 10)
     w.put(

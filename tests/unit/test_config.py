@@ -45,6 +45,11 @@ def test_false_lifts_a_cap() -> None:
     assert c.parse(FILE, "[caps]\nday_usd = false\n").caps.day_usd is None
 
 
+def test_a_section_that_had_another_name_is_refused_with_its_new_one() -> None:
+    with pytest.raises(c.ConfigError, match=r"line 1: fence: is called sandbox now; write \[sandbox\]"):
+        c.parse(FILE, '[fence]\nread = ["/opt/x"]\n')
+
+
 @pytest.mark.parametrize(
     ("text", "line", "key"),
     [

@@ -17,7 +17,6 @@ SID = "abcdefghij"
 OTHER = "abcdefghik"
 BRANCH = "refs/heads/agent/one"
 HIDDEN = [
-    f"refs/watchfloor/checkpoints/{SID}/1",
     f"refs/watchfloor/kept/{SID}",
     f"refs/watchfloor/kept/{SID}-2",
 ]
@@ -25,7 +24,7 @@ HIDDEN = [
 
 @pytest.fixture
 def session(tmp_path: Path) -> Path:
-    """The folder of a session whose repository has its branch, a checkpoint, kept work twice, and those of another."""
+    """The folder of a session whose repository has its branch, kept work twice, and those of another."""
     repo = tmp_path / "repo"
     repo.mkdir()
     git(repo, "init", "-q")
@@ -80,7 +79,7 @@ def test_only_the_branch_is_in_it_and_what_is_left_out_is_said(session: Path) ->
     assert ".env" not in files
     assert made.notes == manifest.notes
     (note,) = manifest.notes
-    assert "3 refs of checkpoints and kept work are not in it" in note
+    assert "2 refs of checkpoints and kept work are not in it" in note
     assert "--checkpoints" in note
 
 
@@ -90,6 +89,6 @@ def test_checkpoints_and_every_kept_work_are_in_it_when_it_is_said(session: Path
     assert ".env" in files
     assert made.notes == manifest.notes
     (note,) = manifest.notes
-    assert "3 refs" in note
+    assert "2 refs" in note
     assert "hold files that git ignores" in note
     assert "look before you give it away" in note

@@ -27,7 +27,7 @@ from harness.tools import registry
 from harness.views.launch_request import LaunchRequest
 
 OWN = 'about = "mine"\nmodel = "claude-haiku-5-5"\ntools = ["read_file", "exec"]\nprompt = "Look."\n'
-CODER = "614773e9bf1d8662857935dbf2b8b91e6964cb9f0939b4fdbd9ca5d35e110f62"
+CODER = "4fbdee919d9ed1aab25efa537a9589c8137b47d326e12150a224633a2d3a9f50"
 """Of the coder's prompt: every prompt cache begins with these bytes."""
 
 
@@ -103,7 +103,7 @@ def test_what_is_no_file_in_the_place_of_a_role_is_said_and_not_waited_for(tmp_p
         path.mkdir()
     else:
         path.symlink_to("/dev/zero")
-    with pytest.raises(RoleError, match="cannot be read: it is no regular file"):
+    with pytest.raises(RoleError, match=r"cannot be read: is a (named pipe|folder|device), not a file"):
         catalog.find(tmp_path, "coder")
 
 

@@ -66,7 +66,8 @@ def _statements(text: str) -> Iterator[tuple[int, bool, list[str], bool]]:
     import tomllib
 
     text = text.replace("\r\n", "\n") + "\n"
-    start = depth = 0
+    start = 0
+    depth = 0
     line = 1
     for token in _TOKEN.finditer(text):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)

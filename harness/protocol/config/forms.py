@@ -24,8 +24,7 @@ def _own_file(text: str) -> str:
 
 
 def _folder(text: str) -> str:
-    """An absolute folder that may be shown inside the sandbox; whole system folders would open what the sandbox closes.
-    """
+    """An absolute folder that may be shown inside the sandbox, which whole system folders would open."""
     path = os.path.normpath(os.path.expanduser(text))
     if not os.path.isabs(path):
         raise ValueError(f"{text!r} must be an absolute path (or begin with ~)")

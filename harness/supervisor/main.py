@@ -22,7 +22,7 @@ from harness.supervisor.base.stderr import say_without_fail
 from harness.supervisor.endpoints.credentials import Credentials
 from harness.supervisor.guardian import EXIT_BROKEN, EXIT_REFUSED
 from harness.supervisor.money.budget_service import BudgetService
-from harness.supervisor.money.reservations import Bookkeeper
+from harness.supervisor.money.reservations import DurableLedger
 from harness.supervisor.state_folder import Refused, prepare
 from harness.supervisor.supervisor import Supervisor
 from harness.supervisor.upkeep import epochs
@@ -110,7 +110,7 @@ def main(argv: list[str] | None = None) -> int:
         signs = asyncio.create_task(sign_of_life.keep_giving(sign))
         settings = Settings(folders)
         settings.check()
-        budget_service = BudgetService(lambda: Bookkeeper.open(folders.ledger, lambda: settings.config.caps))
+        budget_service = BudgetService(lambda: DurableLedger.open(folders.ledger, lambda: settings.config.caps))
         await budget_service.open()
         supervisor = Supervisor(folders, epoch, Credentials(fd), settings, budget_service)
         try:

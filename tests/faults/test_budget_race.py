@@ -16,7 +16,7 @@ from harness.budget.ledger_types import Reserved, decode
 from harness.eventlog.reader import read
 from harness.events.types import Caps, Usage
 from harness.protocol.config.sections import CapsConfig
-from harness.supervisor.money.reservations import Bookkeeper
+from harness.supervisor.money.reservations import DurableLedger
 
 MODEL = "claude-sonnet-5-5"
 ONE = 1000 * 2500 + 1000 * 10_000
@@ -32,7 +32,7 @@ ONE = 1000 * 2500 + 1000 * 10_000
     ],
 )
 async def test_sixty_four_at_once_on_one_cap(tmp_path: Path, limits: CapsConfig, caps: Caps, cap: str) -> None:
-    books = await Bookkeeper.open(tmp_path / "ledger", lambda: limits)
+    books = await DurableLedger.open(tmp_path / "ledger", lambda: limits)
     sids = ["s"] * 64 if cap.startswith("session") else [f"s{n % 8}" for n in range(64)]
 
     asked = (books.reserve(sids[n], Reserve(f"q{n}", 1, MODEL, 1000, 1000), caps) for n in range(64))
@@ -45,7 +45,7 @@ async def test_sixty_four_at_once_on_one_cap(tmp_path: Path, limits: CapsConfig,
 
 async def test_reserving_and_settling_in_any_order_never_passes_the_cap(tmp_path: Path) -> None:
     limits = CapsConfig(day_usd=30 * ONE, fleet_usd=60 * ONE)
-    books = await Bookkeeper.open(tmp_path / "ledger", lambda: limits)
+    books = await DurableLedger.open(tmp_path / "ledger", lambda: limits)
     dice = random.Random(7)
 
     async def brain(sid: str) -> None:

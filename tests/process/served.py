@@ -14,7 +14,7 @@ from harness.supervisor.base.settings import Settings
 from harness.supervisor.endpoints.credentials import Credentials
 from harness.supervisor.money.budget_service import BudgetService
 from harness.supervisor.money.day import Clock
-from harness.supervisor.money.reservations import Bookkeeper
+from harness.supervisor.money.reservations import DurableLedger
 from harness.supervisor.state_folder import prepare
 from harness.supervisor.supervisor import Supervisor
 from harness.supervisor.upkeep import clock, epochs
@@ -24,12 +24,14 @@ from tests.fleetlib import Fleet, wait_for
 @asynccontextmanager
 async def served(
     f: Fleet, *, day: Clock | None = None, clocks: Callable[[], clock.Ticks] = clock.read
-) -> AsyncIterator[Bookkeeper]:
+) -> AsyncIterator[DurableLedger]:
     """Serve this fleet until the block ends, by these clocks; its ledger."""
     settings = Settings(f.folders)
     settings.check()
     lock = prepare(f.folders)
-    budget_service = BudgetService(lambda: Bookkeeper.open(f.folders.ledger, lambda: settings.config.caps, clock=day))
+    budget_service = BudgetService(
+        lambda: DurableLedger.open(f.folders.ledger, lambda: settings.config.caps, clock=day)
+    )
     await budget_service.open()
     assert budget_service.books is not None
     supervisor = Supervisor(f.folders, epochs.advance(f.folders), Credentials(), settings, budget_service, clocks)

@@ -22,14 +22,14 @@ from harness.eventlog.reader import read, verify
 from harness.eventlog.writer import LogWriter
 from harness.events.types import Caps, Usage
 from harness.protocol.config.sections import CapsConfig
-from harness.supervisor.money.reservations import Bookkeeper, LedgerUnavailable
+from harness.supervisor.money.reservations import DurableLedger, LedgerUnavailable
 
 FREE = CapsConfig(day_usd=None)
 MODEL = "claude-sonnet-5-5"
 
 
-async def opened(folder: Path, limits: CapsConfig = FREE) -> Bookkeeper:
-    return await Bookkeeper.open(folder / "ledger", lambda: limits)
+async def opened(folder: Path, limits: CapsConfig = FREE) -> DurableLedger:
+    return await DurableLedger.open(folder / "ledger", lambda: limits)
 
 
 async def test_a_reservation_is_on_disk_when_it_is_granted_and_settles_once(tmp_path: Path) -> None:
@@ -253,10 +253,10 @@ from pathlib import Path
 from harness.agents.supervisor_requests import Reserve
 from harness.events.types import Caps
 from harness.protocol.config.sections import CapsConfig
-from harness.supervisor.money.reservations import Bookkeeper
+from harness.supervisor.money.reservations import DurableLedger
 
 async def main():
-    books = await Bookkeeper.open(Path(sys.argv[1]), lambda: CapsConfig(day_usd=None))
+    books = await DurableLedger.open(Path(sys.argv[1]), lambda: CapsConfig(day_usd=None))
     async def one(n):
         made = await books.reserve("s", Reserve(f"q{n}", 1, "claude-sonnet-5-5", 100, 100), Caps())
         print(made.reservation, flush=True)

@@ -16,7 +16,7 @@ from harness.protocol.config import config
 from harness.protocol.paths import Folders
 from harness.supervisor.money import paid
 from harness.supervisor.money.day import Clock
-from harness.supervisor.money.reservations import Bookkeeper
+from harness.supervisor.money.reservations import DurableLedger
 from harness.views.rows import row as row_of
 from harness.views.session_views import FleetView, SessionRow
 
@@ -45,10 +45,10 @@ def row(sid: str, spent: int = 0) -> SessionRow:
     return msgspec.structs.replace(made, spent_nano=spent)
 
 
-async def three_days(folders: Folders) -> Bookkeeper:
+async def three_days(folders: Folders) -> DurableLedger:
     """Two sessions on three days: paid, of unknown outcome, and still held."""
     clock = Day("2026-11-01")
-    books = await Bookkeeper.open(folders.ledger, lambda: config.load(folders).caps, folders.sessions, clock)
+    books = await DurableLedger.open(folders.ledger, lambda: config.load(folders).caps, folders.sessions, clock)
     for number, (day, sid) in enumerate((("01", "gone"), ("02", "gone"), ("02", "stays"), ("03", "stays"))):
         clock.day = f"2026-11-{day}"
         made = await books.reserve(sid, Reserve(f"q{number}", 1, MODEL, 1000, 100), Caps())
@@ -93,7 +93,7 @@ def test_without_a_ledger_the_logs_stand_and_nothing_is_wrong(folders: Folders) 
 
 
 async def test_a_configuration_that_cannot_be_read_is_said(folders: Folders) -> None:
-    books = await Bookkeeper.open(
+    books = await DurableLedger.open(
         folders.ledger, lambda: config.load(folders).caps, folders.sessions, Day("2026-11-01")
     )
     await books.reserve("s", Reserve("q", 1, MODEL, 10, 10), Caps())

@@ -78,7 +78,7 @@ def test_a_shelf_is_only_made_of_what_is_a_session_id(places: Path, monkeypatch:
     monkeypatch.setattr(session_bundle, "unpack", unpacked)
     with (
         pytest.raises(session_bundle.NotABundle, match="is no session's id"),
-        bundle_source.shelf(places / "f.watchfloor.tar"),
+        bundle_source.reader(places / "f.watchfloor.tar"),
     ):
         pass
     assert not (places / "victim").exists()
@@ -89,5 +89,5 @@ def test_no_space_to_unpack_is_a_refusal(places: Path, monkeypatch: pytest.Monke
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(session_bundle, "unpack", full)
-    with pytest.raises(Refused, match="No space left"), bundle_source.shelf(places / "f.watchfloor.tar"):
+    with pytest.raises(Refused, match="No space left"), bundle_source.reader(places / "f.watchfloor.tar"):
         pass

@@ -37,12 +37,12 @@ def look(ctx: Context, ids: Sequence[str]) -> Iterator[tuple[Client | OfflineRea
         with ctx.look() as client:
             yield client, list(ids)
         return
-    with shelf(file) as (made, sid):
+    with reader(file) as (made, sid):
         yield made, [sid]
 
 
 @contextmanager
-def shelf(file: Path) -> Iterator[tuple[OfflineReader, str]]:
+def reader(file: Path) -> Iterator[tuple[OfflineReader, str]]:
     """The session of a bundle as a state folder that nobody drives, and its id. Raises NotABundle, Refused."""
     with TemporaryDirectory(prefix="watchfloor-look-") as made:
         root = Path(made)

@@ -1,4 +1,4 @@
-"""A fleet that is stopped, or must not be driven, read as a book from a shelf: its logs are folded from the disk, and
+"""A fleet that is stopped, or must not be driven, read from its files: its logs are folded from the disk, and
 no process is started.
 """
 

@@ -58,10 +58,10 @@ def brief(ctx: Context, args: argparse.Namespace) -> int:
         raise Usage(str(exc)) from exc
     until = since.as_recorded(now)
     if len(args.ids) == 1 and (file := bundle_source.file_of(args.ids[0])) is not None:
-        with bundle_source.shelf(file) as (shelf, sid):
-            fleet = ask(shelf, Sessions, "sessions")
+        with bundle_source.reader(file) as (reader, sid):
+            fleet = ask(reader, Sessions, "sessions")
             start = start if args.since is not None else fleet.rows[0].created
-            told = _gathered(shelf, fleet.rows, [sid], start)
+            told = _gathered(reader, fleet.rows, [sid], start)
     else:
         with ctx.look() as client:
             client.wait_up_to(_PATIENCE_S)

@@ -42,8 +42,8 @@ def logs(ctx: Context, args: argparse.Namespace) -> int:
     except ValueError as exc:
         raise Usage(str(exc)) from exc
     if (file := bundle_source.file_of(args.id)) is not None:
-        with bundle_source.shelf(file) as (shelf, sid):
-            folder = Path(ask(shelf, SessionShown, "session", sid=sid).folder)
+        with bundle_source.reader(file) as (reader, sid):
+            folder = Path(ask(reader, SessionShown, "session", sid=sid).folder)
             return _show(records.DiskRecords(SessionFolder(folder, folder / "none"), args.after), chosen, args, True)
     with ctx.look() as client:
         found = archive.session(client, args.id)

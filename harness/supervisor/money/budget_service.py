@@ -22,7 +22,7 @@ from harness.supervisor.fleet.session import Session
 from harness.supervisor.money import reservations
 from harness.supervisor.money.figures import CapStanding
 from harness.supervisor.money.price_lists import PriceLists
-from harness.supervisor.money.reservations import Bookkeeper, LedgerUnavailable
+from harness.supervisor.money.reservations import DurableLedger, LedgerUnavailable
 from harness.views.rows import Money
 
 _LAST_INPUT = 100_000
@@ -54,9 +54,9 @@ class BudgetService:
     While it cannot be opened, everything can be looked at and nothing spent.
     """
 
-    def __init__(self, open_books: Callable[[], Awaitable[Bookkeeper]]) -> None:
+    def __init__(self, open_books: Callable[[], Awaitable[DurableLedger]]) -> None:
         self._open_books = open_books
-        self.books: Bookkeeper | None = None
+        self.books: DurableLedger | None = None
         self._prices = PriceLists()
         self._why = OpError("ledger", "the ledger is not open yet", _WAITS)
 
@@ -83,7 +83,7 @@ class BudgetService:
         if self.books is not None:
             await self.books.close()
 
-    def _live(self) -> Bookkeeper:
+    def _live(self) -> DurableLedger:
         if self.books is None:
             raise self._why
         return self.books
@@ -108,7 +108,7 @@ class BudgetService:
             await self._prices.fetch(session.state.intent.model)
 
     async def reserve(self, session: Session, wanted: Reserve) -> Reservation:
-        """See `Bookkeeper.reserve`. Raises OverCap, OpError ``no_space``, ``ledger``: then it only has to wait, and
+        """See `DurableLedger.reserve`. Raises OverCap, OpError ``no_space``, ``ledger``: then it only has to wait, and
         asks again by itself; the session says so meanwhile.
         """
         try:
@@ -172,7 +172,7 @@ class BudgetService:
         return self.books is not None and bool(self.books.holding(sid))
 
     async def conclude(self, session: Session) -> None:
-        """Settle what the session's earlier brains left open, from its log; see `Bookkeeper.conclude`.
+        """Settle what the session's earlier brains left open, from its log; see `DurableLedger.conclude`.
 
         Raises OpError ``no_space``, ``ledger``.
         """
@@ -268,7 +268,7 @@ class BudgetService:
             raise OpError("bad_option", f"{cap} is not a cap of the day or the fleet") from exc
 
     def raising(self, cap: Cap, limit: int, decision: str) -> Raised:
-        """See `Bookkeeper.raising`. Raises OpError ``bad_option``, ``bad_value``."""
+        """See `DurableLedger.raising`. Raises OpError ``bad_option``, ``bad_value``."""
         try:
             return self._live().raising(cap, limit, decision)
         except KeyError as exc:
@@ -277,7 +277,7 @@ class BudgetService:
             raise OpError("bad_value", str(exc)) from exc
 
     async def follow(self, raise_: Raised) -> None:
-        """See `Bookkeeper.follow`. Raises OpError ``no_space``, ``ledger``."""
+        """See `DurableLedger.follow`. Raises OpError ``no_space``, ``ledger``."""
         try:
             await self._live().follow(raise_)
         except LedgerUnavailable as exc:

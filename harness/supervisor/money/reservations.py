@@ -44,7 +44,7 @@ class LedgerUnavailable(Exception):
         self.code = code
 
 
-class Bookkeeper(Readings):
+class DurableLedger(Readings):
     """The one owner of the ledger. Use `open`; all methods belong to one event loop."""
 
     def __init__(
@@ -69,7 +69,7 @@ class Bookkeeper(Readings):
     @classmethod
     async def open(
         cls, folder: Path, limits: Callable[[], CapsConfig], sessions: Path | None = None, clock: Clock | None = None
-    ) -> Bookkeeper:
+    ) -> DurableLedger:
         """Open the ledger log, complete it from the logs below ``sessions`` where something of it is gone, and rebuild
         all accounts.
 
@@ -326,4 +326,4 @@ def _unavailable(exc: Exception, text: str) -> LedgerUnavailable:
     return LedgerUnavailable("no_space" if out_of_space(exc) else "ledger", text)
 
 
-__all__ = ["Bookkeeper", "CapReached", "LedgerUnavailable", "NotReserved"]
+__all__ = ["CapReached", "DurableLedger", "LedgerUnavailable", "NotReserved"]

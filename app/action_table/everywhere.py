@@ -24,7 +24,7 @@ ACTIONS: tuple[Action, ...] = (
         80,
         palette=False,
     ),
-    act("app.shell.help", "Help", "All keys of this screen.", "question_mark f1", EVERYWHERE, "help", 100),
+    act("app.help", "Help", "All keys of this screen.", "question_mark f1", EVERYWHERE, "help", 100),
     act("app.theme", "Next theme", "Cycle through the dark, light and ANSI themes.", "t", EVERYWHERE),
     act(
         "app.reconnect",

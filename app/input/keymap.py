@@ -28,7 +28,7 @@ PRESETS: dict[str, dict[str, str]] = {
         "session.launch": "n, ctrl+b c",
         "app.detach": "q, ctrl+q, ctrl+b d",
         "app.palette": "ctrl+p, ctrl+b :",
-        "app.shell.help": "?, f1, ctrl+b ?",
+        "app.help": "?, f1, ctrl+b ?",
     },
     "zellij": {
         "pane.split_right": "ctrl+t r, alt+n",
@@ -73,20 +73,20 @@ class Keymap(msgspec.Struct, frozen=True):
     def bindings(self) -> dict[str, str]:
         """Changed action id → comma-separated chords, as Textual's keymap takes it.
 
-        An action with sequences only gets a key nobody can press.
+        An action that has only sequences gets a key that nobody can press.
         """
         made = {}
         mapped = self._mapped()
         for action, keys in self.keys.items():
             if action not in mapped:
-                continue  # every key that Textual has to map costs on each key press
+                continue  # each mapped key slows every key press
             single = [key for key in keys if " " not in key]
             made[action] = ",".join(single) if single else f"unbound_{action}"
         return made
 
     def _mapped(self) -> set[str]:
-        """The changed actions, and all that share a key with one of them: Textual takes a key that it maps away from
-        every action that it does not map.
+        """The changed actions, and all that share a key with one of them: a key in Textual's keymap is taken away from
+        every action that is not in it.
         """
         mapped = {action for action, keys in self.keys.items() if keys != BY_ID[action].keys}
         while True:
@@ -157,7 +157,7 @@ def _check(keys: Mapping[str, tuple[str, ...]], where: str) -> None:
         )
 
 
-# Pairs that share a key on purpose: only one of the two can ever be possible at a time, and the help bar shows which.
+# Pairs that share a key on purpose: at most one of the two is available at a time, and the help bar shows which.
 _ALTERNATIVES = frozenset(
     frozenset(pair)
     for pair in (
@@ -177,7 +177,7 @@ def _clash(first: str, second: str) -> bool:
         return False
     a = BY_ID[first].scopes
     b = BY_ID[second].scopes
-    # The panes are inside the floor and stand before it, so a key may mean one thing there and another on the list.
+    # Panes are nested in the floor and take precedence, so a key may mean one thing there and another on the list.
     if {"panes"} in (set(a), set(b)) and set(a) != set(b):
         return overlapping(set(a) - {"floor"}, set(b) - {"floor"})
     return overlapping(a, b)

@@ -87,7 +87,7 @@ class FloorScreen(SessionCommands):
             ("", "No sessions now" if had else "No sessions yet"),
             ("", ""),
             (keys.shown("session.launch"), "launch an agent on a repository"),
-            (keys.shown("app.shell.help"), "all keys"),
+            (keys.shown("app.help"), "all keys"),
             (keys.shown("app.detach"), "leave; whatever runs goes on"),
             ("", ""),
             ("", "those that were removed:" if had else "or from a shell:"),

@@ -325,7 +325,7 @@ class WatchApp(App[int]):
         return {
             "app.detach": Handler(lambda: self.exit(0)),
             "app.palette": Handler(self._open_palette),
-            "app.shell.help": Handler(self._open_help),
+            "app.help": Handler(self._open_help),
             "app.theme": Handler(self._next_theme),
             "app.copy": Handler(self._copy, self._nothing_to_copy),
             "app.copy_name": Handler(self._copy_name, self._no_name),

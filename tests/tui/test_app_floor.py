@@ -520,7 +520,7 @@ async def _prove(s: Shown, prepare: Callable[[], object], home: int) -> None:
     prepare()
     await s.settle()
     entries = list(s.help)
-    assert entries[-1][0] == "app.shell.help"
+    assert entries[-1][0] == "app.help"
     keys = {ident: key for ident, keys in s.app.keys.keys.items() for key in keys[:1]}
     for ident, _shown, _label in sorted(entries, key=lambda e: e[0] == "app.detach"):
         await s.until("quiet", lambda: s.app.idle)

@@ -230,7 +230,7 @@ async def test_a_toast_from_elsewhere_covers_no_line_of_the_group(tmp_path: Path
     async with shown(tmp_path, two) as s:
         await look_at_all(s)
         group = looking(s)
-        await s.app.screen.action_do("app.shell.help")
+        await s.app.screen.action_do("app.help")
         await s.until("help is on top", lambda: s.app.screen is not group)
         s.app.notify("X" * 300, timeout=60)
         await s.until("a toast", lambda: list(s.app.screen.query("Toast")))

@@ -1,1 +1,1 @@
-"""The screen's and the command line's end of the supervisor's socket."""
+"""The supervisor as screen and command line use it: connection, copies of its views, requests, logs."""

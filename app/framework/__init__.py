@@ -1,1 +1,1 @@
-"""What screens are built on: what the application promises them, and their handlers."""
+"""What screens are built on: the interface of the application that they see, and the tables of their handlers."""

@@ -1,1 +1,1 @@
-"""Reading the work before it is taken: comments, and what was seen."""
+"""Reviewing work before it is taken: comments, viewed files, and publishing it as a pull request."""

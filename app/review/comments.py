@@ -41,11 +41,11 @@ class Review:
     comments: dict[Anchor, Comment] = field(default_factory=dict)
 
     def has_seen(self, file: FilePatch) -> bool:
-        """True when this file was viewed as it is now."""
+        """True when the current version of this file was marked as viewed."""
         return self.viewed.get(file.path) == digest(file)
 
     def turn(self, file: FilePatch) -> bool:
-        """Mark it as viewed, or take the mark away; says which."""
+        """Toggle the mark of being viewed; True if it is marked now."""
         if self.has_seen(file):
             del self.viewed[file.path]
             return False
@@ -53,7 +53,7 @@ class Review:
         return True
 
     def say(self, file: FilePatch, row: int, text: str) -> None:
-        """Comment on a row of the file, in place of what was said there; an empty text takes that away."""
+        """Set the comment on this row, replacing any earlier one; empty text deletes it."""
         anchor = anchor_of(file, row)
         if text.strip():
             self.comments[anchor] = Comment(text.strip(), file.rows[row].text if anchor.line else "")
@@ -62,13 +62,13 @@ class Review:
 
 
 def digest(file: FilePatch) -> str:
-    """What of a file was viewed."""
+    """Hash of a file's diff, to notice that it changed after it was viewed."""
     lines = "\n".join((file.status, *(row.text for row in file.rows)))
     return hashlib.sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def anchor_of(file: FilePatch, row: int) -> Anchor:
-    """What a comment on this row is about."""
+    """The file and line, old or new, that a comment on this row refers to."""
     one = file.rows[row]
     return Anchor(file.path, one.new or one.old, old=not one.new and one.old > 0)
 
@@ -84,8 +84,8 @@ def touches_told(places: Sequence[Steered]) -> str:
 
 
 def message(review: Review) -> str:
-    """All comments as one message to the agent, by file and line. What is quoted of the work is one line, displayed
-    safely, so that it cannot pass for the person's words.
+    """All comments as one message to the agent, by file and line. Quoted code is cut to one line and displayed safely,
+    so that it cannot be mistaken for the person's words.
     """
     said = [_FIRST]
     for number, (anchor, comment) in enumerate(sorted(review.comments.items()), 1):

@@ -1,4 +1,4 @@
-"""What is done to many sessions at once: one question that lists whom it reaches, then one request each."""
+"""Acting on many sessions at once: one dialog lists those affected, then one request is sent for each."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ ARCHIVE = Act(
 
 
 def raising(views: Sequence[ApprovalView]) -> Act:
-    """Raising the caps in dollars that sessions wait at, of those that have such a request open."""
+    """Raise dollar caps, of sessions with an open request at their own dollar cap."""
     waiting = {view.sid for view in views if at_own_cap(view)}
 
     def not_raising(row: SessionRow) -> str:
@@ -69,18 +69,18 @@ def raising(views: Sequence[ApprovalView]) -> Act:
 
 
 def at_own_cap(view: ApprovalView) -> bool:
-    """It asks for more dollars for its session alone."""
+    """True when this request asks to raise a dollar cap of its own session, not of the fleet."""
     return of_dollars(view) is not None
 
 
 def of_dollars(view: ApprovalView) -> CapRequest | None:
-    """What it says of a cap on dollars of its session alone, when that can be raised."""
+    """The cap that this request asks about, if it is a dollar cap of one session and can be raised; else None."""
     said = CapRequest.of(view.detail) if view.kind == Request.CAP and "raise" in view.options else None
     return said if said is not None and said.cap.of_session and said.cap.in_usd else None
 
 
 class BulkDialog(Dialog[int]):
-    """Lists whom it reaches and whom not. The result is True, or with ``amount`` what was typed, in nano-USD."""
+    """Lists the sessions affected and those left alone. Returns True, or with ``amount`` the sum typed, in nano-USD."""
 
     DEFAULT_CSS = """
     BulkDialog FactList { max-height: 40vh; background: $surface; }
@@ -108,7 +108,7 @@ class BulkDialog(Dialog[int]):
         self.query_one("#field" if self._amount else "#reach").focus()
 
     def _fit(self) -> None:
-        """No higher than what is listed, once it is known into how many lines that wraps."""
+        """Shrink the list to its content, once layout has wrapped it."""
         listed = self.query_one(FactList)
         listed.styles.height = min(_MOST_LINES, listed.virtual_size.height)
 
@@ -128,21 +128,21 @@ class BulkDialog(Dialog[int]):
 
 
 async def carry_out(host: Host, act: Act, targets: Sequence[SessionRow], ask: Ask) -> None:
-    """Ask for each in turn and say once what became of it all. ``ask`` takes a session's id and raises what refuses."""
+    """Ask for each in turn and report the result once. ``ask`` takes a session's id and raises if it is refused."""
     refused: dict[str, str] = {}
     notes: list[str] = []
     for row in targets:
         try:
             notes.append(str((await ask(row.sid)).get("note") or ""))
         except SupervisorError as exc:
-            refused[row.name] = str(exc) if len(targets) == 1 else exc.message  # of many, why, and not each time how
+            refused[row.name] = str(exc) if len(targets) == 1 else exc.message  # not the remedy each time
         except (Unreachable, ConfigError) as exc:
             refused[row.name] = str(exc)
     host.tell(outcome(act, len(targets) - len(refused), refused, list(filter(None, notes))), bad=bool(refused))
 
 
 def asking(host: Host, act: Act, more: int) -> Ask:
-    """How this act is asked for, by a session's id; ``more`` is what a raise adds, in nano-USD."""
+    """The function that requests this act for one session; ``more`` is what a raise adds, in nano-USD."""
     wanted = {"stop": "stopped", "pause": "paused", "resume": "running"}
 
     async def ask(sid: str) -> Mapping[str, object]:

@@ -1,16 +1,16 @@
-"""The count of what waits in the terminal's title; tmux takes it as its pane's title and hands it on where it may."""
+"""Shows the number of waiting requests in the terminal's title; in tmux this is the title of the pane."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+# Push and pop the terminal's own stack of titles, so that the earlier title returns at exit.
 _KEEP = "\x1b[22;2t"
 _GIVE_BACK = "\x1b[23;2t"
-"""The terminal's own stack of titles: what stood there before comes back at the end."""
 
 
 class TerminalTitle:
-    """Writes to the terminal when the title changes; ``on``: whether it is ours to set."""
+    """Writes to the terminal when the title changes; ``on``: whether we may set it."""
 
     def __init__(self, write: Callable[[str], None], *, on: bool) -> None:
         self._write = write
@@ -18,7 +18,7 @@ class TerminalTitle:
         self._shown = ""
 
     def show(self, needs_you: int) -> None:
-        """So many things need the person now."""
+        """Set the title to show how many things need the person."""
         title = f"◆ {needs_you} · Watchfloor" if needs_you else "Watchfloor"
         if not self._on or title == self._shown:
             return

@@ -1,1 +1,1 @@
-"""A session as one file that travels."""
+"""Exporting a session to one file, and reading and checking it elsewhere."""

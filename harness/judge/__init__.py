@@ -1,1 +1,1 @@
-"""The judge: what it is shown, what it answers, and how well it knows bad work from good. Pure."""
+"""A second model that reads finished work: what it is shown, what it answers, how well it tells bad from good. Pure."""

@@ -1,3 +1,1 @@
-"""Done is written down first: what may not be changed by who is measured by it, how many tests ran, plans and their
-criteria. Pure.
-"""
+"""Plan files, their criteria and gates, and what is due next. Pure."""

@@ -1,1 +1,1 @@
-"""A session in rows and lines."""
+"""One session: its row in a list, its facts, how full its context is."""

@@ -1,4 +1,4 @@
-"""What ``watchfloor --help`` says: the verbs by what a person wants to do."""
+"""What ``watchfloor --help`` says: the verbs, grouped by task."""
 
 from __future__ import annotations
 

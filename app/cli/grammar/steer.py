@@ -12,6 +12,7 @@ verb = GROUP.verb
 
 
 def wished(p: argparse.ArgumentParser) -> None:
+    """Arguments of pause, resume and stop."""
     p.add_argument("ids", metavar="ID", nargs="+", help="session ids, beginnings of them, or names")
     p.add_argument("--reason", metavar="TEXT", default="", help="kept in the log")
 
@@ -24,7 +25,7 @@ def say(p: argparse.ArgumentParser) -> None:
 
 verb("pause", "cli.verbs.sessions:desire", "pause sessions at their next turn")(wished)
 verb("resume", "cli.verbs.sessions:desire", "let paused sessions go on")(wished)
-verb("stop", "cli.verbs.sessions:desire", "end sessions; their work stays, and only continue takes it up again")(wished)
+verb("stop", "cli.verbs.sessions:desire", "end sessions; their work stays, and only continue resumes it")(wished)
 
 
 @verb(

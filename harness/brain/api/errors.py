@@ -1,10 +1,10 @@
-"""Why a reply that was on its way is no reply."""
+"""Exceptions for a model's reply that is abandoned while it is being received."""
 
 from __future__ import annotations
 
 
 class Overdue(Exception):
-    """A reply took longer than it may; the text says which deadline."""
+    """A reply took longer than its deadline; the text names the deadline."""
 
 
 class TooLarge(Exception):

@@ -7,8 +7,8 @@ from harness.events.body import BlobRef, Body
 
 class JobStarted(Body, frozen=True, kw_only=True):
     """A job runs, started by call ``call_id``. ``what`` is its command on one line, ``limit_s`` the seconds that it may
-    run, ``grace_s`` those that it has to end when asked to, ``log_bytes`` about how much of its output is kept.
-    ``clock`` is the machine's monotonic clock then, which nobody sets and which stands while it sleeps.
+    run, ``grace_s`` the seconds between the request to end and the kill, ``log_bytes`` about how much of its output is
+    kept. ``clock`` is the monotonic clock at the start: it cannot be set and does not advance during suspend.
     """
 
     TYPE = "job.started"
@@ -22,8 +22,8 @@ class JobStarted(Body, frozen=True, kw_only=True):
 
 
 class JobWaiting(Body, frozen=True, kw_only=True):
-    """The agent waits with call ``call_id``, for ``job`` or (empty) any; ``words`` say for what. Nobody thinks for the
-    session until that call ends.
+    """Call ``call_id`` waits for ``job`` (empty: any job); ``words`` describe for what. The agent is not run until the
+    call ends.
     """
 
     TYPE = "job.waiting"
@@ -34,8 +34,8 @@ class JobWaiting(Body, frozen=True, kw_only=True):
 
 class JobEnded(Body, frozen=True, kw_only=True):
     """A job has ended, and no process of it is left. ``status``: ok, error, timeout, cancelled, lost (nobody saw its
-    end). ``last`` are its last lines, ``printed`` the bytes it printed, ``output`` what is kept of them; ``told`` is
-    the call whose result tells the agent, empty when a message of the harness has to.
+    end). ``last`` are its last lines, ``printed`` the number of bytes printed, ``output`` what is kept of them;
+    ``told`` is the call whose result reports this to the agent, empty if the harness must send a message instead.
     """
 
     TYPE = "job.ended"

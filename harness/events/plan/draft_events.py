@@ -1,4 +1,4 @@
-"""Events of a plan that the session itself writes from its goal, before anybody works on it."""
+"""Events about a plan that a session drafts from its goal, before work begins."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from harness.events.body import Body
 
 
 class PlanTried(Body, frozen=True, kw_only=True):
-    """The plan at ``path`` can be read, and its commands are run before anybody is asked about it."""
+    """The drafted plan at ``path`` was parsed; its ``commands`` now run once, before the person is asked about it."""
 
     TYPE = "plan.tried"
     path: str
@@ -14,8 +14,9 @@ class PlanTried(Body, frozen=True, kw_only=True):
 
 
 class PlanDrafted(Body, frozen=True, kw_only=True):
-    """The agent says that the plan at ``path`` is written; ``count`` entries were found (0: it is no plan), and these
-    problems. ``sent_back``: the agent was told; otherwise a person is asked, or it counts.
+    """The agent says that the plan at ``path`` is written. ``count`` is the number of entries found (0: not a plan),
+    ``problems`` what is wrong. ``sent_back``: the agent was told to fix it; otherwise a person is asked, or the plan is
+    accepted.
     """
 
     TYPE = "plan.drafted"

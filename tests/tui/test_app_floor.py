@@ -28,6 +28,8 @@ from widgets.fleet.fleet_bar import Banner, FleetBar
 from widgets.panes.pane_wall import PaneWall
 from widgets.session.session_list import SessionList
 
+pytestmark = pytest.mark.slow
+
 
 def floor(s: Shown) -> FloorScreen:
     assert isinstance(s.app.screen, FloorScreen)
@@ -536,21 +538,18 @@ async def _prove(s: Shown, prepare: Callable[[], object], home: int) -> None:
             await s.settle()
 
 
-@pytest.mark.slow
 async def test_every_key_in_the_help_bar_of_the_list_does_something(tmp_path: Path) -> None:
     async with shown(tmp_path, crowd, size=(200, 50)) as s:
         await s.press("j", "j", "j", "j")
         await _prove(s, lambda: floor(s).list.focus(), 1)
 
 
-@pytest.mark.slow
 async def test_every_key_in_the_help_bar_of_the_panes_does_something(tmp_path: Path) -> None:
     async with shown(tmp_path, crowd, size=(200, 50)) as s:
         await _prove(s, lambda: floor(s).wall.focus(), 1)
 
 
 @pytest.mark.parametrize("open_with", [("2",), ("enter",), ("3",), ("4",), ("4", "slash", "c", "enter")])
-@pytest.mark.slow
 async def test_every_key_in_the_help_bar_of_other_screens_does_something(
     tmp_path: Path, open_with: tuple[str, ...]
 ) -> None:

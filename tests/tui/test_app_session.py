@@ -25,6 +25,8 @@ from widgets.log.event_log import EventLog
 from widgets.log.transcript import Transcript
 from widgets.plan.plan_view import PlanView
 
+pytestmark = pytest.mark.slow
+
 PATCH = """\
 diff --git a/src/cart.py b/src/cart.py
 --- a/src/cart.py
@@ -62,7 +64,6 @@ async def test_a_session_is_exported_into_the_folder_that_the_screen_was_opened_
 
 
 @pytest.mark.parametrize("size", [(60, 20), *SIZES])
-@pytest.mark.slow
 async def test_all_tabs_at_all_sizes(tmp_path: Path, size: tuple[int, int]) -> None:
     async with shown(tmp_path, first, size=size) as s:
         await s.press("enter")
@@ -297,7 +298,6 @@ async def test_a_log_that_is_gone_is_said_in_its_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [(60, 20), *SIZES])
-@pytest.mark.slow
 async def test_the_form_says_what_is_wrong_beside_the_field_and_launches(
     tmp_path: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,7 +339,6 @@ async def test_what_was_said_of_a_field_goes_when_it_is_changed(
 
 
 @pytest.mark.parametrize("size", [(60, 20), *SIZES, (120, 32)])
-@pytest.mark.slow
 async def test_the_command_that_launches_the_same_is_whole_or_says_how_much_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
 ) -> None:

@@ -23,6 +23,8 @@ from tests.tui.app_pilot import Shown, shown
 from tests.tui.app_world import World, crowd
 from widgets.base.help_bar import HelpBar, KeyEntry, arrange, greyed
 
+pytestmark = pytest.mark.slow
+
 ROUTES: dict[str, tuple[str, ...]] = {
     "floor": (),
     "panes": ("tab",),

@@ -34,6 +34,7 @@ def tables(ch: str) -> set[int]:
     return named | {get_character_cell_size(ch)} | (set() if unicodedata.category(ch) in ("Mn", "Me") else {by_class})
 
 
+@pytest.mark.slow
 def test_every_table_lies_within_the_readings_and_agrees_where_they_do() -> None:
     before = locale.setlocale(locale.LC_CTYPE)
     locale.setlocale(locale.LC_CTYPE, "C.UTF-8")

@@ -92,6 +92,7 @@ def test_requests_stay_within_the_working_size_and_begin_with_the_goal() -> None
 
 
 @pytest.mark.parametrize("window", [200_000, 1_000_000])
+@pytest.mark.slow
 def test_five_hundred_turns_overflow_no_window_and_stay_within_the_working_size(window: int) -> None:
     sizes = Sizes(window=window)
     w, seen = long_work(500, sizes)

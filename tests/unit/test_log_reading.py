@@ -58,6 +58,7 @@ def walked(folder: SessionFolder, start: int, most: int) -> list[str]:
 
 
 @given(start=st.integers(0, N + 5), most=st.integers(1, 6_400))
+@pytest.mark.slow
 def test_any_size_of_piece_gives_the_whole_log(folder: SessionFolder, start: int, most: int) -> None:
     whole = [line.decode() for line in read(folder.log)]
     assert walked(folder, start, most) == whole[start:]

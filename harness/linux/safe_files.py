@@ -14,7 +14,8 @@ import stat
 
 SMALL = 1 << 20
 """Bytes that a file of git's own bookkeeping (HEAD, a ref, ``commondir``, ``alternates``) has at most."""
-_LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+"""Opens a name without what is behind it."""
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -44,14 +45,14 @@ def regular(path: str | os.PathLike[str]) -> int:
 
     Raises Unreadable, OSError; the caller closes it.
     """
-    return opened(os.open(path, _LOOK), os.fspath(path))
+    return opened(os.open(path, LOOK), os.fspath(path))
 
 
 def regular_beneath(folder: str | os.PathLike[str], name: str) -> int:
     """The same for ``name`` (relative, without ``..``) in ``folder`` when no part of it below the folder, nor the
     folder, is a link.
     """
-    at = os.open(folder, _LOOK | os.O_DIRECTORY)
+    at = os.open(folder, LOOK | os.O_DIRECTORY)
     try:
         found = beneath(at, name)
     finally:
@@ -80,7 +81,7 @@ def read_named(folder: str, path: str, limit: int) -> bytes:
     return read_beneath("/", path.lstrip("/"), limit) if os.path.isabs(path) else read_beneath(folder, path, limit)
 
 
-def beneath(folder: int, path: str, flags: int = _LOOK, *, follow: bool = False) -> int:
+def beneath(folder: int, path: str, flags: int = LOOK, *, follow: bool = False) -> int:
     """A descriptor of ``path`` (relative, without ``..``) below an open folder; empty means the folder itself.
 
     No part of the way is a link; ``follow``: links are followed while they stay beneath, where the kernel can see to
@@ -101,7 +102,7 @@ def beneath(folder: int, path: str, flags: int = _LOOK, *, follow: bool = False)
     here = os.dup(folder)
     try:
         for part in parts[:-1]:
-            below = os.open(part, _LOOK, dir_fd=here)
+            below = os.open(part, LOOK, dir_fd=here)
             os.close(here)
             here = below
             if stat.S_ISLNK(os.fstat(here).st_mode):

@@ -1,11 +1,11 @@
 """The way out of the sandbox for a call that names its hosts: a small HTTP proxy that dials those and nothing else.
 Standard library only.
 
-``python -I -S …/proxy.py HOST[:PORT]…`` outside the sandbox, one process a call. Descriptor 3 is a socket over which
-the runner inside hands out its listening socket (`harness.sandbox.egress_relay`), 4 is the call's pidfd: the proxy ends
-when the call does, or the keeper. It takes ``CONNECT host:port`` and plain ``http://`` requests, reads host names
-strictly, resolves a name once and dials that address. Names that lead to this machine or into a private network are
-refused; such an address has to be named itself.
+``python -I -S …/egress_proxy.py HOST[:PORT]…`` outside the sandbox, one process a call. Descriptor 3 is a socket over
+which the runner inside hands out its listening socket (`harness.sandbox.egress_relay`), 4 is the call's pidfd: the
+proxy ends when the call does, or the keeper. It takes ``CONNECT host:port`` and plain ``http://`` requests, reads host
+names strictly, resolves a name once and dials that address. Names that lead to this machine or into a private network
+are refused; such an address has to be named itself.
 """
 
 from __future__ import annotations

@@ -221,6 +221,6 @@ def test_a_pipe_in_place_of_a_file_of_ours_holds_up_nobody(f: Fleet, place: str,
     assert done.returncode == code, done.stderr
     if code:
         assert f"{path}" in done.stderr
-        assert "no regular file" in done.stderr
+        assert "not a file" in done.stderr
     else:
         f.run("supervisor", "stop")

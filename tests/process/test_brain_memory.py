@@ -13,7 +13,7 @@ from tests.process.brainhouse import House, fork_server
 from tests.process.brainlib import ModelServer, stream
 from tests.process.keeperlib import keepers, wait_until
 
-BRAINS = 8
+BRAINS = 32
 CALL = {"type": "tool_use", "id": "toolu_1", "name": "exec", "input": {"argv": ["true"]}}
 
 
@@ -25,9 +25,7 @@ def pss_mib(pid: int) -> float:
 
 
 def test_brains_are_small(tmp_path: Path) -> None:
-    """Measured after a request, while a call runs; fewer brains share the frozen pages than in a full fleet, so this is
-    the worse case.
-    """
+    """Measured after a request, while a call runs, in a fleet of the size that the figure is given for."""
     with (
         keepers(tmp_path) as fleet,
         fork_server() as forks,

@@ -34,14 +34,14 @@ NOW = "2026-11-22T10:00:00.000Z"
 _WRITER = """
 import sys
 from pathlib import Path
-from harness.memory import wishes
+from harness.memory import changes
 from harness.eventlog.side_log import FoldedLog
 from harness.memory.store import MEMORIES
 from tests.process.test_memory_log import wish
 store = FoldedLog.open(MEMORIES, Path(sys.argv[1]))
 number = 0
 while True:
-    entries = wishes.write(store.folded, wish(f"text {number}"))
+    entries = changes.write(store.folded, wish(f"text {number}"))
     store.keep(entries)
     for entry in entries:
         store.folded.apply(entry)

@@ -256,7 +256,7 @@ def proxies(host: str) -> list[int]:
     for name in os.listdir("/proc"):
         with contextlib.suppress(OSError):
             if name.isdigit() and host.encode() in (words := Path(f"/proc/{name}/cmdline").read_bytes().split(b"\0")):
-                found += [int(name)] if any(word.endswith(b"hands/proxy.py") for word in words) else []
+                found += [int(name)] if any(word.endswith(b"sandbox/egress_proxy.py") for word in words) else []
     return found
 
 

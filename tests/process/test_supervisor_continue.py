@@ -344,7 +344,7 @@ def test_words_said_answer_the_question_too(f: Fleet) -> None:
 def test_a_question_beside_checks_that_pass_is_asked_with_their_verdict_and_taken_as_what_they_show(f: Fleet) -> None:
     sid = f.launch(play("All of it is done. Should I also write docs?"), checks=("true",), name="passes")
     asked = f.approval(sid)
-    assert (asked["kind"], asked["title"]) == ("question", "Should I also write docs?")
+    assert (asked["kind"], asked["title"]) == ("question", "All of it is done. Should I also write docs?")
     assert asked["detail"]["checks"] == "all checks passed (1 of 1): 1 still passes"
     assert "all checks passed (1 of 1)" in f.run("approvals", asked["approval_id"]).stdout
     assert f.row(sid)["state"] == "waiting"

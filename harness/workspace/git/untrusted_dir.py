@@ -7,6 +7,7 @@ named pipe, a device or a socket has a kind and nothing else.
 from __future__ import annotations
 
 import enum
+import errno
 import operator
 import os
 import stat
@@ -17,6 +18,8 @@ from harness.linux import safe_files
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NAME = operator.itemgetter(0)
+_LONGEST = 4096
+"""Bytes of a path that the kernel takes at once, its end included."""
 
 
 class Kind(enum.Enum):
@@ -56,7 +59,7 @@ class Ground:
 
     def items(self, folder: str, *, stamps: bool = False) -> list[Item]:
         """What lies in a folder, by name; entries that vanish meanwhile are left out. Raises OSError."""
-        fd = safe_files.beneath(self._fd, folder, _FOLDER)
+        fd = self._at(folder, _FOLDER)
         try:
             found: list[Item] = []
             with os.scandir(fd) as entries:
@@ -101,8 +104,10 @@ class Ground:
         finally:
             os.close(seen)
 
-    def _at(self, path: str) -> int:
-        return safe_files.beneath(self._fd, path)
+    def _at(self, path: str, flags: int = safe_files.LOOK) -> int:
+        if len(os.fsencode(path)) >= _LONGEST:  # step by step it could be opened, in a time that an agent chooses
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path)
+        return safe_files.beneath(self._fd, path, flags)
 
 
 def _kind(entry: os.DirEntry[str]) -> Kind:

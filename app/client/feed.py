@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from app.client import snapshot as models
-from app.client import start_supervisor as start
+from app.client import start_supervisor
 from app.client.replies import read
 from app.client.snapshot import Dirty, FirstLook, Link, Snapshot
 from harness.protocol import identity
@@ -252,7 +252,7 @@ class Feed:
     async def _start_supervisor(self) -> None:
         self._set(Dirty.LINK, link=Link(self.snapshot.link.state, "starting the supervisor"))
         try:
-            await asyncio.to_thread(lambda: start.supervisor(self.folders, name="tui").close())
+            await asyncio.to_thread(lambda: start_supervisor.supervisor(self.folders, name="tui").close())
             self._pause = 1.0
         except (Unreachable, SupervisorError, FolderError, OSError) as exc:
             self._next_start = time.monotonic() + self._pause

@@ -12,7 +12,7 @@ from harness.protocol.client import Client, SupervisorError, Unreachable
 from harness.protocol.connection.struct_json import STRUCT_JSON
 from harness.protocol.connection.transport import UnixSocket
 from harness.protocol.paths import Folders
-from harness.views import attention as needs
+from harness.views import attention
 from harness.views.replies import ApprovalsPush, RowsPush
 from harness.views.session_views import ApprovalView, FleetView, SessionRow
 
@@ -54,13 +54,13 @@ class Snapshot(msgspec.Struct, frozen=True):
 
     def approval(self, approval_id: str) -> ApprovalView | None:
         """The open request, or the item of a session that hangs, of this id."""
-        if (row := self.rows.get(needs.session_of(approval_id))) is not None:
-            return needs.held(row)
+        if (row := self.rows.get(attention.session_of(approval_id))) is not None:
+            return attention.held(row)
         return next((view for view in self.approvals if view.approval_id == approval_id), None)
 
     def needs(self) -> tuple[ApprovalView, ...]:
         """Everything that needs a person: what the queue shows."""
-        return needs.items(self.rows.values(), self.approvals)
+        return attention.items(self.rows.values(), self.approvals)
 
     @property
     def names(self) -> dict[str, str]:

@@ -13,7 +13,7 @@ from app.client import requests
 from app.client.snapshot import Dirty, Snapshot
 from app.framework.handlers import Handler, Handlers, bindings, in_list
 from app.screens.base import WatchScreen
-from harness.domain.text import formatting as words
+from harness.domain.text import formatting
 from harness.protocol.client import SupervisorError, Unreachable
 from harness.views.memory_views import LessonView, MemoriesShown, MemoryVersions, MemoryView, VersionView
 from widgets.base.fact_list import FactList
@@ -225,14 +225,14 @@ def _of_memory(x: MemoryView, versions: list[VersionView], names: dict[str, str]
     newest = x.newest
     facts = [
         ("memory", f"{x.key}, of {_place(x.scope, x.of, names)}"),
-        ("by", f"{newest.by}, {words.zoned(newest.ts)}" + (f": {newest.why}" if newest.why else "")),
+        ("by", f"{newest.by}, {formatting.zoned(newest.ts)}" + (f": {newest.why}" if newest.why else "")),
         ("sha", newest.sha[:_SHA]),
-        *([("until", words.zoned(newest.expires))] if newest.expires else []),
+        *([("until", formatting.zoned(newest.expires))] if newest.expires else []),
         ("text", newest.text),
     ]
     now = time.time()
     for number, v in enumerate(versions):
-        words_of = f"v{v.version} {v.op} {words.age(v.ts, now)} ago by {v.by}"
+        words_of = f"v{v.version} {v.op} {formatting.age(v.ts, now)} ago by {v.by}"
         facts.append(("versions" if number == 0 else "", f"{words_of}: {v.text}" if v.sha else words_of))
     return facts
 

@@ -29,7 +29,7 @@ from harness.domain import problems
 from harness.domain.calls.approval_kind import Request
 from harness.domain.decision import Decision
 from harness.domain.text.display_safe import to_display
-from harness.views import attention as needs
+from harness.views import attention
 from harness.views.session_views import ApprovalView, SessionRow
 from widgets.base.help_bar import HelpBar
 from widgets.card.approval_card import ApprovalCard
@@ -230,7 +230,7 @@ class QueueScreen(CardScreen, SessionCommands):
     def rings(self) -> bool:
         """What is shown is no request, but a session whose alarm rings."""
         view = self._shown
-        row = None if view is None else self.host.snapshot.rows.get(needs.session_of(view.approval_id))
+        row = None if view is None else self.host.snapshot.rows.get(attention.session_of(view.approval_id))
         return row is not None and bool(row.alarms)
 
     def refused(self) -> bool:

@@ -30,7 +30,7 @@ def run(folders: Folders, session: str | None = None) -> int:
         target=lambda: looked.set_result(snapshot.first_look(folders)), name="first-look", daemon=True
     )
     look.start()
-    from app.client import last_seen as looked_at
+    from app.client import last_seen
     from app.input import keymap
     from app.shell.navigation import Opening
     from app.shell.watch_app import WatchApp
@@ -51,9 +51,9 @@ def run(folders: Folders, session: str | None = None) -> int:
     except TimeoutError:
         looked.add_done_callback(lambda late: late.result().close())  # the feed makes a connection of its own
     theme = themes.remembered(folders.state / themes.FILE) or settings.ui.theme
-    away = looked_at.away(folders.state, settings.ui.brief_after, time.time())
+    away = last_seen.away(folders.state, settings.ui.brief_after, time.time())
     app = WatchApp(folders, keys, theme=theme, opening=Opening(session, away), first=first, notify=settings.notify)
     try:
         return app.run() or app.return_code or 0
     finally:
-        looked_at.left(folders.state, time.time())
+        last_seen.left(folders.state, time.time())

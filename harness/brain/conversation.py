@@ -22,7 +22,7 @@ from harness.brain.context.sizes import PER_TOKEN, shown
 from harness.brain.conversation_turns import DROPPED, ModelTurn, UserTurn
 from harness.brain.layers import beginning
 from harness.brain.view import View
-from harness.domain import request_layers as layers
+from harness.domain import request_layers
 from harness.domain.calls.call_id import name_call
 from harness.events import message_parts
 from harness.events.messages_api import Block, block_of
@@ -242,7 +242,7 @@ class Talk:
         """About how many tokens of ``size`` bytes of messages are what; the newest reply begins with message
         ``newest``.
         """
-        held = dict.fromkeys(layers.ORDER[1:], 0)
+        held = dict.fromkeys(request_layers.ORDER[1:], 0)
         for name, text in self._beginning:
             held[name] += len(_encode(_text(text)))
         before = sum(held.values())
@@ -251,8 +251,8 @@ class Talk:
             at = min(starts)
             closed = self._closed[at:]
             rest = messages[max(0, at - len(self._closed)) :]
-            held[layers.RECENT] += sum(map(len, closed)) + sum(len(_encode(message)) for message in rest)
-        held[layers.TASK] += max(0, size - before - held[layers.RECENT])
+            held[request_layers.RECENT] += sum(map(len, closed)) + sum(len(_encode(message)) for message in rest)
+        held[request_layers.TASK] += max(0, size - before - held[request_layers.RECENT])
         return {name: part // PER_TOKEN for name, part in held.items()}
 
 

@@ -25,7 +25,7 @@ from harness.brain.view import View
 from harness.domain.calls.attempt import AT_THE_GATE, NO_REPLY, OVERFLOWS, REFUSED
 from harness.domain.calls.call_id import name_call
 from harness.domain.states import ParkedFor
-from harness.events import message_parts as said
+from harness.events import message_parts
 from harness.events import types as t
 from harness.plan import already, draft, iterations, session_checks, stakes
 from harness.projections.state.evaluation import JudgeStage
@@ -165,15 +165,21 @@ def _shrink(v: View, change: room.Change | None) -> Shrink | None:
 
 
 def proposals(
-    v: View, reply: t.ModelMessage, parts: Sequence[said.Part], seq: int
-) -> tuple[tuple[str, said.Call], ...]:
+    v: View, reply: t.ModelMessage, parts: Sequence[message_parts.Part], seq: int
+) -> tuple[tuple[str, message_parts.Call], ...]:
     """The calls that `next_step` would propose if this reply stood on record at ``seq``, right behind all that was
     seen; none when that is for it to say.
     """
     s = v.state
-    if reply.purpose or reply.stop != said.CALLS or v.finish_seq >= 0 or readiness.over(s) or readiness.held(s):
+    if (
+        reply.purpose
+        or reply.stop != message_parts.CALLS
+        or v.finish_seq >= 0
+        or readiness.over(s)
+        or readiness.held(s)
+    ):
         return ()
-    return tuple((name_call(seq, i), call) for i, call in enumerate(said.calls_of(parts)))
+    return tuple((name_call(seq, i), call) for i, call in enumerate(message_parts.calls_of(parts)))
 
 
 def _fitting(v: View, sizes: Sizes, ask: Ask) -> Step:
@@ -222,7 +228,7 @@ def _next(v: View) -> Step:
     if held is not None:
         return held
     last = v.last_model
-    if last is not None and last.stop == said.CALLS and not v.finished and last.seq > v.continued_seq:
+    if last is not None and last.stop == message_parts.CALLS and not v.finished and last.seq > v.continued_seq:
         missing = tuple((last.call_id(i), use) for i, use in enumerate(last.calls) if last.call_id(i) not in v.calls)
         if missing:
             return Propose(missing)
@@ -249,7 +255,7 @@ def _ask(v: View) -> Ask:
         attempt=len(failures) + 1,
         request_id=failures[0].body.request_id if failures else "",
         finish=v.finish_seq >= 0,
-        room=min(_MOST_ROOM, v.cut_calls + (last is not None and last.stop == said.LENGTH)),
+        room=min(_MOST_ROOM, v.cut_calls + (last is not None and last.stop == message_parts.LENGTH)),
     )
 
 
@@ -294,28 +300,28 @@ def _turn(v: View, last: ModelTurn | None) -> Step:
     if last is None or v.newest_user_seq > last.seq or v.finish_seq >= 0:
         return _ask(v)
     match last.stop:
-        case said.CALLS:
+        case message_parts.CALLS:
             return _breaker(v) or _ask(v)
-        case said.DONE if last.empty and not v.unheard:
+        case message_parts.DONE if last.empty and not v.unheard:
             return _empty(v)
-        case said.DONE:
+        case message_parts.DONE:
             return Say(prompt.UNHEARD) if v.unheard else _done(v, last)
-        case said.PAUSED | said.LENGTH if v.pauses >= _MAX_PAUSES:
+        case message_parts.PAUSED | message_parts.LENGTH if v.pauses >= _MAX_PAUSES:
             return Park(ParkedFor.ERROR, f"{v.pauses} replies in a row stopped early ({last.stop})")
-        case said.LENGTH:
+        case message_parts.LENGTH:
             return Say(prompt.CUT_TEXT)
-        case said.PAUSED:
+        case message_parts.PAUSED:
             return _ask(v)
-        case said.WINDOW if v.overflows < _MAX_OVERFLOWS:
+        case message_parts.WINDOW if v.overflows < _MAX_OVERFLOWS:
             return _ask(v)
         case _ if v.parked_seq > last.seq:
             return _ask(v)
-        case said.WINDOW:
+        case message_parts.WINDOW:
             return Park(
                 ParkedFor.ERROR, "the conversation does not fit the model's window even without old tool results"
             )
-        case said.REFUSED:
-            return Park(ParkedFor.REFUSAL, said.text_of(last.parts)[:_MOST_SAID] or "it gave no reason")
+        case message_parts.REFUSED:
+            return Park(ParkedFor.REFUSAL, message_parts.text_of(last.parts)[:_MOST_SAID] or "it gave no reason")
         case other:
             return Park(ParkedFor.ERROR, f"the reply stopped for a reason nobody here knows: {other}")
 
@@ -399,7 +405,7 @@ def _done(v: View, last: ModelTurn) -> Step:
         else done.Asked(),
         evaluation_loop=_court(v, last, "" if task is None else task.id),
     )
-    return done.settle(done.Claim(said.text_of(last.parts), v.finished), seen)
+    return done.settle(done.Claim(message_parts.text_of(last.parts), v.finished), seen)
 
 
 def _court(v: View, last: ModelTurn, task: str) -> JudgeWant | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from harness.brain import conversation_turns as turns
+from harness.brain import conversation_turns
 from harness.brain.api import refusals
 from harness.brain.circles import Circles
 from harness.brain.context import compaction, project_rules
@@ -193,9 +193,9 @@ class View:
         if isinstance(r.body, t.ModelMessage):
             self.doubts = self.doubts + 1 if r.body.doubt else 0
             self.doubt = r.body.doubt or self.doubt
-        if self.evaluation_loop.take(r, lambda body, seq: turns.parts_of(seq, body, load)):
+        if self.evaluation_loop.take(r, lambda body, seq: conversation_turns.parts_of(seq, body, load)):
             return
-        if self.agreement.take(r, lambda body, seq: turns.parts_of(seq, body, load)):
+        if self.agreement.take(r, lambda body, seq: conversation_turns.parts_of(seq, body, load)):
             return
         body = r.body
         match body:
@@ -355,7 +355,7 @@ class View:
         self.overflows = 0
 
     def _model(self, r: t.Record, body: t.ModelMessage, load: LoadBlob) -> None:
-        parts = turns.parts_of(r.seq, body, load)
+        parts = conversation_turns.parts_of(r.seq, body, load)
         calls = message_parts.calls_of(parts)
         turn = ModelTurn(r.seq, body.stop, body.context, tuple(parts), calls)
         self.turns.append(turn)

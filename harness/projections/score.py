@@ -17,7 +17,7 @@ import msgspec
 
 from harness.domain.calls.call_states import NOT_RUN, CallEnd
 from harness.domain.outcomes import NOT_VERIFIED, NOW_PASSES, STILL_PASSES
-from harness.events import message_parts as said
+from harness.events import message_parts
 from harness.events import types as t
 from harness.events.plan.iteration_events import PASSED, UNDECIDED
 
@@ -292,7 +292,7 @@ def _message(y: Tally, b: t.ModelMessage) -> None:
     if b.purpose:
         return  # a judge's word, which is no step of the agent
     y.steps += 1
-    y.claimed = b.stop == said.DONE
+    y.claimed = b.stop == message_parts.DONE
     y.claims += y.claimed
 
 

@@ -22,7 +22,7 @@ from harness.domain.settings.amounts import MOST, USD
 from harness.domain.settings.reading import Form, Source
 from harness.domain.settings.toml_text import Unusable
 from harness.policy.policy_file import Rule, Rules, checked
-from harness.tools import registry as tools
+from harness.tools import registry
 
 WORKER = "worker"
 JUDGE = "judge"
@@ -44,8 +44,8 @@ class RoleError(Unusable):
 
 
 def _tool(name: str) -> str:
-    if name != EVERY_TOOL and name not in tools.ALL:
-        raise ValueError(f"no such tool: {name[:60]}; known: {', '.join(tools.ALL)}")
+    if name != EVERY_TOOL and name not in registry.ALL:
+        raise ValueError(f"no such tool: {name[:60]}; known: {', '.join(registry.ALL)}")
     return name
 
 
@@ -109,7 +109,7 @@ class Role(RoleText, frozen=True, kw_only=True):
 
     def offered(self) -> list[dict[str, object]]:
         """Its tools as the Messages API wants them, in the table's order."""
-        return [tool.definition() for tool in tools.TABLE.values() if self.may_use(tool.name)]
+        return [tool.definition() for tool in registry.TABLE.values() if self.may_use(tool.name)]
 
 
 @functools.lru_cache(maxsize=64)

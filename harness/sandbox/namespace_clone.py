@@ -25,8 +25,7 @@ from collections.abc import Callable
 from typing import NamedTuple, NoReturn
 
 from harness.linux import forked, kernel, namespaces, proc
-from harness.sandbox import bubblewrap as walls
-from harness.sandbox import fork_exec, private_mounts
+from harness.sandbox import bubblewrap, fork_exec, private_mounts
 
 WARDEN = b"wf-warden"
 INMATE = b"wf-inmate"
@@ -215,7 +214,7 @@ def _enter_sandbox(argv: list[str]) -> _Entrance:
     waits, hold = os.pipe2(os.O_CLOEXEC)
     status = os.memfd_create("status", os.MFD_CLOEXEC)
     words = os.memfd_create("words", os.MFD_CLOEXEC)
-    built, copies = walls.with_copies(argv, FIRST_COPY)
+    built, copies = bubblewrap.with_copies(argv, FIRST_COPY)
     told = [*built[:-1], "--json-status-fd", str(_STATUS_FD), *built[-1:], *_WAITING]
     builder = fork_exec.spawn(told, {}, {0: waits, 1: gives, 2: words, _STATUS_FD: status, **copies})
     for fd in (gives, waits, *copies.values()):

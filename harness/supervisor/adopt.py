@@ -30,7 +30,7 @@ from harness.supervisor.fleet.fleet import session_folders
 from harness.supervisor.guardian import EXIT_REFUSED
 from harness.supervisor.state_folder import Refused, check_version, take_lock
 from harness.workspace.git.errors import WorkspaceError
-from harness.workspace.tree import worktrees as trees
+from harness.workspace.tree import worktrees
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +90,13 @@ def _session(folders: Folders, sid: str, foreign: identity.Foreign | None) -> Ad
     private = folder.git / "private"
     root = Path(os.path.realpath(folders.worktrees)) / sid
     try:
-        if why := trees.unmovable(private, root):
+        if why := worktrees.unmovable(private, root):
             return AdoptedSession(sid, name, state.terminal, why)
-        recorded = trees.recorded_root(private)
+        recorded = worktrees.recorded_root(private)
         elsewhere = recorded is not None and recorded != root
         if not state.terminal and (elsewhere or foreign is not None):
             _settle(folder, sid, state, foreign)
-        trees.move(private, root)
+        worktrees.move(private, root)
     except (WorkspaceError, LogError, OSError) as exc:
         return AdoptedSession(sid, name, state.terminal, str(exc))
     return AdoptedSession(sid, name, state.terminal, "")

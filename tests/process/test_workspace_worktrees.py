@@ -20,7 +20,7 @@ from harness.policy.build import build_action
 from harness.policy.decide import judge
 from harness.policy.policy_file import default_policy
 from harness.protocol.config.sections import SandboxConfig
-from harness.sandbox import bubblewrap as hands_sandbox
+from harness.sandbox import bubblewrap
 from harness.workspace.facts.gather import gather
 from harness.workspace.git.errors import (
     BranchExists,
@@ -69,9 +69,7 @@ def agent(tree: Worktree, script: str, *, ok: bool = True) -> str:
     """Run a script as the agent would: in the real sandbox, with the action's own binds and environment."""
     facts = gather(tree, "shell", {"script": script}, SandboxConfig())
     action = build_action("sid", "c1.0", "t", "shell", {"script": script}, facts)
-    command = hands_sandbox.arguments(
-        hands_sandbox.find().path, action.sandbox, network=False, cwd=action.cwd, outside=[]
-    )
+    command = bubblewrap.arguments(bubblewrap.find().path, action.sandbox, network=False, cwd=action.cwd, outside=[])
     settings = [part for name, value in action.env.items() for part in (f"{name}={value}",)]
     done = subprocess.run(
         [*command, "/usr/bin/env", "-i", *settings, "bash", "-c", script], capture_output=True, text=True

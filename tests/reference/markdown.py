@@ -60,11 +60,12 @@ def fields(kind: type[object]) -> list[FieldText]:
     if issubclass(kind, msgspec.Struct):
         known = msgspec.structs.fields(kind)
         return [FieldText(f.encode_name, f.type, not f.required, f.default) for f in known]
+    assert dataclasses.is_dataclass(kind), kind
     hints = get_type_hints(kind)
     missing = dataclasses.MISSING
     return [
         FieldText(f.name, hints[f.name], f.default is not missing or f.default_factory is not missing, f.default)
-        for f in dataclasses.fields(kind)  # type: ignore[arg-type]
+        for f in dataclasses.fields(kind)
     ]
 
 

@@ -20,7 +20,7 @@ from harness.brain import conversation, decide, view_memory
 from harness.brain.context.sizes import Sizes
 from harness.brain.view import View
 from harness.domain.calls.attempt import AT_THE_GATE
-from harness.events import message_parts as said
+from harness.events import message_parts
 from harness.events import messages_api as blocks
 from harness.events import types as t
 from harness.projections import apply
@@ -94,13 +94,13 @@ class World:
             self.put(*checked_before(*lacking))
         return last
 
-    def foreseen(self, reply: t.ModelMessage, seq: int) -> tuple[tuple[str, said.Call], ...]:
+    def foreseen(self, reply: t.ModelMessage, seq: int) -> tuple[tuple[str, message_parts.Call], ...]:
         """The calls that are put on record with a reply."""
         parts = reply.parts
         if parts is None:
             assert reply.parts_blob is not None
             try:
-                parts = said.decode(self.blobs[reply.parts_blob.sha])
+                parts = message_parts.decode(self.blobs[reply.parts_blob.sha])
             except ValueError:
                 return ()  # damaged: the view says so
         return decide.proposals(self.view, reply, parts, seq)
@@ -885,7 +885,7 @@ def test_a_check_with_another_result_is_progress_and_the_same_result_is_none(
         w.check(code)
         said = w.step()
         assert isinstance(said, steps.Say)
-        w.put(t.UserMessage(text=said.text, origin="harness"))
+        w.put(t.UserMessage(text=message_parts.text, origin="harness"))
     assert opened == opens
 
 

@@ -19,8 +19,7 @@ from harness.brain.review import agreement, allowance
 from harness.brain.review.agreement import Agree, AskAuthor, KeepDraft
 from harness.brain.review.allowance import Cost
 from harness.brain.view import View
-from harness.events import message_parts as said
-from harness.events import messages_api
+from harness.events import message_parts, messages_api
 from harness.events import types as t
 from harness.events.plan.contract_events import AGREES, PLANS
 from harness.plan import contract
@@ -197,7 +196,7 @@ DRAFTED = t.ContractDrafted(n=1, text=REF)
 AGREED = t.ContractAgreed(text=REF, drafts=1)
 
 
-def spoke(purpose: str, words: str = "x", stop: str = said.DONE) -> t.ModelMessage:
+def spoke(purpose: str, words: str = "x", stop: str = message_parts.DONE) -> t.ModelMessage:
     return t.ModelMessage(
         request_id="r",
         message_id="m",
@@ -265,7 +264,7 @@ class Table(World):
         for view in (self.view, self.lean):
             view.state.contract = standing.Contract(wanted)
 
-    def speak(self, purpose: str, words: str, stop: str = said.DONE) -> None:
+    def speak(self, purpose: str, words: str, stop: str = message_parts.DONE) -> None:
         step = self.step()
         assert isinstance(step, AskAuthor)
         assert step.purpose == purpose
@@ -305,7 +304,7 @@ def test_the_chain_holds_whoever_takes_over_between_two_records_and_only_the_con
     assert world.keep().answers == ()
     world.speak(AGREES, "Fine with me.")
     world.speak(AGREES, NO)
-    world.speak(PLANS, GOOD.replace("so", "so it is"), stop=said.LENGTH)
+    world.speak(PLANS, GOOD.replace("so", "so it is"), stop=message_parts.LENGTH)
     world.speak(PLANS, GOOD.replace("so", "thus"))
     assert world.keep().answers == ("too vague",)
     world.speak(AGREES, NO.replace("vague", "long"))

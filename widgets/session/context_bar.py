@@ -9,19 +9,19 @@ from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
-from harness.domain import request_layers as names
+from harness.domain import request_layers
 from harness.views.session_views import SessionRow
 from widgets.base import cells
 from widgets.base.cells import Line
 from widgets.base.palette import palette
 
 SHOWN = {
-    names.INSTRUCTIONS: ("fixed", "quiet"),
-    names.GOAL: ("goal", "text"),
-    names.MEMORY: ("memory", "second"),
-    names.HANDOFF: ("hand-off", "attention"),
-    names.TASK: ("task", "meter"),
-    names.RECENT: ("recent", "good"),
+    request_layers.INSTRUCTIONS: ("fixed", "quiet"),
+    request_layers.GOAL: ("goal", "text"),
+    request_layers.MEMORY: ("memory", "second"),
+    request_layers.HANDOFF: ("hand-off", "attention"),
+    request_layers.TASK: ("task", "meter"),
+    request_layers.RECENT: ("recent", "good"),
 }
 """By layer, a short name and the role of its colour, each another one."""
 _WIDEST = 40

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from harness.domain.calls.call_id import name_call
 from harness.domain.calls.call_states import CallEnd
 from harness.domain.decision import Decision
-from harness.domain.text import formatting as words
+from harness.domain.text import formatting
 from harness.events import message_parts
 from harness.events import types as t
 from harness.events.plan.course_events import ASSUMPTION
@@ -205,7 +205,7 @@ class Facts:
 
 def line(text: str, most: int = _LINE) -> str:
     """Any text as one line of the length that a fact has here."""
-    return words.line(text, most)
+    return formatting.line(text, most)
 
 
 def _call(tool: str, given: Mapping[str, object]) -> str:

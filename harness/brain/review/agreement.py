@@ -16,7 +16,7 @@ from harness.agents.steps import Park
 from harness.brain.api.stream import AttemptRequest
 from harness.domain.calls.attempt import AT_THE_GATE, NO_REPLY, OVERFLOWS
 from harness.domain.states import ParkedFor
-from harness.events import message_parts as said
+from harness.events import message_parts
 from harness.events import types as t
 from harness.events.messages_api import Block
 from harness.events.plan.contract_events import AGREES, PLANS, PURPOSES
@@ -26,7 +26,7 @@ from harness.projections.state.contract import Contract
 
 _SHORTER = "launch it with a shorter goal that names files, or give that role a model that reads more"
 _MOST_FAILURES = 3
-Load = Callable[[t.ModelMessage, int], list[said.Part]]
+Load = Callable[[t.ModelMessage, int], list[message_parts.Part]]
 """The parts of the reply at a record, from its blob where they are there."""
 
 
@@ -91,8 +91,12 @@ class Agreement:
             case t.ModelMessage() if body.purpose in PURPOSES:
                 if body.purpose == PLANS:
                     self.talk.known = self.talk.shown
-                whole = body.stop == said.DONE
-                text = "".join(part.text for part in load(body, r.seq) if isinstance(part, said.Text)) if whole else ""
+                whole = body.stop == message_parts.DONE
+                text = (
+                    "".join(part.text for part in load(body, r.seq) if isinstance(part, message_parts.Text))
+                    if whole
+                    else ""
+                )
                 (self.talk.written if body.purpose == PLANS else self.talk.heard).append(text)
                 self.failures = []
                 self.requests = self.requests + 1

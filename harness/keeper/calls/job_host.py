@@ -24,8 +24,7 @@ from typing import NoReturn
 from harness.domain.text.output_lines import Lines, Pattern, newest
 from harness.eventlog import blobs
 from harness.eventlog.writer import LogError
-from harness.executor import job_log
-from harness.executor import spawn as hands
+from harness.executor import job_log, spawn
 from harness.executor.warm_sandbox import Ready
 from harness.keeper.calls.runner import Around, Prepared, RunningCall
 from harness.keeper.calls.watch import KnownDisk
@@ -47,7 +46,7 @@ class JobOrder:
 
     job: str
     call_id: str
-    spec: hands.Spawn
+    spec: spawn.Spawn
     folder: SessionFolder
     base: Path
     grace_s: float

@@ -23,8 +23,7 @@ from harness.domain.text import formatting
 from harness.domain.text.formatting import stretch
 from harness.domain.text.output_lines import newest
 from harness.eventlog.writer import NoSpace, Poisoned
-from harness.executor import job_log
-from harness.executor import spawn as hands
+from harness.executor import job_log, spawn
 from harness.keeper.calls import job_host, process_trees, spool
 from harness.keeper.loop.errors import OpError
 from harness.keeper.loop.timers import Turns
@@ -123,7 +122,7 @@ class Jobs:
         """In the order in which they were started."""
         return [job for job in self.now.values() if job.running]
 
-    def begin(self, name: str, action: Action, spec: hands.Spawn, grace_s: float, end_call: EndCall) -> None:
+    def begin(self, name: str, action: Action, spec: spawn.Spawn, grace_s: float, end_call: EndCall) -> None:
         """Start a job; ``end_call(data)`` is told how its call ended, and may raise NoSpace to be asked again.
 
         Raises OSError when there can be no process; then nothing runs.

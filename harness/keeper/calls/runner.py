@@ -19,7 +19,7 @@ from harness.domain.actions.action import FileAction, PushAction
 from harness.domain.calls.call_states import CallEnd
 from harness.eventlog import blobs
 from harness.eventlog.writer import NoSpace
-from harness.executor import spawn as hands
+from harness.executor import spawn
 from harness.executor.files import SHOWN_BYTES
 from harness.executor.warm_sandbox import Ready
 from harness.keeper.calls import process_trees, spool, watch
@@ -63,7 +63,7 @@ class Prepared(NamedTuple):
     """A call that may be started: its files are at ``base``, its output goes to the descriptor ``output``."""
 
     call_id: str
-    spec: hands.Spawn
+    spec: spawn.Spawn
     base: Path
     output: int
 
@@ -153,7 +153,7 @@ class RunningCall:
             self._pipe(written, self._take_result)
             output, results = written
             ours.clear()
-            return hands.start(self._spec, output, results, self._ready)
+            return spawn.start(self._spec, output, results, self._ready)
         except OSError:
             for fd in ours:
                 os.close(fd)
@@ -235,12 +235,12 @@ class RunningCall:
         self._end()
 
     def _end(self) -> None:
-        hands.stop(self._spec, self._pid)
+        spawn.stop(self._spec, self._pid)
         self._after(_FORCE_AFTER_S, self._force)
 
     def _force(self) -> None:
         if self._status is None:
-            hands.stop(self._spec, self._pid, force=True)
+            spawn.stop(self._spec, self._pid, force=True)
             self._after(_FORCE_AFTER_S, self._force)
 
     def _read(self, fd: int, take: Callable[[bytes], None]) -> None:
@@ -337,9 +337,9 @@ class RunningCall:
         """A SIGTERM ended it, whoever sent it."""
         return self._outcome().exit_code == 128 + signal.SIGTERM
 
-    def _outcome(self) -> hands.CallOutcome:
+    def _outcome(self) -> spawn.CallOutcome:
         assert self._status is not None
-        return hands.outcome(self._spec, self._status, bytes(self._result))
+        return spawn.outcome(self._spec, self._status, bytes(self._result))
 
     def _finish(self) -> None:
         """Spool the result, then report it; without space both wait until there is some."""
@@ -383,7 +383,7 @@ class RunningCall:
             data["output"] = {"sha": sha, "bytes": size, "media": "text/plain"}
         return data
 
-    def _ended_by(self, outcome: hands.CallOutcome) -> tuple[str, Over | None]:
+    def _ended_by(self, outcome: spawn.CallOutcome) -> tuple[str, Over | None]:
         """Its status on record, and the limit that ended it or most likely made it fail."""
         status = outcome.status
         if self._why and not (self._spec.kind in (FileAction.KIND, PushAction.KIND) and status == CallEnd.OK):

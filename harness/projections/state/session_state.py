@@ -9,8 +9,7 @@ from harness.domain.calls.approval_shapes import Approved
 from harness.domain.calls.call_lifecycle import OpenCalls
 from harness.domain.state_span import Stretches
 from harness.events import types as t
-from harness.projections.state import checkpoints, project_rules
-from harness.projections.state import protected_files as ratchet
+from harness.projections.state import checkpoints, project_rules, protected_files
 from harness.projections.state.alarm_state import Alarms
 from harness.projections.state.checked_before import Before
 from harness.projections.state.contract import Contract
@@ -130,14 +129,14 @@ class SessionState:
     refused are in what it needed.
     """
     checks: dict[str, int | None] = field(default_factory=dict)
-    check_calls: dict[str, ratchet.RunCheck] = field(default_factory=dict)
-    unjudged: dict[str, ratchet.RunCheck] = field(default_factory=dict)
+    check_calls: dict[str, protected_files.RunCheck] = field(default_factory=dict)
+    unjudged: dict[str, protected_files.RunCheck] = field(default_factory=dict)
     """Checks that ran and whose results the supervisor has to judge, by call."""
     before: Before = field(default_factory=Before)
     masking: Masking = field(default_factory=Masking)
     first_counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     """By check, how many tests its first run ran and excused."""
-    plan: ratchet.PlanProgress | None = None
+    plan: protected_files.PlanProgress | None = None
     hooks: Hooks = field(default_factory=Hooks)
     iterations: Iterations = field(default_factory=Iterations)
     rules: project_rules.Rules = field(default_factory=project_rules.Rules)
@@ -145,7 +144,7 @@ class SessionState:
     """The text of the policy that its repository brings along, which can only tighten; empty without one."""
     draft: PlanDraft = field(default_factory=PlanDraft)
     course: Course = field(default_factory=Course)
-    ratchet: ratchet.Ratchet = field(default_factory=ratchet.Ratchet)
+    ratchet: protected_files.Ratchet = field(default_factory=protected_files.Ratchet)
     judging: JudgeState = field(default_factory=JudgeState)
     contract: Contract = field(default_factory=Contract)
     verdicts: dict[str, t.CheckVerdict] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from harness.projections.apply import advance
 from harness.projections.salvage import Salvage
 from harness.projections.state.session_state import SessionState
 from harness.protocol.paths import SessionFolder
-from harness.supervisor.fleet import call_records as track_module
+from harness.supervisor.fleet import call_records
 from harness.supervisor.fleet.call_records import Track
 
 WORTH_KEEPING = 500
@@ -28,7 +28,7 @@ WORTH_KEEPING = 500
 
 @lru_cache(maxsize=1)
 def _version() -> str:
-    return sha256(Path(str(track_module.__file__)).read_bytes()).hexdigest()[:16]
+    return sha256(Path(str(call_records.__file__)).read_bytes()).hexdigest()[:16]
 
 
 def encode(state: SessionState, track: Track, last: bytes) -> bytes:

@@ -29,8 +29,7 @@ from harness.events.body import UNSETTLED
 from harness.linux import safe_files
 from harness.linux.proc import Identity, alive
 from harness.projections.apply import advance
-from harness.projections.state import merging
-from harness.projections.state import publishing as pulling
+from harness.projections.state import merging, publishing
 from harness.projections.state.merging import MergeState
 from harness.projections.state.publishing import PullState
 from harness.projections.state.session_state import SessionState
@@ -99,9 +98,9 @@ class _Books:
         if r.gen not in (0, self.gen) and not isinstance(b, t.LeaseGranted):
             yield "I7", f"{at} was written under lease {r.gen} while lease {self.gen} holds"
         self.merging = merging.after(self.merging, b)
-        self.pulling = pulling.after(self.pulling, b)
+        self.pulling = publishing.after(self.pulling, b)
         began = isinstance(b, (t.ToolStarted, t.ModelRequest, t.LeaseGranted, t.ToolProposed))
-        ordered = merging.checks_result(self.merging, b) or pulling.pushes(self.pulling, b)
+        ordered = merging.checks_result(self.merging, b) or publishing.pushes(self.pulling, b)
         if self.ended and began and not ordered:
             yield "I8", f"{at} after the session ended"
         self.blobs.update(payloads.named(b))

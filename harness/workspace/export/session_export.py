@@ -37,7 +37,7 @@ from harness.workspace.export.checkpoint_store import Store
 from harness.workspace.git.errors import GitFailed, WorkspaceError
 from harness.workspace.git.run import Git, open_repository
 from harness.workspace.git.scratch import scratch
-from harness.workspace.tree import preserved as kept_work
+from harness.workspace.tree import preserved
 from harness.workspace.tree.worktrees import open_worktree
 
 _CHUNK = 1 << 20
@@ -225,7 +225,7 @@ def _commits(folder: Path, state: SessionState, target: Path, order: ExportOrder
         if not refs:
             notes.append("its branch is not there any more, so it is not in it")
         own = store.standing()
-        kept = sorted(own) + kept_work.standing(git, folder.name)
+        kept = sorted(own) + preserved.standing(git, folder.name)
         if kept and order.checkpoints:
             notes.append(
                 f"{counted(len(kept), 'ref')} of checkpoints and kept work are in it: these hold files that git"

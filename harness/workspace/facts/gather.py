@@ -25,13 +25,12 @@ from harness.policy import deletion, push, shell
 from harness.policy.effects import absolute, inside
 from harness.policy.facts import Facts, SandboxFacts
 from harness.protocol.config.sections import SandboxConfig
-from harness.sandbox import bubblewrap as hands_sandbox
-from harness.sandbox import egress_relay
+from harness.sandbox import bubblewrap, egress_relay
 from harness.tools import registry
 from harness.workspace.facts import push_facts
 from harness.workspace.facts.push_facts import PushFacts
 from harness.workspace.git.errors import WorkspaceError
-from harness.workspace.private_git import private_gitdir as private_dir
+from harness.workspace.private_git import private_gitdir
 from harness.workspace.private_git.private_gitdir import Worktree
 
 _OPEN = (
@@ -103,7 +102,7 @@ def gather(
     own = tuple(own)
     root = str(tree.root)
     home = os.path.expanduser("~")
-    binds = private_dir.binds(tree)
+    binds = private_gitdir.binds(tree)
     base = os.path.join(root, tree.folder) if tree.folder else root
     # one that is gone would let nothing run, not even what brings it back
     begin = "" if os.path.isdir(base) else root
@@ -115,7 +114,7 @@ def gather(
     pushed = PushFacts()
     open_env = _open_env()
     if asked.argv and asked.kind in (ExecAction.KIND, ShellAction.KIND) and push.is_push(asked.argv):
-        private_dir.publish(tree)
+        private_gitdir.publish(tree)
         wanted = push.parse_push(asked.argv, tree.branch)
         pushed = push_facts.of(tree, wanted, open_env, remotes.closed((root,), binds, own))
     info = os.lstat(root)
@@ -166,9 +165,9 @@ def _sandboxed_env(tree: Worktree, sandbox: SandboxConfig) -> dict[str, str]:
     keep their own.
     """
     counted = ("GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_", "GIT_AUTHOR_", "GIT_COMMITTER_")
-    env = {k: v for k, v in hands_sandbox.environment(str(tree.root)).items() if not k.startswith(counted)}
-    env["PATH"] = ":".join((hands_sandbox.OWN_PROGRAMS, *sandbox.path, env["PATH"]))
-    return {**env, **private_dir.environment(tree), **sandbox.env}
+    env = {k: v for k, v in bubblewrap.environment(str(tree.root)).items() if not k.startswith(counted)}
+    env["PATH"] = ":".join((bubblewrap.OWN_PROGRAMS, *sandbox.path, env["PATH"]))
+    return {**env, **private_gitdir.environment(tree), **sandbox.env}
 
 
 def _proxied(input: Mapping[str, object]) -> dict[str, str]:  # noqa: A002

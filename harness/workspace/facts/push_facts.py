@@ -17,7 +17,7 @@ from harness.policy import push
 from harness.policy.facts import Target
 from harness.workspace.git.errors import WorkspaceError
 from harness.workspace.git.run import Git
-from harness.workspace.private_git import private_gitdir as private_dir
+from harness.workspace.private_git import private_gitdir
 from harness.workspace.private_git.private_gitdir import Worktree
 
 REMOTE_TIMEOUT_S = 30.0
@@ -109,7 +109,7 @@ def _target(
 
 
 def _sources(tree: Worktree, git: Git, asked: push.Push) -> dict[str, str]:
-    head = private_dir.agent_head(tree)
+    head = private_gitdir.agent_head(tree)
     found: dict[str, str] = {}
     for source, _, _ in asked.specs:
         if source in ("HEAD", "@", tree.branch, f"refs/heads/{tree.branch}"):

@@ -21,8 +21,7 @@ from harness.workspace.git.run import Git, Repository, open_repository, version
 from harness.workspace.git.scratch import Scratch, scratch
 from harness.workspace.merge import checkout
 from harness.workspace.merge.picked import Taken, count, held, missing
-from harness.workspace.private_git import private_gitdir as private_dir
-from harness.workspace.private_git import withheld
+from harness.workspace.private_git import private_gitdir, withheld
 from harness.workspace.private_git.private_gitdir import Worktree
 from harness.workspace.protected import check_inputs, restore
 from harness.workspace.tree import preserved
@@ -92,7 +91,7 @@ def survey(
         raise GitTooOld(
             f"merging needs git {_NEEDED[0]}.{_NEEDED[1]} or newer, and {'.'.join(map(str, version()))} is here"
         )
-    private_dir.publish(tree)
+    private_gitdir.publish(tree)
     repository = open_repository(wish.repo)
     git = Git.of(repository.git_dir)
     current = checkout.branch_of(repository.git_dir)
@@ -406,7 +405,7 @@ def commit_all(tree: Worktree, message: str) -> str:
 
     Raises CannotKeep for what git takes into no commit, WorkspaceError, OSError.
     """
-    private_dir.publish(tree)
+    private_gitdir.publish(tree)
     head = tip(tree)
     name, address = (text.translate(_IN_A_NAME) for text in identity(open_repository(tree.repo)))
     with look(tree, head) as view:
@@ -438,5 +437,5 @@ def commit_all(tree: Worktree, message: str) -> str:
     git.run("update-ref", "-m", "watchfloor: work that was in no commit", f"refs/heads/{tree.branch}", made, head)
     git.run("read-tree", "--reset", made)
     withheld.flag(tree.admin, tree.denied)
-    private_dir.publish(tree)
+    private_gitdir.publish(tree)
     return made

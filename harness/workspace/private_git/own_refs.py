@@ -17,8 +17,7 @@ from harness.executor import preconditions
 from harness.linux import safe_files
 from harness.workspace.git.errors import GitFailed
 from harness.workspace.git.untrusted_dir import Ground, Kind
-from harness.workspace.private_git import private_gitdir as private_dir
-from harness.workspace.private_git import shown_repository
+from harness.workspace.private_git import private_gitdir, shown_repository
 from harness.workspace.private_git.private_gitdir import Worktree
 
 _MOST = 500
@@ -94,7 +93,7 @@ def only_there(tree: Worktree) -> list[OwnRef]:
     if not refs:
         return []
     with tempfile.TemporaryDirectory(prefix="refs-", dir=tree.private.parent) as name:
-        git = private_dir.source(tree, Path(name)).git
+        git = private_gitdir.source(tree, Path(name)).git
         left: list[OwnRef] = []
         for ref in refs:
             try:

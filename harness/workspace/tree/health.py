@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.linux.scarce import scarce
 from harness.workspace.git.errors import WorkspaceError
 from harness.workspace.git.run import Git
-from harness.workspace.private_git import private_gitdir as private_dir
+from harness.workspace.private_git import private_gitdir
 from harness.workspace.tree.worktrees import open_worktree
 
 
@@ -23,7 +23,7 @@ def ailing(private: Path) -> str:
     """
     try:
         tree = open_worktree(private)
-        private_dir.prepare(tree)
+        private_gitdir.prepare(tree)
         if Git.of(tree.common).commit(tree.base) is None:
             return f"commit {tree.base[:12]}, from which it started, is no longer in {tree.repo}"
     except WorkspaceError as exc:

@@ -18,8 +18,7 @@ from harness.workspace.git.run import Git
 from harness.workspace.git.same_work import only_here
 from harness.workspace.git.scratch import scratch
 from harness.workspace.git.untrusted_dir import Ground, Item, Kind
-from harness.workspace.private_git import own_refs
-from harness.workspace.private_git import private_gitdir as private_dir
+from harness.workspace.private_git import own_refs, private_gitdir
 from harness.workspace.private_git.private_gitdir import Worktree
 from harness.workspace.tree import preserved, worktrees
 from harness.workspace.tree.scan import View, look, tip
@@ -122,10 +121,10 @@ def _saved_elsewhere(tree: Worktree, sid: str, force_keep: bool, pushed: Iterabl
             _git_folder(tree, work, folder)
         else:
             for ref in own:
-                private_dir.bring(tree, ref.oid)
+                private_gitdir.bring(tree, ref.oid)
             work.load.parents += list(dict.fromkeys(view.scratch.git.commit(ref.oid) or ref.oid for ref in own))
         refs = [preserved.keep(tree, sid, view, work.load)]
-        private_dir.let_go(tree)
+        private_gitdir.let_go(tree)
         return commit, refs
 
 
@@ -141,7 +140,7 @@ def _carried_out(tree: Worktree) -> str:
     if not tree.private.is_dir():
         return "the session's git folder is gone"
     try:
-        private_dir.publish(tree)
+        private_gitdir.publish(tree)
     except (PublishFailed, DamagedWorktree, GitFailed, OSError) as exc:
         return str(exc)
     return ""

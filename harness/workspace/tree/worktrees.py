@@ -20,8 +20,7 @@ from harness.workspace.git.errors import BranchExists, DamagedWorktree, GitFaile
 from harness.workspace.git.locks import repository_lock
 from harness.workspace.git.run import Git, Repository, head_commit, open_repository, parted
 from harness.workspace.git.scratch import quoted, scratch
-from harness.workspace.private_git import private_gitdir as private_dir
-from harness.workspace.private_git import shown_repository, withheld
+from harness.workspace.private_git import private_gitdir, shown_repository, withheld
 from harness.workspace.private_git.planting import put
 from harness.workspace.private_git.private_gitdir import Worktree
 from harness.workspace.tree.scan import GITLINK, look
@@ -157,8 +156,8 @@ def create(
             filters.lay(repository, begin.head, tree.root, private.parent, tree.admin, denied)
             withheld.flag(tree.admin, denied)
             withheld.take_away(tree.root, denied)
-            private_dir.make(tree, identity(repository), start.head if start is not None else "")
-            private_dir.prepare(tree)
+            private_gitdir.make(tree, identity(repository), start.head if start is not None else "")
+            private_gitdir.prepare(tree)
         except BaseException as exc:
             _undo(git, saved, private)
             if isinstance(exc, GitFailed) and fetches(dict(git.configured())):

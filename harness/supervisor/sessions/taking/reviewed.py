@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.supervisor.base.errors import OpError
 from harness.workspace.merge import merge
-from harness.workspace.private_git import private_gitdir as private_dir
+from harness.workspace.private_git import private_gitdir
 from harness.workspace.private_git.private_gitdir import Worktree
 from harness.workspace.tree.diff import diff
 from harness.workspace.tree.scan import tip
@@ -26,7 +26,9 @@ class Reviewed:
         """
         if not seen:
             return ""
-        private_dir.publish(tree)  # commits that only the agent's own folder has would be taken, and no diff has them
+        private_gitdir.publish(
+            tree
+        )  # commits that only the agent's own folder has would be taken, and no diff has them
         now = diff(tree).seen
         if now != seen and self._committed.get(str(tree.root)) != (seen, now):
             raise OpError("stale", f"{name} has other work now than you looked at", f"read it again, then {then}")

@@ -38,7 +38,7 @@ def text_of(action: Action) -> str:
     return action.script
 
 
-def judge(action: Action, policy: Policy) -> Verdict:
+def decide(action: Action, policy: Policy) -> Verdict:
     """The verdict of ``policy`` on ``action`` (as `build_action` makes it).
 
     Order: refused by construction → deny; any deny rule → deny; any ask rule → ask; every effect covered by an allow

@@ -12,7 +12,7 @@ from harness.domain.actions.action import from_wire
 from harness.executor import preconditions, spawn
 from harness.executor.selftest import run
 from harness.policy.build import build_action
-from harness.policy.decide import Verdict, judge
+from harness.policy.decide import Verdict, decide
 from harness.policy.policy_file import default_policy
 from harness.protocol.config.sections import SandboxConfig
 from harness.protocol.paths import SessionFolder
@@ -83,7 +83,7 @@ class Ground:
         given = {"argv": ["git", "push", *words]}
         facts = gather(self.tree, "exec", given, SandboxConfig(), (str(self.state),))
         action = build_action("s1", "c1.0", "toolu_1", "exec", given, facts)
-        return action.to_wire(), judge(action, default_policy())
+        return action.to_wire(), decide(action, default_policy())
 
     def run(self, action: dict[str, Any]) -> tuple[spawn.CallOutcome, str]:
         outcome, output, survivors = run(spawn.command(from_wire(action), self.folder, self.folder.spool / "1"))

@@ -8,7 +8,7 @@ import pytest
 
 from harness.events import types as t
 from harness.policy.build import build_action
-from harness.policy.decide import INSIDE, Verdict, judge
+from harness.policy.decide import INSIDE, Verdict, decide
 from harness.policy.policy_file import default_policy
 from harness.protocol.config.sections import SandboxConfig
 from harness.workspace.facts.gather import gather
@@ -52,7 +52,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Worktree:
 def verdict(tree: Worktree, number: int, tool: str, given: dict[str, Any]) -> tuple[list[str], Verdict]:
     facts = gather(tree, tool, given, SandboxConfig(), (str(tree.private.parent.parent),))
     action = build_action("s1", f"c{number}.0", "toolu_1", tool, given, facts)
-    return [str(effect) for effect in action.effects], judge(action, default_policy())
+    return [str(effect) for effect in action.effects], decide(action, default_policy())
 
 
 def test_the_corpus_is_large_enough() -> None:

@@ -17,7 +17,7 @@ import pytest
 from harness.domain.actions.action import PushAction
 from harness.executor import preconditions
 from harness.policy.build import build_action
-from harness.policy.decide import judge
+from harness.policy.decide import decide
 from harness.policy.policy_file import default_policy
 from harness.protocol.config.sections import SandboxConfig
 from harness.sandbox import bubblewrap
@@ -543,7 +543,7 @@ def test_facts_of_a_push_know_the_remote_and_the_commit(tmp_path: Path) -> None:
     gone = gather(tree, "exec", {"argv": ["git", "push"]}, SandboxConfig())
     assert (
         "does not answer"
-        in judge(build_action("s", "c1.0", "t", "exec", {"argv": ["git", "push"]}, gone), default_policy()).reason
+        in decide(build_action("s", "c1.0", "t", "exec", {"argv": ["git", "push"]}, gone), default_policy()).reason
     )
 
 
@@ -562,7 +562,7 @@ def test_facts_resolve_links_and_hash_what_is_named(tmp_path: Path) -> None:
     assert facts.program["path"] == str(tree.root / "build.sh")
     (tree.root / "notes.txt").write_text("mine")
     given = {"script": "rm -f notes.txt"}
-    verdict = judge(
+    verdict = decide(
         build_action("s", "c1.0", "t", "shell", given, gather(tree, "shell", given, SandboxConfig())), default_policy()
     )
     assert verdict.verdict == "allow"

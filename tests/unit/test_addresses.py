@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harness.domain.actions.action import from_wire
 from harness.domain.addresses import BadAddress, is_address, join_host, normal_host, split_host
 from harness.policy import hosts
-from harness.policy.decide import judge
+from harness.policy.decide import decide
 from harness.policy.policy_file import PolicyError, parse_policy
 from harness.sandbox import egress_proxy
 
@@ -146,7 +146,7 @@ def test_an_allow_rule_may_spell_a_host_or_all_below_one(pattern: str) -> None:
 def verdict(effects: list[str], *rules: tuple[str, str]) -> str:
     text = "".join(f'[[rule]]\nverdict = "{word}"\neffect = "{effect}"\n' for word, effect in rules)
     action = {"tool": "exec", "argv": ["x"], "effects": effects, "kind": "exec"}
-    return judge(from_wire(action), parse_policy(text, "policy.toml")).verdict
+    return decide(from_wire(action), parse_policy(text, "policy.toml")).verdict
 
 
 def test_the_open_network_and_named_hosts_are_different_things_to_allow() -> None:

@@ -18,7 +18,7 @@ from harness.events.body import By
 from harness.events.calls.grant_events import grant_of, rule_name
 from harness.policy import granted
 from harness.policy.build import build_action
-from harness.policy.decide import Verdict, judge
+from harness.policy.decide import Verdict, decide
 from harness.policy.facts import Facts, SandboxFacts, Target
 from harness.policy.grant_records import Made, Revoked, Scope, Source, Used
 from harness.policy.granted import Case, Grants
@@ -341,7 +341,7 @@ def test_another_question_is_not_answered() -> None:
     made = rule(action)
     for verdict in (replace(ASKED, rule="the role worker: careful"), replace(ASKED, verdict="deny")):
         assert not granted.fits(made, case(action, verdict=verdict))
-    assert judge(action, default_policy()).verdict == "ask"
+    assert decide(action, default_policy()).verdict == "ask"
 
 
 # -- how often and how long -----------------------------------------------------------------------------

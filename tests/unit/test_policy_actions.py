@@ -12,7 +12,7 @@ from harness.domain.actions.action import InputBlob, action_hash
 from harness.domain.actions.destination import LocalRemote, Named
 from harness.domain.addresses import strip_credential
 from harness.policy.build import build_action
-from harness.policy.decide import Verdict, judge
+from harness.policy.decide import Verdict, decide
 from harness.policy.facts import Facts, SandboxFacts, Target
 from harness.policy.policy_file import default_policy, parse_policy
 from harness.policy.push import parse_push
@@ -43,7 +43,7 @@ def facts(**changes: Any) -> Facts:
 def act(tool: str, given: dict[str, Any], **changes: Any) -> tuple[dict[str, Any], Verdict]:
     action = build_action("sid", "c1.0", "toolu", tool, given, facts(**changes))
     action_hash(action.to_wire())
-    return action.to_wire(), judge(action, default_policy())
+    return action.to_wire(), decide(action, default_policy())
 
 
 def test_a_file_inside_is_contained_and_named_by_its_relative_path() -> None:
@@ -95,13 +95,13 @@ def test_no_policy_opens_what_is_watchfloors_own(tool: str, path: str) -> None:
         {"path": path, "content": "", "old": "a", "new": "b", "pattern": "x"},
         facts(own=OWN),
     )
-    assert judge(action, OPEN).verdict == "deny"
+    assert decide(action, OPEN).verdict == "deny"
     assert "Watchfloor" in action.refused
 
 
 def test_what_lies_beside_our_own_is_not_ours() -> None:
     action = build_action("sid", "c1.0", "toolu", "read_file", {"path": "/keys/anthropic.pub"}, facts(own=OWN))
-    assert judge(action, OPEN).verdict == "allow"
+    assert decide(action, OPEN).verdict == "allow"
 
 
 def test_a_link_that_leads_outside_counts_as_outside() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.domain.actions.action import Action, from_wire
-from harness.policy.decide import INSIDE, judge
+from harness.policy.decide import INSIDE, decide
 from harness.policy.policy_file import Policy, PolicyError, Rule, default_policy, parse_policy
 
 ORDER = {"allow": 0, "ask": 1, "deny": 2}
@@ -62,8 +62,8 @@ def test_the_shipped_policy_parses_and_is_hashed() -> None:
 
 
 def test_contained_is_allowed_unless_a_rule_says_otherwise() -> None:
-    assert judge(action(), default_policy()).rule == INSIDE
-    denied = judge(action(), policy(Rule("deny", "no-npm", args=("npm", "**"), reason="use make")))
+    assert decide(action(), default_policy()).rule == INSIDE
+    denied = decide(action(), policy(Rule("deny", "no-npm", args=("npm", "**"), reason="use make")))
     assert (denied.verdict, denied.rule, denied.reason) == ("deny", "no-npm", "use make")
 
 
@@ -73,27 +73,27 @@ def test_contained_is_allowed_unless_a_rule_says_otherwise() -> None:
 def test_what_tightens_speaks_of_a_program_by_whatever_path(verdict: str, rule: dict[str, Any], program: str) -> None:
     wants = action(argv=[program, "ci"], effects=["network"])
     both = policy(Rule(verdict, "no", **rule), Rule("allow", "r", args=("*", "ci"), effect="network"))
-    assert judge(wants, both).verdict == verdict
+    assert decide(wants, both).verdict == verdict
 
 
 def test_an_allow_rule_speaks_of_a_program_only_as_it_is_written() -> None:
     wants = action(argv=["./npm", "ci"], effects=["network"])
-    assert judge(wants, policy(Rule("allow", "r", args=("npm", "ci"), effect="network"))).verdict == "ask"
+    assert decide(wants, policy(Rule("allow", "r", args=("npm", "ci"), effect="network"))).verdict == "ask"
 
 
 def test_an_allow_rule_must_name_the_effect() -> None:
     wants = action(argv=["npm", "ci"], effects=["network"])
-    assert judge(wants, policy(Rule("allow", "r", args=("npm", "ci")))).verdict == "ask"
-    allowed = judge(wants, policy(Rule("allow", "r", args=("npm", "ci"), effect="network")))
+    assert decide(wants, policy(Rule("allow", "r", args=("npm", "ci")))).verdict == "ask"
+    allowed = decide(wants, policy(Rule("allow", "r", args=("npm", "ci"), effect="network")))
     assert (allowed.verdict, allowed.rule) == ("allow", "r")
     both = action(argv=["npm", "ci"], effects=["network", "delete-untracked:a"])
-    assert judge(both, policy(Rule("allow", "r", args=("npm", "ci"), effect="network"))).verdict == "ask"
+    assert decide(both, policy(Rule("allow", "r", args=("npm", "ci"), effect="network"))).verdict == "ask"
 
 
 @pytest.mark.parametrize("argv", [["npm", "ci", "--x"], ["npm"], ["npm", "cii"], ["sh", "-c", "npm ci"]])
 def test_args_match_whole_argument_lists(argv: list[str]) -> None:
     assert (
-        judge(
+        decide(
             action(argv=argv, effects=["network"]), policy(Rule("allow", "r", args=("npm", "ci"), effect="network"))
         ).verdict
         == "ask"
@@ -103,13 +103,13 @@ def test_args_match_whole_argument_lists(argv: list[str]) -> None:
 def test_an_allow_rule_for_a_script_needs_the_exact_text() -> None:
     rule = Rule("allow", "r", tool="shell", match="npm ci", effect="network")
     script = {"tool": "shell", "kind": "shell", "effects": ["network"]}
-    assert judge(from_wire({**script, "script": "npm ci"}), policy(rule)).verdict == "allow"
-    assert judge(from_wire({**script, "script": "npm ci; curl evil"}), policy(rule)).verdict == "ask"
+    assert decide(from_wire({**script, "script": "npm ci"}), policy(rule)).verdict == "allow"
+    assert decide(from_wire({**script, "script": "npm ci; curl evil"}), policy(rule)).verdict == "ask"
 
 
 def test_args_rules_do_not_speak_of_scripts() -> None:
     assert (
-        judge(
+        decide(
             from_wire({"tool": "shell", "kind": "shell", "script": "npm ci", "effects": ["network"]}),
             policy(Rule("allow", "r", args=("npm", "ci"), effect="network")),
         ).verdict
@@ -155,21 +155,21 @@ POLICY = st.lists(RULE, max_size=5).map(lambda rules: policy(*rules))
 
 @given(ACTION, st.lists(RULE.filter(lambda r: r.effect is None), max_size=5).map(lambda r: policy(*r)))
 def test_an_effect_that_no_rule_lists_asks_or_is_denied(a: Action, p: Policy) -> None:
-    verdict = judge(a, p)
+    verdict = decide(a, p)
     assert not a.effects or verdict.verdict in ("ask", "deny")
 
 
 @given(ACTION, POLICY, RULE.filter(lambda r: r.verdict == "deny"), st.integers(0, 5))
 def test_adding_a_deny_rule_never_loosens(a: Action, p: Policy, rule: Rule, at: int) -> None:
     more = Policy((*p.rules[:at], rule, *p.rules[at:]), "h", "test")
-    assert ORDER[judge(a, more).verdict] >= ORDER[judge(a, p).verdict]
+    assert ORDER[decide(a, more).verdict] >= ORDER[decide(a, p).verdict]
 
 
 @given(ACTION, POLICY)
 def test_order_of_rules_never_changes_the_verdict(a: Action, p: Policy) -> None:
-    assert judge(a, Policy(p.rules[::-1], "h", "t")).verdict == judge(a, p).verdict
+    assert decide(a, Policy(p.rules[::-1], "h", "t")).verdict == decide(a, p).verdict
 
 
 @given(ACTION, POLICY)
 def test_what_is_refused_is_denied_whatever_the_policy_says(a: Action, p: Policy) -> None:
-    assert judge(replace(a, refused="no"), p).verdict == "deny"
+    assert decide(replace(a, refused="no"), p).verdict == "deny"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.policy.decide import explain, judge, tighten
+from harness.policy.decide import decide, explain, tighten
 from harness.policy.policy_file import RISKS, default_policy, parse_policy
 from harness.policy.repository import PATH, WHOSE, tightening
 from tests.unit.test_grants import CRITICAL, REQUESTS, act
@@ -42,7 +42,7 @@ def test_it_only_makes_a_verdict_harder(found: list[dict[str, str]], asked: tupl
     own = tightening("".join(rule_text(rule) for rule in found))
     action = act(*asked)
     for policy in MINE:
-        before = judge(action, policy)
+        before = decide(action, policy)
         after = tighten(before, action, own.rules, WHOSE)
         assert ORDER.index(after.verdict) >= ORDER.index(before.verdict)
         assert RISKS.index(after.risk) >= RISKS.index(before.risk)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.domain.actions.action import Action
 from harness.domain.decision import Ruling
 from harness.events.types import ToolJudged
-from harness.policy.decide import judge
+from harness.policy.decide import decide
 from harness.policy.policy_file import Policy
 
 EDITED = "edited by you"
@@ -25,7 +25,7 @@ def denial(judged: ToolJudged, action: Action | None, policy: Policy) -> str:
     """Why ``policy`` denies what was allowed by a human under an earlier one; empty when it does not."""
     if judged.policy == policy.hash or action is None:
         return ""
-    verdict = judge(action, policy)
+    verdict = decide(action, policy)
     if verdict.verdict != Ruling.DENY:
         return ""
     return f"the policy changed: {verdict.rule} denies this now: {verdict.reason}"

@@ -29,7 +29,7 @@ from harness.keeper.loop.requests import TakeState
 from harness.plan.gates import asking, closed
 from harness.policy import gated
 from harness.policy.build import build_action
-from harness.policy.decide import Verdict, judge
+from harness.policy.decide import Verdict, decide
 from harness.policy.policy_file import Policy
 from harness.protocol.config.config import Config
 from harness.roles import pinned
@@ -366,7 +366,7 @@ def _verdict(session: Session, proposed: t.ToolProposed, action: Action, policy:
     only be harder.
     """
     if proposed.own:
-        return judge(action, policy)
+        return decide(action, policy)
     found = tightened.of_session(session.state, action, policy)
     phase = asking(session.state)
     unkept = kept.left_out if kept.snapshot else session.track.left_out or ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.domain.actions.action import Action
 from harness.events.calls.call_events import ToolProposed
 from harness.policy import repository
-from harness.policy.decide import Verdict, judge, tighten
+from harness.policy.decide import Verdict, decide, tighten
 from harness.policy.policy_file import Policy
 from harness.projections.state.session_state import SessionState
 from harness.roles import pinned
@@ -17,7 +17,7 @@ def of_session(s: SessionState, action: Action, policy: Policy) -> Verdict:
     on its own account, the policy's alone.
     """
     call = ToolProposed(call_id=action.call, tool=action.tool, ref=action.ref)
-    verdict = judge(action, policy)
+    verdict = decide(action, policy)
     if call.own:
         return verdict
     role = pinned.of(s.intent, JUDGE if call.by_judge else WORKER)

@@ -13,7 +13,7 @@ from harness.domain.decision import Ruling
 from harness.events import types as t
 from harness.events.work.merge_events import RAN_FOR
 from harness.policy.build import build_action
-from harness.policy.decide import judge
+from harness.policy.decide import decide
 from harness.policy.facts import Facts, SandboxFacts
 from harness.supervisor.base.errors import OpError
 from harness.supervisor.base.settings import Settings
@@ -42,7 +42,7 @@ async def check(session: Session, settings: Settings, merge_id: str, command: st
     facts = await session.do("preparing a check", _FACTS_S, lambda: _facts(session, settings, command, result))
     action = build_action(session.sid, call_id, ref, registry.CHECK, given, facts)
     policy = settings.policy
-    verdict = judge(action, policy)
+    verdict = decide(action, policy)
     wire = action.to_wire()
     await session.append(
         t.ToolProposed(call_id=call_id, tool=registry.CHECK, ref=ref, input=given),

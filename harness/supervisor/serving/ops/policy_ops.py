@@ -15,7 +15,7 @@ from harness.domain.decision import Ruling
 from harness.eventlog.framing import LogError
 from harness.events import types as t
 from harness.policy import granted, repository
-from harness.policy.decide import explain, judge
+from harness.policy.decide import decide, explain
 from harness.policy.granted import Case
 from harness.policy.policy_file import Policy, PolicyError, parse_policy
 from harness.projections.state.session_state import SessionState
@@ -86,9 +86,9 @@ class PolicyOps:
         else:
             session, action, asked_by = await self._open(text_of(m, "approval_id"))
         policy = self._p.settings.policy
-        verdict = judge(action, policy) if session is None else tightened.of_session(session.state, action, policy)
+        verdict = decide(action, policy) if session is None else tightened.of_session(session.state, action, policy)
         why = explain(action, policy)
-        if verdict != judge(action, policy):
+        if verdict != decide(action, policy):
             why.append(f"{verdict.verdict} by {verdict.rule}, whatever the policy allows")
         asked = verdict
         if asked_by and asked_by != verdict.rule:

@@ -18,7 +18,7 @@ from harness.domain.text.formatting import counted
 from harness.events import types as t
 from harness.events.work import pull_events as p
 from harness.policy.build import build_action
-from harness.policy.decide import judge
+from harness.policy.decide import decide
 from harness.projections.state.merging import named
 from harness.projections.state.publishing import CheckLine, PlanEntryLine, PullView
 from harness.supervisor.base import ids
@@ -172,7 +172,7 @@ class Pulling:
             if wish.address and wish.address != action.to.url:
                 moved = f"{wish.remote} leads to {action.to.url} now, and not to {wish.address} any more"
                 raise OpError("stale", f"nothing was sent: {moved}", "look at it again, then publish")
-            verdict = judge(action, self._settings.policy)
+            verdict = decide(action, self._settings.policy)
             if verdict.verdict == Ruling.DENY:
                 raise OpError("denied", f"not pushed ({verdict.rule}): {verdict.reason}")
             head = action.to.refspecs[0].sha

@@ -232,10 +232,6 @@ class Tree:
                 shares[name] = 1 - min(info.f_bfree / max(1, info.f_blocks), info.f_ffree / max(1, info.f_files))
         return shares
 
-    def memfds(self) -> int:
-        """Bytes in memory files that have no name, of which a process holds a descriptor."""
-        return sum(size for name, size in self._nameless()[0] if name.startswith(_MEMORY))
-
     def deleted(self, device: int) -> int:
         """Bytes of files on ``device`` that were deleted and are still open, or mapped."""
         return sum(size for _, size in self._nameless(device)[0])

@@ -296,7 +296,7 @@ def test_a_creation_that_is_killed_anywhere_can_be_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, when: str
 ) -> None:
     repo = repository(tmp_path / "repo")
-    whole = getattr(worktrees.private_dir, step)
+    whole = getattr(worktrees.private_gitdir, step)
 
     def killed(*arguments: object) -> None:
         if when == "after":
@@ -306,7 +306,7 @@ def test_a_creation_that_is_killed_anywhere_can_be_repeated(
     child = os.fork()
     if not child:
         try:
-            monkeypatch.setattr(worktrees.private_dir, step, killed)
+            monkeypatch.setattr(worktrees.private_gitdir, step, killed)
             session(tmp_path, repo)
         finally:
             os._exit(1)
@@ -322,7 +322,7 @@ def test_a_creation_that_fails_leaves_no_branch(tmp_path: Path, monkeypatch: pyt
     def fail(*_: object) -> None:
         raise OSError("no space")
 
-    monkeypatch.setattr(worktrees.private_dir, "make", fail)
+    monkeypatch.setattr(worktrees.private_gitdir, "make", fail)
     with pytest.raises(OSError, match="no space"):
         session(tmp_path, repo)
     assert git(repo, "for-each-ref", "--format=%(refname)") == "refs/heads/main"

@@ -885,7 +885,7 @@ def test_a_check_with_another_result_is_progress_and_the_same_result_is_none(
         w.check(code)
         said = w.step()
         assert isinstance(said, steps.Say)
-        w.put(t.UserMessage(text=message_parts.text, origin="harness"))
+        w.put(t.UserMessage(text=said.text, origin="harness"))
     assert opened == opens
 
 

@@ -30,6 +30,7 @@ check: install
 	$(BIN)/ruff format --check app widgets harness tests
 	$(BIN)/ruff check app widgets harness tests
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tests/mypy.ini
 	$(BIN)/lint-imports
 
 bench: install

@@ -149,9 +149,13 @@ class Fleet:
 
     # -- what is so --------------------------------------------------------------------------------
 
+    def call(self, op: str, **arguments: object) -> dict[str, Any]:
+        """The supervisor's reply to one operation, over a connection of its own."""
+        with Client(UnixSocket(self.folders.supervisor_socket), timeout=60) as client:
+            return client.call(op, **arguments)
+
     def row(self, sid: str) -> dict[str, Any]:
-        with Client(UnixSocket(self.folders.supervisor_socket)) as client:
-            return msgspec.convert(client.call("session", sid=sid)["row"], dict[str, Any])
+        return msgspec.convert(self.call("session", sid=sid)["row"], dict[str, Any])
 
     def row_or_start(self, sid: str) -> dict[str, Any]:
         """The row, starting the supervisor when none lives."""
@@ -196,8 +200,7 @@ class Fleet:
 
     def requests(self) -> list[dict[str, Any]]:
         """Every open request, as ``approvals --json`` prints them, without a process for the look."""
-        with Client(UnixSocket(self.folders.supervisor_socket)) as client:
-            return msgspec.convert(client.call("approvals")["approvals"], list[dict[str, Any]])
+        return msgspec.convert(self.call("approvals")["approvals"], list[dict[str, Any]])
 
     def approval(self, sid: str, timeout: float = 60.0) -> dict[str, Any]:
         """The first open request of a session; the supervisor is started when none lives."""
@@ -212,8 +215,7 @@ class Fleet:
         return wait_for(f"an open request of {sid}", probe, timeout)
 
     def violations(self) -> list[dict[str, Any]]:
-        with Client(UnixSocket(self.folders.supervisor_socket), timeout=60) as client:
-            return msgspec.convert(client.call("invariants")["violations"], list[dict[str, Any]])
+        return msgspec.convert(self.call("invariants")["violations"], list[dict[str, Any]])
 
     def supervisor_log(self) -> str:
         try:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.events import types as t
 from tests.fleetlib import COMMAND, HOLD, KEY, Fleet, fleet, git, make_repository, play, wait_for
 
 
@@ -215,12 +216,12 @@ def test_bad_policy_keeps_the_last_good_one() -> None:
     with fleet(policy='[[rule]]\nverdict = "deny"\ntool = "exec"\nreason = "no programs here"\n') as f:
         sid = f.launch(play([("exec", {"argv": ["true"]})], "Done."), name="first")
         f.wait_state(sid, "done")
-        assert any(r.type == "tool.ended" and r.body.status == "denied" for r in f.records(sid))
+        assert any(isinstance(r.body, t.ToolEnded) and r.body.status == "denied" for r in f.records(sid))
         f.folders.policy_file.write_text('[[rule]]\nverdict = "perhaps"\n')
         wait_for("the bad policy to be reported", lambda: "policy.toml" in f.run("doctor", check=False).stdout, 30)
         again = f.launch(play([("exec", {"argv": ["true"]})], "Done."), name="second")
         f.wait_state(again, "done")
-        assert any(r.type == "tool.ended" and r.body.status == "denied" for r in f.records(again))
+        assert any(isinstance(r.body, t.ToolEnded) and r.body.status == "denied" for r in f.records(again))
 
 
 def test_unusable_state_folder(tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ class World:
             )
         }
         found: dict[str, Callable[[], object]] = {
-            f"facts of {name}": lambda g=given: gather_facts.gather(tree, *g, SandboxConfig())
+            f"facts of {name}": lambda g=given: gather_facts.gather(tree, g[0], g[1], SandboxConfig())
             for name, given in gather.items()
         }
         return found | {

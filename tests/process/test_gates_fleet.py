@@ -17,8 +17,7 @@ import pytest
 
 from harness.domain.endpoints import DOWN, LIMITED, PERSON
 from harness.events import types as t
-from harness.protocol.client import Client, Unreachable
-from harness.protocol.connection.transport import UnixSocket
+from harness.protocol.client import Unreachable
 from tests import warm
 from tests.fleetlib import HOLD, KEY, SCENARIOS, Fleet, fleet, kill, play, wait_for
 
@@ -41,8 +40,7 @@ def asked(f: Fleet) -> list[dict[str, Any]]:
 
 
 def endpoints(f: Fleet) -> list[dict[str, Any]]:
-    with Client(UnixSocket(f.folders.supervisor_socket)) as client:
-        return list(client.call("sessions")["fleet"].get("endpoints", []))
+    return list(f.call("sessions")["fleet"].get("endpoints", []))
 
 
 def waiting(f: Fleet, state: str, count: int) -> dict[str, Any]:

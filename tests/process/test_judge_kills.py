@@ -111,7 +111,7 @@ def test_a_verdict_on_a_task_counts_once_and_the_plan_ends_as_undisturbed(f: Fle
             simulate(f, "hold")
         with contextlib.suppress(ProcessLookupError):
             wait_for(
-                f"{step.TYPE} {counts[step]}",
+                f"{step.__name__} {counts[step]}",
                 lambda step=step: over(f, sid) or reached(f, sid, step, counts[step]),
                 120,
             )

@@ -501,8 +501,8 @@ def test_a_message_to_a_session_that_finishes_up_gets_an_allowance_of_its_own(f:
     assert "one last reply to this too" in f.run("say", sid, "What of the tests? " + "word " * 10_000).stdout
     f.wait_state(sid, "done", timeout=PATIENCE)
     records = f.records(sid)
-    first, second = (r for r in records if isinstance(r.body, t.FinishUp))
-    assert second.body.allowance_nano > first.body.allowance_nano  # type: ignore[union-attr]
+    first, second = (r.body for r in records if isinstance(r.body, t.FinishUp))
+    assert second.allowance_nano > first.allowance_nano
     spoken = next(r.seq for r in records if isinstance(r.body, t.UserMessage) and r.body.origin == "human")
     assert [r.seq > spoken for r in records if isinstance(r.body, t.ModelMessage)] == [True, True]
     assert len([r for r in records if isinstance(r.body, t.ApprovalRequested)]) == 1

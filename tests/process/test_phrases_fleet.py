@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from harness.events import types as t
 from tests.fleetlib import COMMAND, Fleet, fleet, git, play
 
 pytestmark = pytest.mark.sandbox
@@ -54,7 +55,7 @@ def at_a_terminal(f: Fleet, answers: dict[str, str], *words: str) -> str:
 
 
 def bound(f: Fleet, sid: str) -> dict[str, str]:
-    return next(dict(r.body.phrases) for r in f.records(sid) if r.type == "session.intent")
+    return next(dict(r.body.phrases) for r in f.records(sid) if isinstance(r.body, t.SessionIntent))
 
 
 def launch(f: Fleet, repo: str, *more: str) -> str:

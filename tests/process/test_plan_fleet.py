@@ -14,8 +14,6 @@ from typing import Any
 import pytest
 
 from harness.events import types as t
-from harness.protocol.client import Client
-from harness.protocol.connection.transport import UnixSocket
 from tests.fleetlib import KEY, Fleet, fleet, make_repository, play, wait_for
 
 pytestmark = pytest.mark.timeout(300)
@@ -126,8 +124,7 @@ def test_a_plan_is_done_when_its_criteria_hold_and_only_passes_changed(f: Fleet)
     proposed = {b.call_id for b in bodies(f, sid, t.ToolProposed)}
     assert all(b.calls and set(b.calls) <= proposed for b in flips)
     shown = json.loads(f.run("plan", sid, "--json").stdout)
-    with Client(UnixSocket(f.folders.supervisor_socket)) as client:
-        assert client.call("plan", sid=sid)["plan"] == shown
+    assert f.call("plan", sid=sid)["plan"] == shown
     assert [(e["id"], e["state"], e["attempts"]) for e in shown["entries"]] == [
         ("US-001", "passed", 1),
         ("US-002", "passed", 1),

@@ -68,8 +68,7 @@ def ready(f: Fleet, tmp_path: Path, bin_: Path) -> tuple[str, Path]:
 
 def seen_of(f: Fleet, sid: str) -> str:
     """What somebody who reads its diff now has seen."""
-    with Client(UnixSocket(f.folders.supervisor_socket)) as client:
-        return str(client.call("diff", sid=sid)["seen"])
+    return str(f.call("diff", sid=sid)["seen"])
 
 
 def test_it_is_pushed_and_the_persons_program_opens_the_request(

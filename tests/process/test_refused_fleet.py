@@ -90,7 +90,7 @@ def test_each_way_on_from_a_refused_history_gets_on(f: Fleet, way: str) -> None:
     assert f.row(sid)["command"] == f"watchfloor continue {sid} --fresh"
     assert SIGNATURE in item["title"]
     before = len(failed(f, sid))
-    ways = {
+    ways: dict[str, list[tuple[str, ...]]] = {
         "approve": [("approve", item["approval_id"], "--choose", "fresh")],
         "continue": [("continue", sid, "--fresh")],
         "say": [("say", sid, "go on")],
@@ -116,8 +116,8 @@ def test_nothing_said_is_no_claim_and_costs_no_round(f: Fleet) -> None:
     fault(f, kind="empty", times=2, replies=1)
     sid = f.launch(GOAL, checks=("test -e n2.txt",))
     f.wait_state(sid, "done", timeout=90)
-    rounds = [r for r in f.records(sid) if isinstance(r.body, t.CheckVerdict)]
-    assert len({r.body.command for r in rounds}) == 1
+    rounds = [r.body for r in f.records(sid) if isinstance(r.body, t.CheckVerdict)]
+    assert len({body.command for body in rounds}) == 1
     fault(f, kind="empty", message="hm", times=3, replies=1)
     other = f.launch(GOAL, name="other")
     item = f.approval(other)

@@ -63,7 +63,7 @@ def test_the_row_says_which_command_runs_and_what_it_changed_to_who_looks() -> N
         with Client(UnixSocket(f.folders.supervisor_socket), name="looking") as looking:
             looking.call("subscribe")
             row = wait_for("its lines are counted", lambda: r if (r := f.row(sid)).get("files") else None)
-            changes = looking.call("diff", sid=sid)["files"]
+            changes = f.call("diff", sid=sid)["files"]
         counted = {"new.txt": 2} | {c["path"]: c["added"] for c in changes}
         assert counted["new.txt"] == 2
         assert row["files"] == len(changes)

@@ -16,9 +16,7 @@ import msgspec
 import pytest
 
 from harness.eventlog import reader
-from harness.protocol.client import Client
 from harness.protocol.connection import frames
-from harness.protocol.connection.transport import UnixSocket
 from harness.protocol.paths import FolderError, ensure_private
 from tests.fleetlib import fleet, play
 from tests.process.keeperlib import SID, keepers
@@ -238,8 +236,7 @@ def test_wrong_frames_do_not_hurt_the_supervisor() -> None:
         assert f.supervisor_pid() == pid
         assert resident_kb(pid) - before < GROWTH_KB
         assert "Traceback" not in f.folders.supervisor_log.read_text()
-        with Client(UnixSocket(f.folders.supervisor_socket)) as client:
-            assert [r["sid"] for r in client.call("sessions")["rows"]] == [sid]
+        assert [r["sid"] for r in f.call("sessions")["rows"]] == [sid]
         assert f.approval(sid)["approval_id"] == asked["approval_id"]
         f.approve(asked["approval_id"])
         f.wait_state(sid, "done")

@@ -122,7 +122,7 @@ def test_a_job_begun_before_an_approved_call_of_its_turn_keeps_it_from_running(f
     job: tuple[str, dict[str, Any]] = ("shell", {"script": "while [ -e notes.txt ]; do sleep 0.02; done", "job": True})
     sid = f.launch(play([job, MAKE], [("job", {"action": "cancel", "job": "j1"})], "Done."))
     wait_for("the call to end, whoever was asked", lambda: _approved_until(f, sid, "tool.ended", 2))
-    assert "not while a job runs (j1)" in [r.body.preview for r in f.records(sid) if r.type == "tool.ended"][1]
+    assert "not while a job runs (j1)" in [r.body.preview for r in f.records(sid) if isinstance(r.body, t.ToolEnded)][1]
     f.wait_state(sid, "done")
     assert ran(f) == ""
     assert f.violations() == []
@@ -330,8 +330,7 @@ def test_an_undo_while_a_question_is_open_changes_the_world(f: Fleet) -> None:
     write = ("write_file", {"path": "extra.mk", "content": "X = 1\n"})
     sid = f.launch(play([write], [MAKE], "Done."))
     first = f.approval(sid)
-    with Client(UnixSocket(f.folders.supervisor_socket)) as client:
-        client.call("undo", sid=sid, to="")
+    f.call("undo", sid=sid, to="")
     assert not (makefile(f, sid).parent / "extra.mk").exists()
     assert f.approve(first["approval_id"], check=False).returncode == 5
     second = asked_anew(f, sid, first)

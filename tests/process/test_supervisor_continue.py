@@ -72,10 +72,9 @@ def test_a_done_session_goes_on_with_words_on_top_of_what_was_published(f: Fleet
     messages = bodies(f, sid, t.UserMessage)
     assert [(m.origin, m.text) for m in messages[1:]] == [("human", "now two")]
     assert messages[1].by.client == "cli"
-    with Client(UnixSocket(f.folders.supervisor_socket), timeout=60) as client:
-        points = client.call("undo_points", sid=sid)["points"]
-        assert [p["tool"] for p in points] == ["shell", "shell"]
-        client.call("undo", sid=sid)
+    points = f.call("undo_points", sid=sid)["points"]
+    assert [p["tool"] for p in points] == ["shell", "shell"]
+    f.call("undo", sid=sid)
     wait_for("the undo is published", lambda: published(f, sid) == ["one", "start"])
     assert f.violations() == []
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+import msgspec
 import pytest
 
 from harness.events import types as t
@@ -270,8 +271,7 @@ def test_killed_supervisor_takes_up_every_keeper_again(f: Fleet) -> None:
     replaced(f, before)
 
     def all_back() -> bool:
-        with Client(UnixSocket(f.folders.supervisor_socket)) as client:
-            return all(r["state"] == "waiting" for r in client.call("sessions")["rows"])
+        return all(r["state"] == "waiting" for r in f.call("sessions")["rows"])
 
     wait_for("all sessions", all_back)
     assert json.loads((f.folders.runtime / "supervisor.json").read_text())["epoch"] == epoch + 1
@@ -449,7 +449,8 @@ def test_frozen_subscriber_holds_up_nobody(f: Fleet) -> None:
         watching.call("subscribe")
         sid = launch(f, play("Done."), "one")
         for push in watching.pushes():
-            if any(r["sid"] == sid and r["state"] == "done" for r in push.get("rows", [])):
+            rows = msgspec.convert(push.get("rows", []), list[dict[str, Any]])
+            if any(r["sid"] == sid and r["state"] == "done" for r in rows):
                 assert push["fleet"]["review"] == 1
                 break
     frozen.close()
@@ -533,8 +534,7 @@ def test_policy_that_denies_now_voids_an_open_question(f: Fleet) -> None:
     )
 
     def in_force() -> bool:
-        with Client(UnixSocket(f.folders.supervisor_socket)) as client:
-            return str(client.call("status")["policy"]["source"]) == str(f.folders.policy_file)
+        return str(f.call("status")["policy"]["source"]) == str(f.folders.policy_file)
 
     wait_for("the policy to be read", in_force)
     f.approve(item["approval_id"])

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from harness.events import types as t
-from harness.protocol.client import Client, SupervisorError
-from harness.protocol.connection.transport import UnixSocket
+from harness.protocol.client import SupervisorError
 from tests.fleetlib import HOLD, Fleet, fleet, git, play, wait_for
 from tests.process.undolib import State, dump
 
@@ -33,13 +32,11 @@ def f() -> Iterator[Fleet]:
 
 
 def points(f: Fleet, sid: str) -> list[dict[str, Any]]:
-    with Client(UnixSocket(f.folders.supervisor_socket), timeout=60) as client:
-        return list(client.call("undo_points", sid=sid)["points"])
+    return list(f.call("undo_points", sid=sid)["points"])
 
 
 def undo(f: Fleet, sid: str, to: str = "") -> dict[str, Any]:
-    with Client(UnixSocket(f.folders.supervisor_socket), timeout=60) as client:
-        return dict(client.call("undo", sid=sid, to=to))
+    return f.call("undo", sid=sid, to=to)
 
 
 def refused(f: Fleet, sid: str, to: str = "") -> str:

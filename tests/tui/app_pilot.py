@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import cast
 
+import pytest
 from textual import events
 from textual.keys import key_to_character
 from textual.pilot import Pilot
@@ -25,7 +26,13 @@ from tests.tui.app_world import World, folders
 from tests.tui.painted import painted, under_way
 from widgets.base.help_bar import HelpBar
 
-SIZES = ((80, 24), (120, 40), (200, 50))
+SIZES = (
+    (60, 20),
+    pytest.param((80, 24), marks=pytest.mark.slow),
+    (120, 40),
+    pytest.param((200, 50), marks=pytest.mark.slow),
+)
+"""Terminal sizes for a test that is made for each of them; `make test` plays two of the four."""
 
 
 class Far(UnixSocket):

@@ -159,13 +159,15 @@ async def test_a_key_that_a_preset_gives_to_a_second_action_keeps_its_first_mean
     tmp_path: Path, preset: str
 ) -> None:
     async with shown(tmp_path, crowd, preset=preset) as s:
-        first = s.app.screen.list.selected
+        floor = s.screen
+        assert isinstance(floor, FloorScreen)
+        first = floor.list.selected
         await s.press("j")
-        assert s.app.screen.list.selected != first
+        assert floor.list.selected != first
         await s.press("up")
-        assert s.app.screen.list.selected == first
+        assert floor.list.selected == first
         await s.press("right")
-        assert s.app.screen.in_panes
+        assert floor.in_panes
 
 
 async def test_a_sequence_that_can_do_nothing_says_why(tmp_path: Path) -> None:

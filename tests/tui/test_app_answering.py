@@ -57,7 +57,7 @@ def test_a_text_is_a_number_that_was_offered_or_words_and_never_lost(text: str, 
     assert (answer.number, answer.message) == (number, clean if number is None else "")
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("way", ["floor", "queue"])
 async def test_an_offered_answer_takes_its_number_and_a_second_enter(
     tmp_path: Path, size: tuple[int, int], way: str

@@ -47,7 +47,7 @@ async def to_line(s: Shown, words: str) -> None:
         await s.press("j")
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 async def test_both_lists_say_what_happened_and_each_line_opens_its_record(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:

@@ -41,7 +41,7 @@ def asking(world: World, notes: CardNotes) -> None:
     )
 
 
-@pytest.mark.parametrize("size", [*SIZES, (200, 50)])
+@pytest.mark.parametrize("size", SIZES)
 async def test_a_routine_push_takes_two_keys(tmp_path: Path, size: tuple[int, int]) -> None:
     async with shown(tmp_path, lambda world: asking(world, ROUTINE), size=size) as s:
         await s.press("2")

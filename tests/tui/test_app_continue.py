@@ -12,10 +12,8 @@ import pytest
 from app.client import requests
 from app.screens.queue import QueueScreen
 from harness.events import types as t
-from tests.tui.app_pilot import Shown, shown
+from tests.tui.app_pilot import SIZES, Shown, shown
 from tests.tui.app_world import World, stamp, work
-
-SIZES = [(80, 24), (120, 40), (200, 50)]
 
 
 def ended(world: World) -> None:
@@ -26,7 +24,7 @@ def ended(world: World) -> None:
     )
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 async def test_the_dialog_sends_words_rounds_dollars_and_a_check(tmp_path: Path, size: tuple[int, int]) -> None:
     async with shown(tmp_path, ended, size=size) as s:
         await s.see("cart")
@@ -132,7 +130,7 @@ def asking(world: World) -> None:
     )
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 async def test_a_question_is_answered_from_the_queue(tmp_path: Path, size: tuple[int, int]) -> None:
     async with shown(tmp_path, asking, size=size) as s:
         await s.press("2")

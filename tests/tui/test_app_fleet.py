@@ -38,7 +38,7 @@ def names(s: Shown) -> list[str]:
     return [rows[sid].name for sid in fleet(s).table.shown]
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("scene", ["crowd50", "hostile"])
 async def test_every_size_shows_the_table(tmp_path: Path, scene: str, size: tuple[int, int]) -> None:
     async with shown(tmp_path, SCENES[scene], size=size) as s:
@@ -245,7 +245,7 @@ async def test_archiving_removes_the_ended_ones(tmp_path: Path) -> None:
         await s.until("it is gone", lambda: sorted(names(s)) == ["alpha", "gamma"])
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 async def test_once_sessions_are_marked_the_help_bar_begins_with_what_can_be_done_to_them(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:
@@ -302,7 +302,7 @@ async def test_an_empty_fleet_says_how_to_begin(tmp_path: Path) -> None:
         await s.see("no session is selected")
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 async def test_the_timeline_shows_what_ran_waited_and_ended(tmp_path: Path, size: tuple[int, int]) -> None:
     async with shown(tmp_path, SCENES["crowd"], size=size) as s:
         await s.press("4", "T")

@@ -36,7 +36,7 @@ def floor(s: Shown) -> FloorScreen:
     return s.app.screen
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("scene", ["crowd", "crowd50", "hostile"])
 async def test_every_size_fills_the_screen_and_shows_the_fleet(
     tmp_path: Path, scene: str, size: tuple[int, int]
@@ -56,7 +56,7 @@ async def test_every_size_fills_the_screen_and_shows_the_fleet(
             assert ("0/1            $0.05" in s.text) or size[0] < 200
 
 
-@pytest.mark.parametrize("size", [*SIZES, (60, 20)])
+@pytest.mark.parametrize("size", SIZES)
 async def test_an_empty_floor_is_friendly_and_says_how_to_begin(tmp_path: Path, size: tuple[int, int]) -> None:
     async with shown(tmp_path, size=size) as s:
         await s.see("No sessions yet", "n  launch an agent", "Nothing needs you.")
@@ -64,7 +64,7 @@ async def test_an_empty_floor_is_friendly_and_says_how_to_begin(tmp_path: Path, 
         await s.see("No session has spent anything yet")
 
 
-@pytest.mark.parametrize("size", [*SIZES, (60, 20)])
+@pytest.mark.parametrize("size", SIZES)
 async def test_a_floor_whose_sessions_were_all_removed_says_where_they_are(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:
@@ -804,7 +804,7 @@ async def test_a_question_has_its_mark_and_what_runs_a_clock(tmp_path: Path) -> 
         assert re.search(r" running +\d+:\d\d ", line), line
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 async def test_a_plan_is_counted_on_the_row(tmp_path: Path, size: tuple[int, int]) -> None:
     def scene(world: World) -> None:
         entries = [t.PlanEntry(id=f"e{n}", title=f"step {n}", checks=["true"], passes=n < 2) for n in range(3)]
@@ -859,7 +859,7 @@ async def test_a_crowded_list_says_what_is_done_and_the_spend_and_how_fast_where
         assert bool(set("▁▂▃▄▅▆▇█") & set(listed[0])) == (width == 60)
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 async def test_a_notice_is_as_wide_as_it_needs_and_leaves_a_path_whole(tmp_path: Path, size: tuple[int, int]) -> None:
     path = "/home/somebody/projects/tally/out/session.tar"
     async with shown(tmp_path, crowd, size=size) as s:

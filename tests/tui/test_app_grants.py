@@ -32,7 +32,7 @@ async def opened(s: Shown) -> None:
     await s.see("A rule from a request of", "exactly so")
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 async def test_it_says_what_it_covers_and_makes_that(tmp_path: Path, size: tuple[int, int]) -> None:
     def hostile(world: World) -> None:
         one(world)
@@ -144,7 +144,7 @@ async def look_at_all(s: Shown) -> str:
     return text
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 async def test_requests_that_are_alike_are_one_item_and_decided_at_once(tmp_path: Path, size: tuple[int, int]) -> None:
     async with shown(tmp_path, three, size=size) as s:
         await s.press("2")
@@ -230,7 +230,7 @@ async def test_a_toast_from_elsewhere_covers_no_line_of_the_group(tmp_path: Path
     async with shown(tmp_path, two) as s:
         await look_at_all(s)
         group = looking(s)
-        await s.app.screen.action_do("app.help")
+        await s.screen.action_do("app.help")
         await s.until("help is on top", lambda: s.app.screen is not group)
         s.app.notify("X" * 300, timeout=60)
         await s.until("a toast", lambda: list(s.app.screen.query("Toast")))

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from harness.memory.records import Place, Scope
-from tests.tui.app_pilot import shown
+from tests.tui.app_pilot import SIZES, shown
 from tests.tui.app_world import World
 from widgets.fleet.memory_list import MemoryList
 
 REPO = Place(Scope.REPOSITORY, "/srv/thing/.git")
-SIZES = [(80, 24), (120, 40), (200, 50)]
 
 
 def remembered(world: World) -> None:
@@ -25,7 +24,7 @@ def remembered(world: World) -> None:
     world.propose(Place(Scope.USER), "style", "tabs everywhere", "s1")
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 async def test_all_of_it_is_seen_and_decided(tmp_path: Path, size: tuple[int, int]) -> None:
     async with shown(tmp_path, remembered, size=size) as s:
         await s.press("5")

@@ -20,7 +20,7 @@ def line_of(s: Shown, text: str) -> str:
     return next(line for line in s.grid if text in line)
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 async def test_the_plan_stands_in_its_tab_as_the_log_has_it(tmp_path: Path, size: tuple[int, int]) -> None:
     async with shown(tmp_path, planned, size=size) as s:
         await s.press(*TO_PLAN)
@@ -142,7 +142,7 @@ async def test_nothing_of_a_hostile_plan_reaches_the_terminal_as_it_is(tmp_path:
             assert s.app.no_control.hits == 0
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 async def test_a_long_transcript_is_marked_where_something_turned(tmp_path: Path, size: tuple[int, int]) -> None:
     async with shown(tmp_path, lambda world: world.add("long", *(body for body, _ in MARKED)), size=size) as s:
         await s.press("enter")
@@ -151,7 +151,7 @@ async def test_a_long_transcript_is_marked_where_something_turned(tmp_path: Path
         await s.see("◉ checkpoint", "↻ context", "◇ gate", "§ judge", "» job", "≡ replan")
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 async def test_a_pane_shows_the_plan_and_every_title_counts_it(tmp_path: Path, size: tuple[int, int]) -> None:
     def scene(world: World) -> None:
         planned(world)

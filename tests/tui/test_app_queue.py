@@ -37,7 +37,7 @@ async def arm(s: Shown) -> None:
     await s.until("the card armed", lambda: queue(s).arming.armed(time.monotonic()))
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("scene", ["empty", "crowd", "hostile"])
 async def test_every_size_shows_the_list_and_the_card(tmp_path: Path, scene: str, size: tuple[int, int]) -> None:
     async with shown(tmp_path, SCENES[scene], size=size) as s:
@@ -584,7 +584,7 @@ def hanging(world: World) -> None:
     world.add("quiet", t.SessionEnded(outcome="done", reason="3 of 3 checks passed", verified=True))
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 async def test_a_failed_session_is_an_item_that_says_what_to_do_and_takes_no_decision(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:
@@ -633,7 +633,7 @@ async def test_an_alarm_is_dealt_with_where_it_is_read(tmp_path: Path) -> None:
         assert not s.world.of("decide")
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 async def test_the_key_that_defers_puts_the_alarm_of_a_session_off(tmp_path: Path, size: tuple[int, int]) -> None:
     alarm = t.AlarmRaised(alarm="silent", words="nothing came of it for 40m \x1b[2J", value=2400, limit=1800)
 

@@ -80,6 +80,7 @@ def _press(s: Shown, key: str) -> None:
     s.app.post_message(event)
 
 
+@pytest.mark.slow
 async def test_ten_thousand_inserts_and_no_wrong_decision(tmp_path: Path) -> None:
     floods: list[Flood] = []
 

@@ -125,7 +125,7 @@ def test_a_review_that_cannot_be_read_counts_as_none(tmp_path: Path, found: byte
     assert review_store.load(tmp_path, "s2") == Review()
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 async def test_files_lines_and_marks_at_every_size(tmp_path: Path, size: tuple[int, int]) -> None:
     async with shown(tmp_path, done, size=size) as s:
         await opened(s)
@@ -264,7 +264,7 @@ def sent(noted: Path) -> list[list[str]]:
     return [one for one in asked if publishing.PREVIEW not in one]
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("code", [0, 1])
 async def test_the_work_is_published_from_the_review(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int], code: int

@@ -43,7 +43,7 @@ def screen(s: Shown) -> RulesScreen:
     return s.app.screen
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("way", ["1", "2"])
 async def test_every_rule_and_each_of_its_uses_is_shown(tmp_path: Path, size: tuple[int, int], way: str) -> None:
     async with shown(tmp_path, made, size=size) as s:

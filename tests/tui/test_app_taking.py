@@ -27,7 +27,7 @@ def clashing(world: World) -> None:
     world.conflicts |= set(world.sessions)
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("from_review", [False, True])
 async def test_a_merge_sends_what_the_fields_say(tmp_path: Path, size: tuple[int, int], from_review: bool) -> None:
     async with shown(tmp_path, done, size=size) as s:
@@ -70,7 +70,7 @@ async def test_a_merge_sends_what_the_fields_say(tmp_path: Path, size: tuple[int
         await s.until("a merge that was taken back is made again", lambda: len(s.world.of("merge")) == 2)
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
     ("into", "no", "said"),
     [
@@ -93,7 +93,7 @@ async def test_it_names_the_checkout_and_what_is_in_the_way_there(
         assert s.app.no_control.hits == 0
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 async def test_it_counts_the_comments_that_were_not_sent_back(tmp_path: Path, size: tuple[int, int]) -> None:
     def changed(world: World) -> None:
         done(world)
@@ -141,7 +141,7 @@ async def test_what_does_not_fit_is_said_in_place_and_handed_back(tmp_path: Path
         assert s.app.no_control.hits == 0
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES])
+@pytest.mark.parametrize("size", SIZES)
 async def test_a_fork_begins_where_the_arrows_say(tmp_path: Path, size: tuple[int, int]) -> None:
     async with shown(tmp_path, done, size=size) as s:
         s.world.kept += [kept("k2", "check", f"pytest passes {HOSTILE}"), kept("k1", "hand", "before the change")]

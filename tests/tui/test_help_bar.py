@@ -22,6 +22,7 @@ from harness.events import types as t
 from tests.tui.app_pilot import Shown, shown
 from tests.tui.app_world import World, crowd
 from widgets.base.help_bar import HelpBar, KeyEntry, arrange, greyed
+from widgets.session.session_list import SessionList
 
 pytestmark = pytest.mark.slow
 
@@ -136,7 +137,7 @@ async def test_what_it_offers_is_accepted_and_all_else_is_refused_with_its_reaso
             await hold(s)
             await s.press("escape", "escape", "1")
             await s.until("the floor", lambda: len(s.app.screen_stack) == 1)
-            s.app.screen.list.focus()
+            s.app.screen.query_one(SessionList).focus()
 
 
 async def test_without_a_supervisor_nothing_that_asks_it_is_offered(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import cast
 
 import msgspec
 import pytest
@@ -49,6 +50,7 @@ def changed(row: SessionRow, field: str) -> SessionRow:
     return msgspec.structs.replace(row, **{field: other})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sessions", [2, 30], ids=["two lines each", "one line each"])
 async def test_a_row_that_looks_different_is_painted_again(
     tmp_path: Path, sessions: int, monkeypatch: pytest.MonkeyPatch
@@ -142,12 +144,12 @@ async def test_what_many_sessions_cost_is_not_to_ask_the_screen_for_each(
             world.add(f"job-{n:03d}")
 
     asked = 0
-    width = ScrollView.scrollable_content_region
+    width = cast("property", ScrollView.scrollable_content_region)
 
     def region(self: ScrollView) -> Region:
         nonlocal asked
         asked += 1
-        return width.fget(self)
+        return cast("Region", width.__get__(self))
 
     async with shown(tmp_path, scene) as s:
         monkeypatch.setattr(ScrollView, "scrollable_content_region", property(region))

@@ -135,7 +135,9 @@ def _real(f: Fleet) -> Side:
         (view,) = (v for v in line.ask("approvals")["approvals"] if v["sid"] == side.names[role])
         side.names[f"{role}.approval"] = view["approval_id"]
         side.names[f"{role}.hash"] = view["action_hash"]
-        side.names[f"{role}.call"] = f.wait_event(side.names[role], "tool.ended").body.call_id
+        ended_call = f.wait_event(side.names[role], "tool.ended").body
+        assert isinstance(ended_call, t.ToolEnded)
+        side.names[f"{role}.call"] = ended_call.call_id
     for role in ended:
         f.wait_state(side.names[role], "done")
         # put away: its keeper and its brain have left

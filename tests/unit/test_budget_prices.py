@@ -81,7 +81,7 @@ def test_no_request_within_its_estimate_costs_more_than_its_worst_case(
     for _ in range(3):
         parts.append(data.draw(st.integers(0, left)))
         left -= parts[-1]
-    real = Usage(*parts, 0, data.draw(st.integers(0, max_tokens)))
+    real = Usage(parts[0], parts[1], parts[2], 0, data.draw(st.integers(0, max_tokens)))
     worst = worst_case(model, room, max_tokens, DAY)
     assert cost(model, real, DAY).nano <= worst.nano
     assert real.total <= worst.tokens

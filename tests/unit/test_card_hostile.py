@@ -138,6 +138,7 @@ def among(few: list[str], many: list[str]) -> bool:
     return not Counter(few) - Counter(many)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "name"),
     [(Request.TOOL, name) for name in ACTIONS] + [(kind, name) for kind in KINDS[1:] for name in ("push", "none")],

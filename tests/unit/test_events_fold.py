@@ -261,6 +261,7 @@ _NEXT = {
 }
 
 
+@pytest.mark.slow
 def test_nothing_starts_without_leave_and_a_decision_is_used_once() -> None:
     """800 random walks, half of them along the calls and half across it, through the keeper's check."""
     assert sum(_walk(seed) for seed in range(800)) > 400, "walks that never start anything would prove nothing"

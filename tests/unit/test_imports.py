@@ -170,6 +170,7 @@ def circles(imports: Mapping[str, Set[str]]) -> set[str]:
         left = {name: wanted - gone for name, wanted in left.items() if name not in gone}
 
 
+@pytest.mark.slow
 def test_no_files_import_each_other_in_a_circle() -> None:
     """Also not from within a function, or for the sake of types alone."""
     found = graph()

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given, settings
@@ -32,6 +32,8 @@ from tests.unit.test_brain_loop import World, shape, text, use
 
 GOAL = "  Build *all* of it.\n\tNothing else.  "
 Truth = Callable[[str], int]
+
+Kind = TypeVar("Kind", bound=t.Body)
 
 
 class Planned(World):
@@ -128,7 +130,7 @@ class Planned(World):
                 case _:
                     return step
 
-    def all(self, kind: type[t.Body]) -> list[t.Body]:
+    def all(self, kind: type[Kind]) -> list[Kind]:
         return [r.body for r in self.records if isinstance(r.body, kind)]
 
     def request_text(self) -> str:

@@ -81,7 +81,9 @@ def test_a_session_is_without_a_criterion_until_something_decides() -> None:
     plan = t.PlanLoaded(path="prd.json", form="tasks", entries=[t.PlanEntry("A", "A", [], 2)])
     assert without_criterion(told(plan, path="").state), "nothing decides any of its entries"
     assert without_criterion(told(plan).state), "nor of the plan that it wrote"
-    judged = msgspec.structs.replace(told(path="").state.intent, judge=JudgeWanted("m", 3))
+    intent = told(path="").state.intent
+    assert intent
+    judged = msgspec.structs.replace(intent, judge=JudgeWanted("m", 3))
     state = SessionState()
     apply.advance(state, t.Record(0, "2026-01-05T10:00:00.000Z", "test", 0, judged))
     assert not without_criterion(state), "a judge decides"

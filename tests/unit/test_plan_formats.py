@@ -111,6 +111,7 @@ def plans(draw: st.DrawFn) -> bytes:
     return json.dumps(whole, indent=indent, ensure_ascii=draw(st.booleans())).encode()
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(plans(), st.data())
 def test_any_plan_survives_flips_but_for_their_words(data: bytes, more: st.DataObject) -> None:

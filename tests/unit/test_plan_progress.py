@@ -65,6 +65,7 @@ def test_the_text_follows_what_passes() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(30)
 def test_a_long_plan_is_read_once_however_many_of_it_pass() -> None:
     """It is compared before each check: read once for every entry that passes, 3,000 of them would take minutes."""

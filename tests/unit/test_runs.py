@@ -131,6 +131,7 @@ def test_what_a_command_comes_to_run_is_followed(tmp_path: Path, argv: list[str]
     assert [one.path for one in files(ExecAction(tool="exec", argv=tuple(argv), **common(root)))] == names
 
 
+@pytest.mark.slow
 def test_following_ends_whatever_the_files_say(tmp_path: Path) -> None:
     """A target that needs all others, a file that includes itself, scripts in a circle, a Makefile that is no file."""
     root = given(tmp_path / "tree")

@@ -86,6 +86,7 @@ def test_every_mark_is_of_something_that_happens() -> None:
 # -- on anything -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(1, 700))
 def test_any_log_becomes_rows_that_are_named_by_their_records(seed: int, length: int) -> None:
     log = any_log(seed, length)
@@ -99,6 +100,7 @@ def test_any_log_becomes_rows_that_are_named_by_their_records(seed: int, length:
         assert all(held[seq] == 1 for seq in proposed), "no call is lost, none stands twice"
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(1, 600), st.integers(0, 600))
 def test_a_page_that_was_looked_at_early_becomes_what_it_is_at_the_end(seed: int, length: int, early: int) -> None:
     log = any_log(seed, length)

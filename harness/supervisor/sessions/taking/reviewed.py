@@ -26,9 +26,8 @@ class Reviewed:
         """
         if not seen:
             return ""
-        private_gitdir.publish(
-            tree
-        )  # commits that only the agent's own folder has would be taken, and no diff has them
+        # commits that only the agent's own folder has would be taken, and no diff shows them
+        private_gitdir.publish(tree)
         now = diff(tree).seen
         if now != seen and self._committed.get(str(tree.root)) != (seen, now):
             raise OpError("stale", f"{name} has other work now than you looked at", f"read it again, then {then}")
